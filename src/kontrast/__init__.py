@@ -1,0 +1,52 @@
+"""kontrast: contrastive representation learning, exact and fast.
+
+The package is an arrow of stages. A stage may import what stands left of it, never what stands right::
+
+    data → augment → models → losses → geometry → theory → optim → methods → evaluate → train
+         → recipes → experiments → doctor → report → cli
+
+The first four do not import each other, ``report`` never imports torch, and the root modules
+(``registry``, ``recipe``, ``simplex``, ``distributed``) stand before the arrow and import no stage.
+``compat``, ``sklearn`` and ``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this
+true for every stage that exists; a stage appears in the tree with the first code that lives in it.
+
+Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named.
+
+>>> import kontrast
+>>> kontrast.losses.SupConLoss(temperature=0.1)
+SupConLoss(temperature=0.1, form='out')
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+__version__ = "0.1.0"
+
+ROOT = ("registry", "recipe", "simplex", "distributed")
+ARROW = (
+    "data",
+    "augment",
+    "models",
+    "losses",
+    "geometry",
+    "theory",
+    "optim",
+    "methods",
+    "evaluate",
+    "train",
+    "recipes",
+    "experiments",
+    "doctor",
+    "report",
+    "cli",
+)
+SHELLS = ("compat", "sklearn", "cli")
+
+
+def __getattr__(name: str) -> Any:
+    if name in (*ROOT, *ARROW, *SHELLS) and importlib.util.find_spec(f"{__name__}.{name}"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

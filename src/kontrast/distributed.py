@@ -1,0 +1,116 @@
+r"""Gathering with exact gradients, and what a loss needs to know of its process group.
+
+Each rank r holds n_r rows and computes the loss of its own anchors, L_r, against the candidates of all:
+
+    (1)  L = Σ_r L_r(z_r, C)        C = [z_0; z_1; …; z_{W−1}]
+
+The gradient of L with respect to z_r has the anchor part ∂L_r/∂z_r and the candidate part Σ_q ∂L_q/∂C_r, to
+which every rank contributes; `gather` sums the latter over the ranks in its backward pass. DDP then
+*averages* the parameter gradients of the ranks, so `total` hands W·∂L to its input and the average is
+
+    (2)  (1/W) Σ_r W (∂L/∂z_r)(∂z_r/∂θ) = ∂L/∂θ
+
+which is the gradient of one process on the concatenated batch, whatever the sizes n_r. Without a process
+group every function here is the identity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def active() -> bool:
+    """Whether a process group exists in this process.
+
+    >>> active()
+    False
+    """
+    return dist.is_available() and dist.is_initialized()
+
+
+def rank() -> int:
+    """This process's place in the group, 0 without one."""
+    return dist.get_rank() if active() else 0
+
+
+def world_size() -> int:
+    """How many processes the group has, 1 without one."""
+    return dist.get_world_size() if active() else 1
+
+
+def row_counts(local: Tensor) -> list[int]:
+    """How many rows each rank holds; checks that the ranks agree on everything but the rows."""
+    if not active():
+        return [len(local)]
+    mine = torch.tensor(local.shape, device=local.device)
+    shapes = [torch.empty_like(mine) for _ in range(world_size())]
+    dist.all_gather(shapes, mine)
+    seen = [tuple(shape.tolist()) for shape in shapes]
+    if len({shape[1:] for shape in seen}) > 1:
+        raise ValueError(f"the ranks hold rows of different shapes: {seen}")
+    return [shape[0] for shape in seen]
+
+
+def gather(local: Tensor, counts: list[int]) -> Tensor:
+    """The rows of every rank, in rank order; the gradient that comes back is summed over the ranks.
+
+    ``counts`` is what `row_counts` returned, so that several tensors of one batch ask for it once.
+    """
+    return _Gather.apply(local, counts) if active() else local  # type: ignore[no-any-return]
+
+
+def total(local: Tensor) -> Tensor:
+    """The sum over the ranks of a scalar, on every rank; its gradient is right after DDP's averaging (2)."""
+    return _Total.apply(local) if active() else local  # type: ignore[no-any-return]
+
+
+def own(values: Tensor) -> Tensor:
+    """This rank's values as they are; their gradient is right after DDP's averaging (2)."""
+    return _Own.apply(values) if active() else values  # type: ignore[no-any-return]
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, local: Tensor, counts: list[int]) -> Tensor:
+        ctx.counts = counts
+        longest = max(counts)
+        padded = local.new_zeros((longest, *local.shape[1:]))
+        padded[: len(local)] = local
+        parts = [torch.empty_like(padded) for _ in counts]
+        dist.all_gather(parts, padded)
+        return torch.cat([part[:n] for part, n in zip(parts, counts, strict=True)])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        grad = grad.contiguous().clone()
+        dist.all_reduce(grad)
+        start = sum(ctx.counts[: rank()])
+        return grad[start : start + ctx.counts[rank()]], None
+
+
+class _Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, local: Tensor) -> Tensor:
+        whole = local.clone()
+        dist.all_reduce(whole)
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * world_size()
+
+
+class _Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * world_size()

@@ -1,0 +1,43 @@
+"""One loss a file, its equations on top; tensors in, numbers out.
+
+>>> from kontrast import losses
+>>> sorted(losses.FAMILY)
+['cross_entropy', 'hard_contrastive', 'info_nce', 'nt_xent', 'ressl', 'sce', 'simple_contrastive', \
+'simplex_cross_entropy', 'supcon', 'tcl']
+>>> losses.FAMILY["supcon"](temperature=0.07)
+SupConLoss(temperature=0.07, form='out')
+"""
+
+from kontrast.losses._base import Loss
+from kontrast.losses.cross_entropy import CrossEntropyLoss
+from kontrast.losses.hard_contrastive import HardContrastiveLoss
+from kontrast.losses.info_nce import InfoNCELoss, cold_limit, hot_limit
+from kontrast.losses.nt_xent import NTXentLoss
+from kontrast.losses.ressl import ReSSLLoss
+from kontrast.losses.sce import SCELoss, SCETerms, sce_terms
+from kontrast.losses.simple_contrastive import SimpleContrastiveLoss
+from kontrast.losses.simplex_cross_entropy import SimplexCrossEntropyLoss
+from kontrast.losses.supcon import SupConLoss
+from kontrast.losses.tcl import TCLLoss
+from kontrast.registry import Family
+
+FAMILY = Family("kontrast.losses")
+
+__all__ = [
+    "FAMILY",
+    "CrossEntropyLoss",
+    "HardContrastiveLoss",
+    "InfoNCELoss",
+    "Loss",
+    "NTXentLoss",
+    "ReSSLLoss",
+    "SCELoss",
+    "SCETerms",
+    "SimpleContrastiveLoss",
+    "SimplexCrossEntropyLoss",
+    "SupConLoss",
+    "TCLLoss",
+    "cold_limit",
+    "hot_limit",
+    "sce_terms",
+]

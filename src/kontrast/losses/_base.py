@@ -1,0 +1,109 @@
+"""What every loss shares: its options, and how per-anchor values become the number it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from kontrast import distributed
+from kontrast.losses._inputs import not_empty, one_of, positive_number, scalar, unit
+from kontrast.losses._tiles import Tile, check_tile, in_range, largest_logit
+
+# Given each anchor's weight: Σ_i weight_i ℓ_i. Given None: ℓ.
+Core = Callable[[Tensor | None], Tensor]
+
+
+class Loss(nn.Module):
+    """Base of the losses. ``tile`` is the side of the blocks the engine works in; "auto" is measured."""
+
+    temperature: float | Tensor = 1.0
+
+    def __init__(
+        self,
+        *,
+        normalize: bool = True,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__()
+        self.normalize = normalize
+        self.reduction = one_of("reduction", reduction, ("mean", "sum", "none"))
+        self.gather_distributed = gather_distributed
+        self.tile = check_tile(tile)
+
+    def _set_temperature(self, temperature: float | Tensor) -> None:
+        self.temperature = positive_number("temperature", temperature)
+
+    def extra_repr(self) -> str:
+        """The options that say which loss this is."""
+        options = ("temperature", "target_temperature", "contrastive_weight", "k1", "k2", "hard_negatives", "weight")
+        options += ("num_classes", "dim", "weight_penalty", "form")
+        plain = {k: v for k in options if isinstance(v := getattr(self, k, None), float | int | str)}
+        if isinstance(self.temperature, Tensor):
+            plain = {"temperature": round(float(self.temperature.detach()), 6), **plain}
+        return ", ".join(f"{k}={v!r}" for k, v in plain.items() if not (k == "temperature" and "num_classes" in plain))
+
+    # ---------------------------------------------------------------------------------------- embeddings
+
+    def _rows(self, x: Tensor) -> Tensor:
+        return unit(x) if self.normalize else x
+
+    def _tau(self) -> tuple[float | Tensor, float]:
+        """The temperature as it enters the graph, and its present value."""
+        tau = self.temperature
+        return tau.reshape(()) if isinstance(tau, Tensor) else tau, scalar("temperature", tau)
+
+    def _bounded(self, x: Tensor, c: Tensor, tau: float) -> bool:
+        """Whether ⟨x, c⟩/τ needs no shift before its exponential: unit vectors bound it by 1/τ."""
+        largest = 1.001 if self.normalize else largest_logit(x.detach(), c.detach())
+        return in_range(largest / tau, len(c), x.dtype)
+
+    # ----------------------------------------------------------------------------------------- processes
+
+    def _counts(self, local: Tensor, name: str) -> list[int]:
+        """Rows of each rank, or just ours; an empty batch is an error (on every rank alike)."""
+        counts = distributed.row_counts(local) if self.gather_distributed else [len(local)]
+        not_empty(name, sum(counts))
+        return counts
+
+    def _gather(self, local: Tensor, counts: list[int]) -> tuple[Tensor, int]:
+        """Every rank's rows, and where ours begin."""
+        if not self._together:
+            return local, 0
+        return distributed.gather(local, counts), sum(counts[: distributed.rank()])
+
+    @property
+    def _together(self) -> bool:
+        return self.gather_distributed and distributed.active()
+
+    # ----------------------------------------------------------------------------------------- reduction
+
+    def _reduce(self, core: Core, like: Tensor, *, counts: list[int], valid: Tensor | None = None) -> Tensor:
+        """Mean or sum over every rank's anchors, or this rank's values.
+
+        ``valid`` marks the anchors that have a positive; the others are 0 in "none" and in the sum, and whether
+        they count in the mean is for `no_positive` to say. ``like`` gives the dtype and the device, ``counts`` the
+        number of anchors on each rank.
+        """
+        here = counts[distributed.rank()] if self._together else counts[0]
+        if self.reduction == "none":
+            values = core(None)
+            values = values if valid is None else torch.where(valid, values, 0.0)
+            return distributed.own(values) if self.gather_distributed else values
+        weight = like.new_ones(here) if valid is None else valid.to(like.dtype)
+        if self.reduction == "mean":
+            weight /= self._anchors(counts, valid)
+        value = core(weight)
+        return distributed.total(value) if self.gather_distributed else value
+
+    def _anchors(self, counts: list[int], valid: Tensor | None) -> float | Tensor:
+        """How many anchors the mean is over, on all ranks; at least 1."""
+        if valid is None or getattr(self, "no_positive", "skip") != "skip":
+            return float(sum(counts))
+        number = valid.sum()
+        if self._together:
+            torch.distributed.all_reduce(number)
+        return number.clamp(min=1)

@@ -1,0 +1,224 @@
+"""Anchors whose positives are a group: those of the same label, the views of one instance, or a mask's.
+
+SupCon and TCL take their inputs in the same forms; here they become one: rows, candidates, and which candidates
+are whose positives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast import distributed
+from kontrast.losses._base import Core, Loss
+from kontrast.losses._inputs import integer_labels, not_empty, rows, same_dtype
+from kontrast.losses._softmax import Hide, hide_diagonal, hide_nothing
+from kontrast.losses._tiles import spans, strip_height
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Anchors and candidates; positives share a group number, or stand in a mask."""
+
+    anchors: Tensor  # [N, D]
+    candidates: Tensor  # [M, D]; is `anchors` where a batch is compared with itself in one process
+    self_start: int | None  # the candidate that is anchor 0 itself; None with a reference set
+    group: Tensor | None  # [N] int64, 0 … number of groups − 1
+    candidate_group: Tensor | None  # [M]
+    mask: Tensor | None  # [N, M] bool, instead of groups
+    num_positives: Tensor  # [N]
+    counts: list[int]  # anchors on each rank
+    shape: tuple[int, ...]  # of the per-anchor values
+
+    @property
+    def square(self) -> bool:
+        """Whether the candidates are the anchors."""
+        return self.candidates is self.anchors
+
+    @property
+    def valid(self) -> Tensor:
+        """Which anchors have a positive."""
+        return self.num_positives > 0
+
+    @property
+    def hide_self(self) -> Hide:
+        """Hides the anchor among the candidates."""
+        return hide_nothing if self.self_start is None else hide_diagonal(self.self_start)
+
+    def positives(self, r: slice, c: slice) -> Tensor:
+        """Which candidates of a slice are positives of the anchors of another, ``[R, C]`` bool."""
+        if self.mask is not None:
+            same = self.mask[r, c].clone()
+        else:
+            assert self.group is not None and self.candidate_group is not None
+            same = self.group[r, None] == self.candidate_group[None, c]
+        if self.self_start is not None:
+            same.diagonal(self.self_start + r.start - c.start).fill_(False)
+        return same
+
+    def positive_similarity(self) -> Tensor:
+        """Σ_p ⟨z_i, z_p⟩/|P(i)| per anchor, 0 without positives: sums over groups, no pair is formed."""
+        if self.mask is not None:
+            total = masked_sum(self.mask, self.candidates)
+            if self.self_start is not None:
+                own = self.mask.diagonal(self.self_start).to(total.dtype)
+                total = total - self.anchors * own[:, None]
+        else:
+            assert self.group is not None and self.candidate_group is not None
+            number = int(self.group.max()) + 1 if len(self.group) else 1
+            number = max(number, int(self.candidate_group.max()) + 1)
+            sums = self.candidates.new_zeros(number, self.candidates.shape[1])
+            sums = sums.index_add(0, self.candidate_group, self.candidates)
+            total = sums.index_select(0, self.group)
+            if self.self_start is not None:
+                total = total - self.anchors
+        return (self.anchors * total).sum(1) / self.num_positives.clamp(min=1)
+
+
+def prepare(
+    loss: Loss,
+    embeddings: Tensor,
+    labels: Any,
+    positives: Tensor | None,
+    ref_emb: Tensor | None,
+    ref_labels: Any,
+) -> Groups:
+    """Check what the user passed, normalise it, and gather the other ranks' rows and labels."""
+    embeddings = rows("embeddings", embeddings, ndim=(2, 3))
+    n = len(embeddings)
+    views = embeddings.shape[1] if embeddings.ndim == 3 else 1
+    shape = tuple(embeddings.shape[:-1])
+    _check_forms(embeddings, labels, positives, ref_emb, ref_labels)
+    device = embeddings.device
+    if labels is not None:
+        labels = integer_labels("labels", labels, n, device)
+    instances = loss._counts(embeddings, "embeddings")
+    counts = [views * k for k in instances]
+    first = sum(instances[: distributed.rank()]) if loss._together else 0
+    if ref_emb is not None:
+        ref_emb = rows("ref_emb", ref_emb, like=embeddings)
+        not_empty("ref_emb", len(ref_emb))
+        embeddings, ref_emb = same_dtype(embeddings, ref_emb)
+        z, candidates = loss._rows(embeddings.reshape(n * views, -1)), loss._rows(ref_emb)
+        self_start = None
+    else:
+        z = loss._rows(embeddings.reshape(n * views, -1))
+        candidates, self_start = loss._gather(z, counts)
+
+    if positives is not None:
+        mask = _expand(positives, n, len(candidates), views, ref=ref_emb is not None)
+        number = mask.sum(1)
+        if self_start is not None:
+            number = number - mask.diagonal(self_start).long()
+        return Groups(z, candidates, self_start, None, None, mask, number, counts, shape)
+
+    if labels is None:  # the views of one instance, known by its place in the whole batch
+        labels = torch.arange(first, first + n, device=device)
+    mine = labels.repeat_interleave(views)
+    if ref_emb is not None:
+        theirs = integer_labels("ref_labels", ref_labels, len(candidates), device)
+        _, group = torch.unique(torch.cat([mine, theirs]), return_inverse=True)
+        group, candidate_group = group[: len(mine)], group[len(mine) :]
+    else:
+        everyone, start = loss._gather(mine, counts)
+        _, candidate_group = torch.unique(everyone, return_inverse=True)
+        group = candidate_group[start : start + len(mine)]
+    sizes = torch.bincount(candidate_group, minlength=int(group.max()) + 1 if len(group) else 0)
+    number = sizes[group] - int(self_start is not None)
+    return Groups(z, candidates, self_start, group, candidate_group, None, number, counts, shape)
+
+
+def _check_forms(embeddings: Tensor, labels: Any, positives: Any, ref_emb: Any, ref_labels: Any) -> None:
+    if labels is not None and positives is not None:
+        raise ValueError("give labels or positives, not both")
+    if labels is None and positives is None and embeddings.ndim == 2:
+        raise ValueError(
+            f"embeddings of shape {list(embeddings.shape)} need labels [N] (or a positives mask); without labels "
+            f"pass views [N, V, D], and the views of one instance are its positives"
+        )
+    if ref_emb is None and ref_labels is not None:
+        raise ValueError("ref_labels come with ref_emb, which is missing")
+    if ref_emb is not None and positives is None and (labels is None or ref_labels is None):
+        raise ValueError("ref_emb needs labels and ref_labels (or a positives mask [N, M])")
+    if positives is not None and ref_labels is not None:
+        raise ValueError("give ref_labels or positives, not both")
+
+
+def _expand(positives: Tensor, n: int, candidates: int, views: int, *, ref: bool) -> Tensor:
+    """The mask over rows: given over instances, each of whose views has the same positives.
+
+    Over several processes the columns are all ranks' instances, in rank order.
+    """
+    columns = candidates if ref else candidates // views
+    if not isinstance(positives, Tensor) or positives.dtype != torch.bool or positives.shape != (n, columns):
+        seen = f"{positives.dtype} {list(positives.shape)}" if isinstance(positives, Tensor) else type(positives)
+        raise ValueError(
+            f"positives must be a bool tensor of shape [{n}, {columns}] (anchors by candidates), got {seen}"
+        )
+    if views == 1:
+        return positives
+    mask = positives.repeat_interleave(views, dim=0)
+    return mask if ref else mask.repeat_interleave(views, dim=1)
+
+
+def masked_sum(mask: Tensor, c: Tensor) -> Tensor:
+    """mask @ c for a bool mask, in blocks, so that no float copy of the mask is made."""
+
+    class Sum(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, c: Tensor) -> Tensor:
+            return torch.cat([mask[r].to(c.dtype) @ c for r in spans(len(mask), height)])
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Tensor:
+            out = grad.new_zeros(mask.shape[1], grad.shape[1])
+            for r in spans(len(mask), height):
+                out.addmm_(mask[r].to(grad.dtype).T, grad[r])
+            return out
+
+    height = strip_height(mask.shape[1], c.element_size(), "auto")
+    return Sum.apply(c)  # type: ignore[no-any-return]
+
+
+def dense_groups(
+    embeddings: Tensor,
+    labels: Tensor | None,
+    positives: Tensor | None,
+    ref_emb: Tensor | None,
+    ref_labels: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, torch.Size]:
+    """For the references: s ``[N, M]``, which pairs are positives, which are seen at all, and the values' shape."""
+    views = embeddings.shape[1] if embeddings.ndim == 3 else 1
+    z = embeddings.reshape(-1, embeddings.shape[-1])
+    candidates = z if ref_emb is None else ref_emb
+    s = z @ candidates.T
+    seen = torch.ones_like(s, dtype=torch.bool)
+    if ref_emb is None:
+        seen.fill_diagonal_(False)
+    if positives is not None:
+        is_positive = positives.repeat_interleave(views, 0)
+        is_positive = is_positive if ref_emb is not None else is_positive.repeat_interleave(views, 1)
+    else:
+        own = torch.arange(len(embeddings)) if labels is None else labels
+        own = own.repeat_interleave(views)
+        is_positive = own[:, None] == (own if ref_labels is None else ref_labels)
+    return s, is_positive & seen, seen, embeddings.shape[:-1]
+
+
+class GroupLoss(Loss):
+    """A loss over groups: its options for anchors without positives, and their part in the reduction."""
+
+    no_positive: str
+
+    def _over_groups(self, core: Core, groups: Groups) -> Tensor:
+        if self.no_positive == "error" and not bool(groups.valid.all()):
+            lonely = int((~groups.valid).sum())
+            raise ValueError(
+                f"{lonely} of {len(groups.anchors)} anchors have no positive. Give each label at least two rows "
+                f'(or two views), or pass no_positive="skip" to leave them out of the mean or "zero" to count them as 0'
+            )
+        value = self._reduce(core, groups.anchors, counts=groups.counts, valid=groups.valid)
+        return value.view(groups.shape) if self.reduction == "none" else value

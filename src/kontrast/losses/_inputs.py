@@ -1,0 +1,149 @@
+"""What comes into a loss: checked, brought to full precision, put on the unit sphere.
+
+Every error here is a ``ValueError`` that says what was seen and what is accepted.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, ParamSpec
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+P = ParamSpec("P")
+
+
+def full_precision(forward: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    """Run a loss outside autocast, so that half-precision training does not reach inside it."""
+
+    @functools.wraps(forward)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
+        device = "cpu" if tensor is None else tensor.device.type
+        with torch.autocast(device, enabled=False):
+            return forward(*args, **kwargs)
+
+    return wrapped
+
+
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """``value`` if it is one of ``allowed``."""
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
+    return value
+
+
+def positive_number(name: str, value: float | Tensor) -> float | Tensor:
+    """A number above zero, or a scalar tensor of one (which may be learned, so it is checked when used)."""
+    if isinstance(value, Tensor):
+        if value.numel() != 1:
+            raise ValueError(f"{name} must be a number or a scalar tensor, got shape {list(value.shape)}")
+        return value
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return value
+
+
+def not_negative(name: str, value: float) -> float:
+    """A finite number of at least zero."""
+    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+    return value
+
+
+def scalar(name: str, value: float | Tensor) -> float:
+    """The present value of what `positive_number` accepted."""
+    now = float(value.detach()) if isinstance(value, Tensor) else float(value)
+    positive_number(name, now)
+    return now
+
+
+def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, ...] = (2,)) -> Tensor:
+    """An embedding tensor in computing precision: fp16 and bf16 become fp32, fp32 and fp64 stay."""
+    forms = {2: "[N, D]", 3: "[N, V, D]"}
+    accepted = " or ".join(forms[n] for n in ndim)
+    if not isinstance(x, Tensor):
+        raise ValueError(f"{name} must be a tensor of shape {accepted}, got {type(x).__name__}")
+    if x.ndim not in ndim:
+        raise ValueError(f"{name} has shape {list(x.shape)}; accepted: {accepted}")
+    if not x.is_floating_point():
+        raise ValueError(f"{name} must hold floating point numbers, got {x.dtype}")
+    if 0 in x.shape[1:]:
+        raise ValueError(f"{name} has shape {list(x.shape)}: no views or no dimensions to compare")
+    if like is not None and x.shape[-1] != like.shape[-1]:
+        raise ValueError(
+            f"{name} has shape {list(x.shape)}, which does not fit {list(like.shape)}: the last sizes must agree"
+        )
+    return x if x.dtype in (torch.float32, torch.float64) else x.float()
+
+
+def same_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors in the widest of their precisions, so that a float32 queue goes with float64 queries."""
+    widest = functools.reduce(torch.promote_types, (t.dtype for t in tensors))
+    return tuple(t.to(widest) for t in tensors)
+
+
+def same_shape(name: str, x: Tensor, other_name: str, other: Tensor) -> None:
+    """Two tensors whose rows belong together."""
+    if x.shape != other.shape:
+        raise ValueError(
+            f"{name} has shape {list(x.shape)} and {other_name} {list(other.shape)}; they must be the same, "
+            f"row i of one belonging to row i of the other"
+        )
+
+
+def not_empty(name: str, size: int) -> None:
+    """A batch with at least one row (over all ranks)."""
+    if size == 0:
+        raise ValueError(f"{name} is empty: a loss needs at least one row")
+
+
+def integer_labels(name: str, labels: Any, length: int, device: torch.device) -> Tensor:
+    """Labels as int64: any integer dtype, any values, also a list or an array."""
+    try:
+        labels = torch.as_tensor(labels, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} must be integers, one a row: {error}") from error
+    if labels.is_floating_point() or labels.is_complex():
+        raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")
+    if labels.shape != (length,):
+        raise ValueError(f"{name} has shape {list(labels.shape)}; expected [{length}], one a row of the embeddings")
+    return labels.long()
+
+
+def unit(x: Tensor) -> Tensor:
+    """Rows of length one; a zero row stays zero and gets no gradient.
+
+    Deviates: ``F.normalize`` divides by max(norm, 1e-12), so a zero row's gradient is multiplied by 1e12
+    there (an overflow in half precision); here it is zero.
+
+    >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.0000, 0.0000]])
+    """
+    return _Unit.apply(x)  # type: ignore[no-any-return]
+
+
+class _Unit(torch.autograd.Function):
+    """z = x/‖x‖, ∂z/∂xᵀ·g = (g − z⟨z, g⟩)/‖x‖."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        # Below this the squares underflow and the norm is not known: such a row counts as zero.
+        vanishing = norm <= torch.finfo(x.dtype).tiny ** 0.5
+        inverse = norm.reciprocal().masked_fill_(vanishing, 0.0)
+        z = x * inverse
+        ctx.save_for_backward(z, inverse)
+        return z
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        z, inverse = ctx.saved_tensors
+        along = (z * grad).sum(-1, keepdim=True)
+        return torch.addcmul(grad, z, along, value=-1).mul_(inverse)

@@ -1,0 +1,76 @@
+"""Queries and their keys, as InfoNCE, the hard and the simple contrastive loss take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._base import Loss
+from kontrast.losses._inputs import integer_labels, not_empty, rows, same_dtype, same_shape
+from kontrast.losses._softmax import Hide, hide_diagonal, hide_index, hide_nothing
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Anchors, the key that is each one's positive, and the candidates among which its negatives are."""
+
+    query: Tensor  # [N, D]
+    key: Tensor  # [N, D]
+    candidates: Tensor  # [M, D]: every rank's keys, or the negatives given
+    own: Hide  # hides the candidate that is the anchor's own: its key, or its row of a memory bank
+    in_batch: bool  # whether the candidates are the keys
+    num_negatives: int
+    counts: list[int]  # anchors on each rank
+
+
+def prepare(
+    loss: Loss, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None
+) -> Keys:
+    """Check and normalise what the user passed, and gather the keys of the other ranks."""
+    query = rows("query", query)
+    key = rows("key", key, like=query)
+    same_shape("query", query, "key", key)
+    counts = loss._counts(query, "query")
+    if negatives is None:
+        if own_index is not None:
+            raise ValueError("own_index names rows of negatives, but negatives is None")
+        query, key = same_dtype(query, key)
+        query, key = loss._rows(query), loss._rows(key)
+        candidates, start = loss._gather(key, counts)
+        return Keys(query, key, candidates, hide_diagonal(start), True, len(candidates) - 1, counts)
+    negatives = rows("negatives", negatives, like=query)
+    not_empty("negatives", len(negatives))
+    query, key, negatives = same_dtype(query, key, negatives)
+    query, key, negatives = loss._rows(query), loss._rows(key), loss._rows(negatives)
+    if own_index is None:
+        return Keys(query, key, negatives, hide_nothing, False, len(negatives), counts)
+    own_index = check_own_index(own_index, query, negatives)
+    return Keys(query, key, negatives, hide_index(own_index), False, len(negatives) - 1, counts)
+
+
+def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tensor:
+    """Row numbers of ``negatives``, one an anchor."""
+    own_index = integer_labels("own_index", own_index, len(query), query.device)
+    if len(own_index) and not (0 <= int(own_index.min()) and int(own_index.max()) < len(negatives)):
+        raise ValueError(
+            f"own_index holds {int(own_index.min())} … {int(own_index.max())}, but negatives has rows 0 … "
+            f"{len(negatives) - 1}"
+        )
+    return own_index
+
+
+def dense(
+    query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For the references: s_ii ``[N]``, s_ij ``[N, M]``, and which of the latter are negatives, ``[N, M]``."""
+    positive = (query * key).sum(1)
+    candidates = key if negatives is None else negatives
+    s = query @ candidates.T
+    is_negative = torch.ones_like(s, dtype=torch.bool)
+    if negatives is None:
+        is_negative.fill_diagonal_(False)
+    elif own_index is not None:
+        is_negative[torch.arange(len(s)), own_index] = False
+    return positive, s, is_negative

@@ -1,0 +1,28 @@
+"""The nearest negatives of each anchor, chosen from whole rows of logits."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def check_hard_negatives(value: int | None, *, optional: bool) -> int | None:
+    """A whole number above 0, or, where all negatives may be kept, None."""
+    if value is None and optional:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"hard_negatives must be a whole number above 0, got {value!r}")
+    return value
+
+
+def nearest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of each row and where they stand, in no particular order; exactly k also among equals."""
+    top = torch.topk(logits, k, dim=1, sorted=False)
+    return top.values, top.indices
+
+
+def nearest_mask(s: Tensor, is_negative: Tensor, k: int) -> Tensor:
+    """For the references: which of all similarities are an anchor's k nearest negatives, ``[N, M]`` bool."""
+    s = s.detach().masked_fill(~is_negative, -torch.inf)
+    chosen = s.argsort(dim=1, descending=True)[:, :k]
+    return torch.zeros_like(is_negative).scatter_(1, chosen, True) & is_negative

@@ -1,0 +1,161 @@
+r"""The plain normaliser, D_i = Σ_j a_ij e^{l_ij} with a_ij ∈ {0, 1}: which candidates an anchor sees.
+
+`Softmax` is what most losses hand to the engine's strips; `softmax_square` is its counterpart for z against
+itself. Columns that an anchor does not see get the logit −∞.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, spans, square, strip_height, strips, tiled
+
+Hide = Callable[[Tensor, slice, slice], None]  # sets −∞ in a block of logits, given its rows and columns
+
+STREAM_COLUMNS = 512
+
+
+def hide_nothing(logits: Tensor, r: slice, c: slice) -> None:
+    """Every candidate is seen."""
+
+
+def hide_diagonal(start: int) -> Hide:
+    """Anchor i does not see candidate start + i, which is itself."""
+
+    def hide(logits: Tensor, r: slice, c: slice) -> None:
+        logits.diagonal(start + r.start - c.start).fill_(-torch.inf)
+
+    return hide
+
+
+def hide_index(index: Tensor) -> Hide:
+    """Anchor i does not see candidate index[i]."""
+
+    def hide(logits: Tensor, r: slice, c: slice) -> None:
+        column = index[r, None] - c.start
+        inside = (column >= 0) & (column < logits.shape[1])
+        column = column.clamp(0, logits.shape[1] - 1)
+        logits.scatter_(1, column, logits.gather(1, column).masked_fill(inside, -torch.inf))
+
+    return hide
+
+
+def row_shift(logits: Tensor, *others: Tensor) -> Tensor:
+    """The largest logit of each row (and of further ones), to be subtracted; 0 for a row that sees nothing."""
+    largest = logits.amax(1)
+    for other in others:
+        largest = torch.maximum(largest, other)
+    return largest.masked_fill(largest == -torch.inf, 0.0)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The block function of the plain normaliser.
+
+    ``positive [N]`` is subtracted from log D; with ``slot`` it is also a candidate of its own, beside the columns.
+    ``bounded`` says that no shift is needed.
+    """
+
+    positive: Tensor
+    hide: Hide
+    slot: bool
+    bounded: bool
+
+    def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
+        self.hide(logits, r, slice(0, logits.shape[1]))
+        shift = None
+        if not self.bounded:
+            others = (self.positive[r] * LOG2E,) if self.slot else ()
+            shift = row_shift(logits, *others)
+            logits.sub_(shift[:, None])
+        return self.rows(logits.exp2_().sum(1), r, shift)
+
+    def rows(self, sums: Tensor, r: slice, shift: Tensor | None = None) -> Rows:
+        """What the sums over the columns mean for the rows."""
+        positive = self.positive[r]
+        slope = torch.full_like(positive, -1.0)
+        own = None
+        if self.slot:
+            own = torch.exp2(positive * LOG2E if shift is None else positive * LOG2E - shift)
+            sums = sums + own
+        sums = torch.where(sums == 0, 1.0, sums)  # no candidate at all: log D is put at 0
+        log_d = sums.log() if shift is None else sums.log() + shift / LOG2E
+        factor = sums.reciprocal()
+        if own is not None:
+            slope += own * factor
+        return Rows(log_d - positive, factor, slope)
+
+
+def log_normaliser(
+    x: Tensor,
+    c: Tensor,
+    positive: Tensor | None = None,
+    *,
+    hide: Hide = hide_nothing,
+    slot: bool = False,
+    bounded: bool,
+    weight: Tensor | None,
+    tile: Tile,
+) -> Tensor:
+    """log D_i − positive_i over the candidates c, ``[N]``, or its weighted sum."""
+
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        x, c, positive = tensors
+        block = Softmax(x.new_zeros(len(x)) if positive is None else positive, hide, slot, bounded)
+        if bounded and not (weight is not None and needs[1]):
+            return _stream(x, c, block, weight=weight, needs=needs, tile=tile)
+        values, grads = strips(x, c, block, weight=weight, needs=(*needs, False), tile=tile)
+        return values, grads[:3]
+
+    return tiled(run, weight, x, c, positive)
+
+
+def _stream(
+    x: Tensor, c: Tensor, block: Softmax, *, weight: Tensor | None, needs: Sequence[bool], tile: Tile
+) -> tuple[Tensor, Grads]:
+    """`strips` for bounded logits and fixed candidates: as attention does, one pass over small blocks that stay
+    in cache gives both Σ_j e^{l_ij} and Σ_j e^{l_ij} c_j, and the row is normalised at the end."""
+    x, c = x.contiguous(), c.contiguous()
+    x2 = x * LOG2E
+    values = x.new_empty(len(x))
+    gx = torch.zeros_like(x) if weight is not None and needs[0] else None
+    gp = torch.zeros_like(values) if weight is not None and needs[2] else None
+    width = tile if isinstance(tile, int) else STREAM_COLUMNS if x.device.type == "cpu" else 4096
+    height = strip_height(width, x.element_size(), tile)
+    buffer = x.new_empty(min(height, len(x)) * width)
+    for r in spans(len(x), height):
+        sums = x.new_zeros(r.stop - r.start)
+        for s in spans(len(c), width):
+            shape = (r.stop - r.start, s.stop - s.start)
+            e = torch.mm(x2[r], c[s].T, out=buffer[: shape[0] * shape[1]].view(shape))
+            block.hide(e, r, s)
+            sums += e.exp2_().sum(1)
+            if gx is not None:
+                gx[r].addmm_(e, c[s])
+        rows = block.rows(sums, r)
+        values[r] = rows.value
+        if weight is not None and gx is not None:
+            gx[r] *= (rows.factor * weight[r])[:, None]
+        if weight is not None and gp is not None and rows.positive is not None:
+            gp[r] = rows.positive * weight[r]
+    return values, (gx, None, gp)
+
+
+def softmax_square(z: Tensor, positive: Tensor, *, weight: Tensor | None, tile: Tile) -> Tensor:
+    """log D_i − positive_i of z against itself, self excluded, logits bounded: the fast path."""
+
+    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
+        logits.exp2_()
+        if r == c:
+            logits.fill_diagonal_(0.0)
+        over_columns = logits.sum(1)
+        return over_columns, over_columns if r == c else logits.sum(0)
+
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        return square(*tensors, block, weight=weight, needs=needs, tile=tile)
+
+    return tiled(run, weight, z, positive)

@@ -1,0 +1,252 @@
+r"""The engine below the losses: block sizes, the passes over blocks, and where their gradients are kept.
+
+Every loss here is, per anchor i over candidates j, with logits l_ij = ⟨x_i, c_j⟩ (x already divided by τ):
+
+    (1)  ℓ_i = log D_i − positive_i           D_i = Σ_j a_ij e^{l_ij}  (+ terms of the loss's own)
+    (2)  ∂ℓ_i/∂l_ij = a_ij e^{l_ij} / D_i     ∂ℓ_i/∂positive_i = −1
+
+`positive` is linear in the embeddings, so plain autograd gives its gradient in O(N·D); only D needs blocks.
+The N×M logits never exist at once:
+
+- `strips`: a block of rows against every candidate. Whole rows are there, so the normaliser is known within
+  the block and both gradients, to x and to c, follow without recomputing; a row maximum is exact when logits
+  are unbounded, and a loss may do what it likes with its rows (top-k, a second distribution).
+- `square`: z against itself with bounded logits. Only blocks on or above the diagonal are computed, one
+  exponential serving (i, j) and (j, i):
+
+    (3)  ∂L/∂l_ij + ∂L/∂l_ji = a_ij e^{l_ij} (g_i/D_i + g_j/D_j)      g = the weight of each anchor in L
+
+  Blocks are kept for the gradient pass while they fit KEEP_BYTES and recomputed beyond it.
+
+Exponentials are powers of two, 2^(l·log₂e): torch's `exp2` is 2.6 times as fast as its `exp` on a CPU.
+Where |l| is at most RANGE nothing is subtracted first: e^{±60} is far inside float32, and so are its sums.
+
+A loss tells the engine the weight g of each anchor (1/M for a mean, 1 for a sum), so the gradient is computed
+in the forward pass and only scaled in backward; with ``reduction="none"`` it is recomputed there with the
+incoming g. Either way what is kept between the passes is O(N·D).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+LOG2E = math.log2(math.e)
+RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that needs no shift
+KEEP_BYTES = 140 * 2**20  # blocks of a square kept for its gradient: all of them up to N = 8,192 in float32
+STRIP_BYTES = 16 * 2**20  # one block of whole rows
+
+Tile = int | str  # a number of rows, or "auto"
+Grads = tuple[Tensor | None, ...]
+
+
+# ------------------------------------------------------------------------------------------ block sizes
+
+
+def check_tile(tile: Tile) -> Tile:
+    """``"auto"``, or the side of a block."""
+    if tile != "auto" and not (isinstance(tile, int) and not isinstance(tile, bool) and tile > 0):
+        raise ValueError(f'tile must be "auto" or a whole number above 0, got {tile!r}')
+    return tile
+
+
+def square_side(n: int, device: torch.device, tile: Tile) -> int:
+    """Side of a square's blocks.
+
+    "auto" on a CPU is what was fastest on two cores with 1 MB of L2 each at D = 128: 256 up to N = 512 (a larger
+    block is one allocation the allocator hands back each time), 1,024 from N = 8,192 (fewer, larger products),
+    512 between. An accelerator starts each operation at a cost and gets 4,096 (chosen, not measured).
+    """
+    if isinstance(tile, int):
+        return tile
+    if device.type != "cpu":
+        return 4096
+    return 256 if n <= 512 else 512 if n < 8192 else 1024
+
+
+def strip_height(m: int, itemsize: int, tile: Tile) -> int:
+    """How many whole rows of m logits make a block: "auto" fills STRIP_BYTES, between 16 and 1,024 rows."""
+    if isinstance(tile, int):
+        return tile
+    return min(1024, max(16, STRIP_BYTES // (itemsize * max(m, 1))))
+
+
+def spans(n: int, size: int) -> Iterator[slice]:
+    """0…n in pieces of ``size``; the last may be shorter.
+
+    >>> list(spans(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def in_range(bound: float, terms: int, dtype: torch.dtype) -> bool:
+    """Whether sums of ``terms`` exponentials of logits up to ±``bound`` stay inside the dtype's range."""
+    return bound + math.log(max(terms, 1)) <= RANGE[dtype]
+
+
+def largest_logit(x: Tensor, c: Tensor) -> float:
+    """A bound on |⟨x_i, c_j⟩| without computing them: the product of the largest norms."""
+    if 0 in (len(x), len(c)):
+        return 0.0
+    return float(torch.linalg.vector_norm(x, dim=1).max() * torch.linalg.vector_norm(c, dim=1).max())
+
+
+# --------------------------------------------------------------------------------------------- autograd
+
+
+class Pass(Protocol):
+    """One evaluation: ℓ, and, when ``weight`` is given, the gradient of Σ_i weight_i ℓ_i for what ``needs`` it."""
+
+    def __call__(
+        self, tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]
+    ) -> tuple[Tensor, Grads]: ...
+
+
+def tiled(run: Pass, weight: Tensor | None, *tensors: Tensor | None) -> Tensor:
+    """ℓ as a differentiable ``[N]``, or, given each anchor's weight, the scalar Σ_i weight_i ℓ_i."""
+    differentiable = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    return _Tiled.apply(run, weight, differentiable, *tensors)  # type: ignore[no-any-return]
+
+
+class _Tiled(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, run: Pass, weight: Tensor | None, differentiable: bool, *tensors: Tensor
+    ) -> Tensor:
+        needs = ctx.needs_input_grad[3:]
+        ctx.deferred = weight is None
+        values, grads = run(tensors, weight if differentiable else None, needs)
+        if weight is not None:
+            ctx.save_for_backward(*grads)
+            return torch.dot(weight, values)
+        ctx.run = run
+        ctx.save_for_backward(*tensors)
+        return values
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Grads:
+        if ctx.deferred:
+            with torch.autocast(grad.device.type, enabled=False):
+                _, grads = ctx.run(ctx.saved_tensors, grad, ctx.needs_input_grad[3:])
+        else:
+            grads = tuple(None if g is None else g * grad for g in ctx.saved_tensors)
+        return (None, None, None, *grads)
+
+
+# ----------------------------------------------------------------------------------- whole rows at a time
+
+
+class Rows(NamedTuple):
+    """What a loss says of a strip of rows, whose logits it has overwritten.
+
+    ``value`` is ℓ_i; ∂ℓ_i/∂l_ij is ``factor_i`` times what now stands at (i, j), so that normalising a row costs
+    nothing per element. ``positive`` is ∂ℓ_i/∂positive_i and ``temperature`` ∂ℓ_i/∂τ at fixed logits, where there
+    are any.
+    """
+
+    value: Tensor
+    factor: Tensor
+    positive: Tensor | None = None
+    temperature: Tensor | None = None
+
+
+# Takes log₂e·l for the rows of a slice, overwrites it, and says what it means; `grad` tells if (2) is wanted.
+StripBlock = Callable[[Tensor, slice, bool], Rows]
+
+
+def strips(
+    x: Tensor, c: Tensor, block: StripBlock, *, weight: Tensor | None, needs: Sequence[bool], tile: Tile
+) -> tuple[Tensor, Grads]:
+    """x against c in blocks of whole rows. ``needs`` and the gradients are for x, c, positive, temperature."""
+    n, m, dim = len(x), len(c), x.shape[1]
+    x, c = x.contiguous(), c.contiguous()
+    x2 = x * LOG2E
+    values = x.new_zeros(n)
+    wanted = [weight is not None and need for need in needs]
+    gx = x.new_zeros(n, dim) if wanted[0] else None
+    gc = x.new_zeros(m, dim) if wanted[1] else None
+    gp = x.new_zeros(n) if wanted[2] else None
+    gt = x.new_zeros(()) if wanted[3] else None
+    height = strip_height(m, x.element_size(), tile)
+    buffer = x.new_empty(min(height, n), m)
+    for r in spans(n, height):
+        logits = torch.mm(x2[r], c.T, out=buffer[: r.stop - r.start])
+        rows = block(logits, r, any(wanted))
+        values[r] = rows.value
+        if weight is None:
+            continue
+        g = weight[r]
+        scale = (rows.factor * g)[:, None]
+        if gx is not None:
+            torch.mm(logits, c, out=gx[r]).mul_(scale)  # (2)
+        if gc is not None:
+            gc.addmm_(logits.T, x[r] * scale)
+        if gp is not None and rows.positive is not None:
+            gp[r] = rows.positive * g
+        if gt is not None and rows.temperature is not None:
+            gt += torch.dot(rows.temperature, g)
+    return values, (gx, gc, gp, gt)
+
+
+# ---------------------------------------------------------------------------------------- z against itself
+
+# Takes log₂e·l for a block, overwrites it with a·e^l, and returns its sums over columns and over rows.
+SquareBlock = Callable[[Tensor, slice, slice], tuple[Tensor, Tensor]]
+
+
+def square(
+    z: Tensor,
+    positive: Tensor,
+    block: SquareBlock,
+    *,
+    weight: Tensor | None,
+    needs: Sequence[bool],
+    tile: Tile,
+) -> tuple[Tensor, Grads]:
+    """z against itself, logits ⟨z_i, z_j⟩ within RANGE. ``needs`` and the gradients are for z and positive."""
+    n = len(z)
+    z2 = z.contiguous() * LOG2E**0.5
+    side = min(square_side(n, z.device, tile), n)
+    pairs = [(r, c) for r in spans(n, side) for c in spans(n, side) if c.start >= r.start]
+    wants_z = weight is not None and needs[0]
+    keep = wants_z and len(pairs) * side * side * z.element_size() <= KEEP_BYTES
+    spare = None if keep else z.new_empty(side * side)
+
+    def compute(r: slice, c: slice) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        shape = (r.stop - r.start, c.stop - c.start)
+        logits = z.new_empty(shape) if spare is None else spare[: shape[0] * shape[1]].view(shape)
+        torch.mm(z2[r], z2[c].T, out=logits)
+        return logits, block(logits, r, c)
+
+    d = z.new_zeros(n)
+    kept: list[Tensor] = []
+    for r, c in pairs:
+        e, (over_columns, over_rows) = compute(r, c)
+        d[r] += over_columns
+        if r != c:
+            d[c] += over_rows
+        if keep:
+            kept.append(e)
+    alone = d == 0  # no candidate at all: log D is put at 0
+    values = torch.where(alone, 1.0, d).log_() - positive  # (1)
+    gp = -weight if weight is not None and needs[1] else None
+    if weight is None or not wants_z:
+        return values, (None, gp)
+
+    u = torch.where(alone, 0.0, weight / d)
+    gz = torch.zeros_like(z)
+    outer = z.new_empty(side * side)
+    for k, (r, c) in enumerate(pairs):
+        e = kept[k] if keep else compute(r, c)[0]
+        e.mul_(torch.add(u[r, None], u[None, c], out=outer[: e.numel()].view_as(e)))  # (3)
+        gz[r].addmm_(e, z[c])
+        if r != c:
+            gz[c].addmm_(e.T, z[r])
+    return values, (gz, gp)

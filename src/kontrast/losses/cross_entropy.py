@@ -1,0 +1,104 @@
+r"""Cross-entropy with a linear classifier without bias, and its L2-regularised form.
+
+Embeddings z_i with labels y_i, weights w_1 … w_K:
+
+    (1)  L_i = −log( e^{⟨z_i, w_{y_i}⟩} / Σ_c e^{⟨z_i, w_c⟩} )
+    (2)  L   = (1/N) Σ_i L_i + λ ‖W‖_F²
+
+(Graf et al.) Its minimum over points in a ball and weights of a given norm is a regular simplex for both.
+
+Deviates: λ multiplies ‖W‖² as in the paper's theorem; the authors' toy code has weight decay, λ/2·‖W‖². The
+embeddings are not normalised unless asked, as in the paper, and there is no bias.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kontrast.losses._base import Loss
+from kontrast.losses._inputs import full_precision, integer_labels, not_negative, rows, same_dtype
+from kontrast.losses._softmax import log_normaliser
+from kontrast.losses._tiles import Tile, in_range, largest_logit
+
+
+class CrossEntropyLoss(Loss):
+    """Cross-entropy with learned weights ``[num_classes, dim]``; they are the module's parameter ``weight``.
+
+    The penalty λ‖W‖² is added once to the mean and the sum, and left out of "none".
+
+    >>> loss = CrossEntropyLoss(num_classes=2, dim=2)
+    >>> with torch.no_grad():
+    ...     _ = loss.weight.copy_(torch.eye(2))
+    >>> loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))  # log(1 + e⁻¹)
+    tensor(0.3133, grad_fn=<...>)
+    """
+
+    weight: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        dim: int,
+        weight_penalty: float = 0.0,
+        *,
+        normalize: bool = False,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        for name, value, least in (("num_classes", num_classes, 2), ("dim", dim, 1)):
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        self.num_classes, self.dim = num_classes, dim
+        self.weight_penalty = not_negative("weight_penalty", weight_penalty)
+        self.weight = nn.Parameter(torch.empty(num_classes, dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """The weights as a fresh ``nn.Linear`` has them: uniform in ±1/√dim."""
+        bound = 1 / math.sqrt(self.dim)
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    @full_precision
+    def forward(self, embeddings: Tensor, labels: Any) -> Tensor:
+        """``embeddings [N, dim]``, ``labels [N]`` in 0 … num_classes − 1 → a scalar, or ``[N]``."""
+        value = classify(self, embeddings, labels, self.weight)
+        if self.weight_penalty and self.reduction != "none":
+            value = value + self.weight_penalty * self.weight.to(value.dtype).square().sum()  # (2)
+        return value
+
+
+def classify(loss: Loss, embeddings: Tensor, labels: Any, weight: Tensor) -> Tensor:
+    """(1) with these weights, reduced as the loss says."""
+    z = rows("embeddings", embeddings)
+    k, dim = weight.shape
+    if z.shape[1] != dim:
+        raise ValueError(f"embeddings have shape {list(z.shape)}; this loss was made for dim={dim}")
+    counts = loss._counts(z, "embeddings")
+    labels = integer_labels("labels", labels, len(z), z.device)
+    if len(labels) and not (0 <= int(labels.min()) and int(labels.max()) < k):
+        raise ValueError(
+            f"labels run from {int(labels.min())} to {int(labels.max())}; with num_classes={k} they must be in "
+            f"0 … {k - 1}"
+        )
+    z, w = same_dtype(z, rows("weight", weight))
+    z = loss._rows(z)
+    positive = (z * w.index_select(0, labels)).sum(1)
+    bounded = in_range(largest_logit(z.detach(), w.detach()), k, z.dtype)
+
+    def core(anchor_weight: Tensor | None) -> Tensor:
+        return log_normaliser(z, w, positive, bounded=bounded, weight=anchor_weight, tile=loss.tile)  # (1)
+
+    return loss._reduce(core, z, counts=counts)
+
+
+def reference(embeddings: Tensor, labels: Tensor, *, weight: Tensor) -> Tensor:
+    """(1) per anchor with all logits at once; rows are taken as they are, the penalty is left out."""
+    return -(embeddings @ weight.T).log_softmax(1)[torch.arange(len(labels)), labels]  # (1)

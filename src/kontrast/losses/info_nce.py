@@ -1,0 +1,131 @@
+r"""InfoNCE, the contrastive loss.
+
+With unit vectors, s_ii = ⟨query_i, key_i⟩ the positive and s_ik, k ≠ i, the negatives (the other keys of the
+batch, or the rows of a queue or memory bank):
+
+    (1)  L_i = −log( e^{s_ii/τ} / (e^{s_ii/τ} + Σ_{k≠i} e^{s_ik/τ}) )
+    (2)  P_ij = e^{s_ij/τ} / (e^{s_ii/τ} + Σ_{k≠i} e^{s_ik/τ})
+    (3)  ∂L_i/∂s_ii = −(1/τ) Σ_{k≠i} P_ik,     ∂L_i/∂s_ij = P_ij/τ
+
+(Wang & Liu, "Understanding the Behaviour of Contrastive Loss", eqs 1, 2, 4; the loss of MoCo with a queue.)
+
+Its limits, with n = 1 + the number of negatives and s_max the largest negative (eqs 6 and 7 there):
+
+    (4)  τ → 0⁺:   L_i → max(s_max − s_ii, 0)/τ
+    (5)  τ → ∞:    L_i → log n − ((n−1)/(nτ)) s_ii + (1/(nτ)) Σ_{k≠i} s_ik
+
+Deviates: the authors' code adds 1e-7 to the probability inside the logarithm; (1) has no such term. It also
+takes SingleLoss, the limit (4), with the positive among the candidates of the maximum and without 1/τ; (4)
+keeps both as printed.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._base import Loss
+from kontrast.losses._inputs import full_precision
+from kontrast.losses._keys import dense, prepare
+from kontrast.losses._softmax import hide_nothing, log_normaliser
+from kontrast.losses._tiles import Tile
+
+
+class InfoNCELoss(Loss):
+    """InfoNCE of each query against its key and the negatives.
+
+    >>> q, k = torch.eye(3), torch.eye(3)
+    >>> InfoNCELoss(temperature=1.0)(q, k)  # log(e + 2) − 1
+    tensor(0.5514)
+    >>> queue = torch.eye(3)[[1, 1, 2]]
+    >>> InfoNCELoss(temperature=1.0, reduction="none")(q, k, negatives=queue)
+    tensor([0.7436, 1.2395, 1.0065])
+    """
+
+    def __init__(
+        self,
+        temperature: float | Tensor = 0.1,
+        *,
+        normalize: bool = True,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        self._set_temperature(temperature)
+
+    @full_precision
+    def forward(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
+    ) -> Tensor:
+        """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``."""
+        keys = prepare(self, query, key, negatives, own_index)
+        tau, now = self._tau()
+        x = keys.query / tau
+        positive = (x * keys.key).sum(1)
+        bounded = self._bounded(keys.query, keys.candidates, now) and (
+            keys.in_batch or self._bounded(keys.query, keys.key, now)
+        )
+
+        def core(weight: Tensor | None) -> Tensor:
+            return log_normaliser(
+                x,
+                keys.candidates,
+                positive,
+                hide=hide_nothing if keys.in_batch else keys.own,
+                slot=not keys.in_batch,
+                bounded=bounded,
+                weight=weight,
+                tile=self.tile,
+            )
+
+        return self._reduce(core, keys.query, counts=keys.counts)
+
+
+def reference(
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None = None,
+    own_index: Tensor | None = None,
+    *,
+    temperature: float | Tensor,
+) -> Tensor:
+    """(1) with all similarities at once, per anchor; rows are taken as they are."""
+    positive, s, is_negative = dense(query, key, negatives, own_index)
+    s = s.masked_fill(~is_negative, -torch.inf)
+    logits = torch.cat([positive[:, None], s], dim=1) / temperature
+    return -logits.log_softmax(1)[:, 0]  # (1)
+
+
+def cold_limit(
+    query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
+) -> Tensor:
+    """lim τ·L_i for τ → 0⁺, per anchor: a triplet loss of margin 0 on the hardest negative (4).
+
+    >>> cold_limit(torch.eye(2), torch.tensor([[0.6, 0.8], [0.8, 0.6]]))
+    tensor([0.2000, 0.2000])
+    """
+    positive, s, is_negative = dense(query, key, negatives, own_index)
+    hardest = s.masked_fill(~is_negative, -torch.inf).amax(1)
+    return (hardest - positive).clamp(min=0)  # (4)
+
+
+def hot_limit(
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None = None,
+    own_index: Tensor | None = None,
+    *,
+    temperature: float,
+) -> Tensor:
+    """What L_i tends to for τ → ∞, per anchor (5): the simple contrastive loss, up to scale and log n.
+
+    >>> hot_limit(torch.eye(2), torch.eye(2), temperature=100.0)
+    tensor([0.6881, 0.6881])
+    """
+    positive, s, is_negative = dense(query, key, negatives, own_index)
+    n = (is_negative.sum(1) + 1).to(s.dtype)
+    linear = (s * is_negative).sum(1) - (n - 1) * positive
+    return n.log() + linear / (n * temperature)  # (5)

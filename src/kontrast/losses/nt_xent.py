@@ -1,0 +1,80 @@
+r"""NT-Xent, the loss of SimCLR.
+
+Two views of each of N instances make 2N unit vectors z; j(i) is the other view of i's instance and every
+vector but i itself is a candidate:
+
+    (1)  L_i = −log( e^{s_{i,j(i)}/τ} / Σ_{k≠i} e^{s_ik/τ} )
+
+(Chen et al., SimCLR. It is SupCon without labels on two views, and InfoNCE in which each anchor also sees the
+other anchors.)
+
+Deviates: with several processes the positive is found by the gathered place of its instance, so uneven batches
+are right; SimCLR's code assumes equal ones.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._base import Loss
+from kontrast.losses._inputs import full_precision, rows, same_dtype, same_shape
+from kontrast.losses._softmax import hide_diagonal, log_normaliser, softmax_square
+from kontrast.losses._tiles import Tile
+
+
+class NTXentLoss(Loss):
+    """NT-Xent over both views as anchors.
+
+    >>> views = torch.eye(2)
+    >>> NTXentLoss(temperature=1.0)(views, views)  # log(e + 2) − 1
+    tensor(0.5514)
+    """
+
+    def __init__(
+        self,
+        temperature: float | Tensor = 0.1,
+        *,
+        normalize: bool = True,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        self._set_temperature(temperature)
+
+    @full_precision
+    def forward(self, view1: Tensor, view2: Tensor) -> Tensor:
+        """``view1 [N, D]``, ``view2 [N, D]`` → a scalar, or ``[N, 2]``."""
+        view1, view2 = rows("view1", view1), rows("view2", view2)
+        same_shape("view1", view1, "view2", view2)
+        z = self._rows(torch.cat(same_dtype(view1, view2)))
+        counts = [2 * n for n in self._counts(view1, "view1")]
+        tau, now = self._tau()
+        first, second = z.chunk(2)
+        positive = ((first * second).sum(1) / tau).repeat(2)
+        everyone, start = self._gather(z, counts)
+        bounded = self._bounded(z, everyone, now)
+
+        def core(weight: Tensor | None) -> Tensor:
+            if bounded and not self._together:
+                return softmax_square(z / tau**0.5, positive, weight=weight, tile=self.tile)
+            hide = hide_diagonal(start)
+            return log_normaliser(
+                z / tau, everyone, positive, hide=hide, bounded=bounded, weight=weight, tile=self.tile
+            )
+
+        value = self._reduce(core, z, counts=counts)
+        return value.view(2, -1).T if self.reduction == "none" else value
+
+
+def reference(view1: Tensor, view2: Tensor, *, temperature: float | Tensor) -> Tensor:
+    """(1) with all similarities at once, per anchor, ``[N, 2]``; rows are taken as they are."""
+    z = torch.cat([view1, view2])
+    n = len(view1)
+    logits = (z @ z.T / temperature).fill_diagonal_(-torch.inf)
+    other = torch.arange(2 * n, device=z.device).roll(n)
+    per_anchor = -logits.log_softmax(1)[torch.arange(2 * n), other]  # (1)
+    return per_anchor.view(2, n).T

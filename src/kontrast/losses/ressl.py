@@ -1,0 +1,96 @@
+r"""ReSSL: the online network learns the target's relations to the other samples.
+
+z¹ = online, z² = target (no gradient), unit rows. Over the candidates k, which are the other target rows of the
+batch, or the rows of a queue,
+
+    (1)  s_ik = softmax_k ⟨z²_i, z²_k⟩/τ_m
+    (2)  p_ik = softmax_k ⟨z¹_i, z²_k⟩/τ
+    (3)  L_i = −Σ_k s_ik log p_ik
+
+τ_m < τ makes the target sharper than what is learned. There is no positive slot: an anchor's own target row is in
+neither distribution. (Zheng et al., ReSSL; as a part of SCE in its supplement, section B.)
+
+Deviates: the authors' code knows only the queue form; in the batch form self is masked in both softmaxes, as the
+SCE supplement writes L_ReSSL. An anchor with nobody to relate to (a batch of one) has the value 0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._base import Loss
+from kontrast.losses._inputs import full_precision, positive_number, scalar
+from kontrast.losses._relations import prepare, relate
+from kontrast.losses._tiles import Tile
+
+
+class ReSSLLoss(Loss):
+    """Cross-entropy between the target's and the online network's relations.
+
+    >>> online, target = torch.eye(3), torch.eye(3)
+    >>> ReSSLLoss(temperature=1.0, target_temperature=1.0)(online, target)  # two equal candidates: log 2
+    tensor(0.6931)
+    """
+
+    def __init__(
+        self,
+        temperature: float | Tensor = 0.1,
+        target_temperature: float = 0.04,
+        *,
+        normalize: bool = True,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        self._set_temperature(temperature)
+        self.target_temperature = positive_number("target_temperature", target_temperature)
+
+    @full_precision
+    def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
+        """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
+        batch = prepare(self, online, target, queue)
+        tau, now = self._tau()
+        tau_m = scalar("target_temperature", self.target_temperature)
+        x = batch.online / tau
+        bounded = self._bounded(batch.online, batch.candidates, now) and self._bounded(
+            batch.target, batch.candidates, tau_m
+        )
+
+        def core(weight: Tensor | None) -> Tensor:
+            return relate(
+                x,
+                batch.target / tau_m,
+                batch.candidates,
+                None,
+                own=batch.own,
+                contrastive_weight=0.0,
+                zero_logit=False,
+                bounded=bounded,
+                weight=weight,
+                tile=self.tile,
+            )
+
+        return self._reduce(core, batch.online, counts=batch.counts)
+
+
+def reference(
+    online: Tensor,
+    target: Tensor,
+    queue: Tensor | None = None,
+    *,
+    temperature: float | Tensor,
+    target_temperature: float,
+) -> Tensor:
+    """(3) with all similarities at once, per anchor; rows are taken as they are."""
+    target = target.detach()
+    others = target if queue is None else queue.detach()
+    logits, targets = online @ others.T / temperature, target @ others.T / target_temperature
+    if queue is None:
+        logits, targets = (m.fill_diagonal_(-torch.inf) for m in (logits, targets))
+    s = targets.softmax(1).nan_to_num(0.0)  # (1); a row that relates to nothing is zero
+    log_p = logits.log_softmax(1)  # (2)
+    return -(s * log_p.masked_fill(s == 0, 0.0)).sum(1)  # (3)

@@ -1,0 +1,156 @@
+r"""SCE, similarity contrastive estimation: InfoNCE with soft targets from the samples' own relations.
+
+z¹ = online, z² = target (no gradient), unit rows; the candidates are the batch's target rows, or the anchor's own
+target row followed by a queue:
+
+    (1)  p_ik = e^{⟨z¹_i, z²_k⟩/τ} / Σ_j e^{⟨z¹_i, z²_j⟩/τ}                       own row included
+    (2)  s_ik = 1[i≠k] e^{⟨z²_i, z²_k⟩/τ_m} / Σ_j 1[i≠j] e^{⟨z²_i, z²_j⟩/τ_m}     own row excluded
+    (3)  w_ik = λ 1[i=k] + (1−λ) s_ik
+    (4)  L_i = −Σ_k w_ik log p_ik
+    (5)  L_i = λ L_InfoNCE + (1−λ)(L_ReSSL + L_Ceil),   L_Ceil = −log( Σ_{j≠i} e^{…/τ} / Σ_j e^{…/τ} )
+
+(Denize et al., supplement sections A and B.) λ = 1 is InfoNCE; λ = 0 is ReSSL plus the ceiling, not ReSSL alone.
+
+Deviates: the published pseudo-code and code put the logit 0 into the own slot of (2) instead of leaving it out,
+which leaks e⁰ of mass; ``self_logit="zero"`` computes that, the default "masked" is (2). The code's queue form
+has no batch negatives; neither has this. An anchor with nobody to relate to (a batch of one) has the value 0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._base import Loss
+from kontrast.losses._inputs import full_precision, one_of, positive_number, scalar
+from kontrast.losses._relations import SCETerms, prepare, relate
+from kontrast.losses._softmax import log_normaliser
+from kontrast.losses._tiles import Tile
+from kontrast.losses.ressl import ReSSLLoss
+
+
+class SCELoss(Loss):
+    """Soft contrastive loss; ``contrastive_weight`` is λ, ``target_temperature`` τ_m.
+
+    >>> online, target = torch.eye(3), torch.eye(3)
+    >>> SCELoss(temperature=1.0, target_temperature=1.0)(online, target)  # log(e + 2) − λ
+    tensor(1.0514)
+    """
+
+    def __init__(
+        self,
+        temperature: float | Tensor = 0.1,
+        target_temperature: float = 0.05,
+        contrastive_weight: float = 0.5,
+        *,
+        self_logit: str = "masked",
+        normalize: bool = True,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        self._set_temperature(temperature)
+        self.target_temperature = positive_number("target_temperature", target_temperature)
+        if not 0 <= contrastive_weight <= 1:
+            raise ValueError(f"contrastive_weight is a share, 0 … 1, got {contrastive_weight!r}")
+        self.contrastive_weight = contrastive_weight
+        self.self_logit = one_of("self_logit", self_logit, ("masked", "zero"))
+
+    @full_precision
+    def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
+        """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
+        batch = prepare(self, online, target, queue)
+        tau, now = self._tau()
+        tau_m = scalar("target_temperature", self.target_temperature)
+        x = batch.online / tau
+        positive = (x * batch.target).sum(1)
+        bounded = (
+            self._bounded(batch.online, batch.candidates, now)
+            and self._bounded(batch.target, batch.candidates, tau_m)
+            and self._bounded(batch.online, batch.target, now)
+        )
+
+        def core(weight: Tensor | None) -> Tensor:
+            return relate(
+                x,
+                batch.target / tau_m,
+                batch.candidates,
+                positive,
+                own=batch.own,
+                contrastive_weight=self.contrastive_weight,
+                zero_logit=self.self_logit == "zero",
+                bounded=bounded,
+                weight=weight,
+                tile=self.tile,
+            )
+
+        return self._reduce(core, batch.online, counts=batch.counts)
+
+
+def sce_terms(
+    online: Tensor,
+    target: Tensor,
+    queue: Tensor | None = None,
+    *,
+    temperature: float | Tensor = 0.1,
+    target_temperature: float = 0.05,
+    normalize: bool = True,
+    gather_distributed: bool = True,
+) -> SCETerms:
+    """The three parts of (5) per anchor: what InfoNCE, ReSSL and the ceiling each contribute.
+
+    >>> terms = sce_terms(torch.eye(3), torch.eye(3), temperature=1.0, target_temperature=1.0)
+    >>> terms.info_nce[0], terms.ressl[0], terms.ceil[0]
+    (tensor(0.5514), tensor(0.6931), tensor(0.8583))
+    >>> terms.combine(contrastive_weight=0.5).mean()  # SCELoss(1.0, 1.0, 0.5)
+    tensor(1.0514)
+    """
+    tau_m = scalar("target_temperature", target_temperature)
+    shared = {"normalize": normalize, "gather_distributed": gather_distributed, "reduction": "none"}
+    contrast = SCELoss(temperature, tau_m, 1.0, **shared)  # type: ignore[arg-type]
+    info_nce = contrast(online, target, queue)
+    ressl = ReSSLLoss(temperature, tau_m, **shared)(online, target, queue)  # type: ignore[arg-type]
+
+    batch = prepare(contrast, online, target, queue)
+    if batch.others() == 0:
+        return SCETerms(info_nce, ressl, torch.zeros_like(ressl))
+    tau, now = contrast._tau()
+    x = batch.online / tau
+    positive = (x * batch.target).sum(1)
+    bounded = contrast._bounded(batch.online, batch.candidates, now)
+
+    def log_others(weight: Tensor | None) -> Tensor:
+        return positive - log_normaliser(
+            x, batch.candidates, hide=batch.own, bounded=bounded, weight=weight, tile="auto"
+        )
+
+    ceil = info_nce + contrast._reduce(log_others, x, counts=batch.counts)  # log Σ_j − log Σ_{j≠i}
+    return SCETerms(info_nce, ressl, ceil)
+
+
+def reference(
+    online: Tensor,
+    target: Tensor,
+    queue: Tensor | None = None,
+    *,
+    temperature: float | Tensor,
+    target_temperature: float,
+    contrastive_weight: float,
+    self_logit: str = "masked",
+) -> Tensor:
+    """(4) with all similarities at once, per anchor; rows are taken as they are. Column 0 is the own row."""
+    target = target.detach()
+    others = target if queue is None else queue.detach()
+    own = (online * target).sum(1, keepdim=True)
+    logits, targets = online @ others.T / temperature, target @ others.T / target_temperature
+    if queue is None:
+        logits, targets = (m.fill_diagonal_(-torch.inf) for m in (logits, targets))
+    log_p = torch.cat([own / temperature, logits], dim=1).log_softmax(1)  # (1)
+    self_slot = torch.full_like(own, 0.0 if self_logit == "zero" else -torch.inf)
+    s = torch.cat([self_slot, targets], dim=1).softmax(1).nan_to_num(0.0)  # (2)
+    w = (1 - contrastive_weight) * s
+    w[:, 0] = torch.where(s.sum(1) == 0, 1.0, w[:, 0] + contrastive_weight)  # (3)
+    return -(w * log_p.masked_fill(w == 0, 0.0)).sum(1)  # (4)

@@ -1,0 +1,111 @@
+r"""The simple contrastive loss, and, with ``hard_negatives``, the hard simple one.
+
+No temperature and no logarithm: the positive is pulled, every negative pushed alike,
+
+    (1)  L_i = −s_ii + λ Σ_{j≠i} s_ij                    the sum over the kept negatives, all or the k nearest
+
+With λ = 1/(number of negatives kept) it is, up to scale and a constant, the limit of InfoNCE for τ → ∞.
+(Wang & Liu, eq 3; "HardSimple" keeps the nearest 4,095.)
+
+Deviates: the paper gives λ no value. The authors' code takes 1/N over all N rows of the bank with the positive
+among them, which is (N−1)/N times (1) with λ = 1/(N−1); the default here is that λ without the factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._base import Loss
+from kontrast.losses._inputs import full_precision, not_negative
+from kontrast.losses._keys import dense, prepare
+from kontrast.losses._nearest import check_hard_negatives, nearest, nearest_mask
+from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips, tiled
+
+
+class SimpleContrastiveLoss(Loss):
+    """−s_ii + λ Σ s_ij, with λ = ``weight``, or 1/(number of negatives kept) if it is None.
+
+    >>> q = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> k = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    >>> SimpleContrastiveLoss(reduction="none")(q, k)  # −1 + 0.6, −0.8 + 0
+    tensor([-0.4000, -0.8000])
+    """
+
+    def __init__(
+        self,
+        weight: float | None = None,
+        hard_negatives: int | None = None,
+        *,
+        normalize: bool = True,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        self.weight = None if weight is None else not_negative("weight", weight)
+        self.hard_negatives = check_hard_negatives(hard_negatives, optional=True)
+
+    @full_precision
+    def forward(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
+    ) -> Tensor:
+        """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``."""
+        keys = prepare(self, query, key, negatives, own_index)
+        k = min(self.hard_negatives or keys.num_negatives, keys.num_negatives)
+        lam = 1.0 / max(k, 1) if self.weight is None else self.weight
+        positive = (keys.query * keys.key).sum(1)
+
+        def everyone(weight: Tensor | None) -> Tensor:
+            # Linear in the candidates: their sum serves every anchor, and no similarity is computed.
+            pushed = keys.query @ keys.candidates.sum(0)
+            if keys.in_batch:
+                pushed = pushed - positive
+            elif own_index is not None:
+                own = keys.candidates.index_select(0, torch.as_tensor(own_index, device=pushed.device).long())
+                pushed = pushed - (keys.query * own).sum(1)
+            values = lam * pushed - positive  # (1)
+            return values if weight is None else torch.dot(weight, values)
+
+        def run(
+            tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]
+        ) -> tuple[Tensor, Grads]:
+            x, c, positive = tensors
+
+            def block(logits: Tensor, r: slice, grad: bool) -> Rows:
+                keys.own(logits, r, slice(0, len(c)))
+                kept, where = nearest(logits, k)
+                if grad:
+                    logits.zero_().scatter_(1, where, lam)
+                pulled = positive[r]
+                ones = torch.ones_like(pulled)
+                return Rows(kept.sum(1) * (lam / LOG2E) - pulled, ones, -ones)  # (1)
+
+            values, grads = strips(x, c, block, weight=weight, needs=(*needs, False), tile=self.tile)
+            return values, grads[:3]
+
+        def nearest_only(weight: Tensor | None) -> Tensor:
+            return tiled(run, weight, keys.query, keys.candidates, positive)
+
+        core = everyone if k == keys.num_negatives else nearest_only
+        return self._reduce(core, keys.query, counts=keys.counts)
+
+
+def reference(
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None = None,
+    own_index: Tensor | None = None,
+    *,
+    weight: float | None,
+    hard_negatives: int | None,
+) -> Tensor:
+    """(1) with all similarities at once, per anchor; rows are taken as they are."""
+    positive, s, is_negative = dense(query, key, negatives, own_index)
+    kept = is_negative if hard_negatives is None else nearest_mask(s, is_negative, hard_negatives)
+    lam = 1.0 / kept.sum(1).clamp(min=1).to(s.dtype) if weight is None else weight
+    return -positive + lam * (s * kept).sum(1)  # (1)

@@ -1,0 +1,150 @@
+r"""SupCon, the supervised contrastive loss.
+
+A(i) is everything in the batch but i, P(i) ⊂ A(i) the positives (same label, other views included); s_ij = ⟨z_i, z_j⟩:
+
+    (1)  L_i^out = −(1/|P(i)|) Σ_{p∈P(i)} log( e^{s_ip/τ} / Σ_{a∈A(i)} e^{s_ia/τ} )
+    (2)  ∂L_i^out/∂z_i = (1/τ)[ Σ_p z_p (P_ip − 1/|P(i)|) + Σ_n z_n P_in ],     P_ia = e^{s_ia/τ}/Σ_{a'} e^{s_ia'/τ}
+    (3)  L_i^in  = −log( (1/|P(i)|) Σ_{p∈P(i)} e^{s_ip/τ} / Σ_{a∈A(i)} e^{s_ia/τ} )
+
+(Khosla et al.; the form TCL compares with.) The default is (1), with the mean over the positives outside the
+logarithm; ``form="in"`` is (3), by Jensen never larger. On a labelled batch with radius ρ² = 1/τ the sum over
+anchors is one batch's term of Graf et al.'s L_SC.
+
+Deviates: SupContrast multiplies by τ/base_τ (base_τ = 0.07), nothing is multiplied here, and it counts an anchor
+without positives as 0 in its mean, which is ``no_positive="zero"`` here; the default leaves it out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._base import Core
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
+from kontrast.losses._inputs import full_precision, one_of
+from kontrast.losses._softmax import log_normaliser, softmax_square
+from kontrast.losses._tiles import Tile
+
+
+class SupConLoss(GroupLoss):
+    """SupCon on labelled rows, on views with or without labels, or against a reference set.
+
+    >>> z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> SupConLoss(temperature=1.0, reduction="none")(z, torch.tensor([7, 7, 3]))  # log(e + 1) − 1
+    tensor([0.3133, 0.3133, 0.0000])
+    >>> views = torch.stack([torch.eye(2), torch.eye(2)], dim=1)
+    >>> SupConLoss(temperature=1.0)(views)  # no labels: the NT-Xent of both views
+    tensor(0.5514)
+    """
+
+    def __init__(
+        self,
+        temperature: float | Tensor = 0.1,
+        *,
+        form: str = "out",
+        normalize: bool = True,
+        reduction: str = "mean",
+        no_positive: str = "skip",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        self._set_temperature(temperature)
+        self.form = one_of("form", form, ("out", "in"))
+        self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
+
+    @full_precision
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Any = None,
+        *,
+        positives: Tensor | None = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Any = None,
+    ) -> Tensor:
+        """``embeddings [N, D]`` or ``[N, V, D]``, ``labels [N]`` → a scalar, or ``[N]``, ``[N, V]``.
+
+        ``positives [N, N]`` (bool) says instead of labels who is whose positive; its diagonal counts for the other
+        views of an instance only. ``ref_emb [M, D]`` with ``ref_labels [M]`` are the candidates, nobody excluded.
+        """
+        groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
+        core = self._out(groups) if self.form == "out" else self._in(groups)
+        return self._over_groups(core, groups)
+
+    def _out(self, groups: Groups) -> Core:
+        tau, now = self._tau()
+        bounded = self._bounded(groups.anchors, groups.candidates, now)
+        positive = groups.positive_similarity() / tau
+
+        def core(weight: Tensor | None) -> Tensor:
+            return _normaliser(groups, positive, tau, bounded, weight, self.tile)  # (1)
+
+        return core
+
+    def _in(self, groups: Groups) -> Core:
+        tau, now = self._tau()
+        bounded = self._bounded(groups.anchors, groups.candidates, now)
+        nothing = groups.anchors.new_zeros(len(groups.anchors))
+        log_number = groups.num_positives.clamp(min=1).to(nothing.dtype).log()
+
+        def only_positives(logits: Tensor, r: slice, c: slice) -> None:
+            logits.masked_fill_(~groups.positives(r, c), -torch.inf)
+
+        def core(weight: Tensor | None) -> Tensor:
+            everyone = _normaliser(groups, nothing, tau, bounded, weight, self.tile)
+            own = log_normaliser(
+                groups.anchors / tau,
+                groups.candidates,
+                log_number,
+                hide=only_positives,
+                bounded=bounded,
+                weight=weight,
+                tile=self.tile,
+            )
+            return everyone - own  # (3)
+
+        return core
+
+
+def _normaliser(
+    groups: Groups, positive: Tensor, tau: float | Tensor, bounded: bool, weight: Tensor | None, tile: Tile
+) -> Tensor:
+    """log Σ_{a∈A(i)} e^{s_ia/τ} − positive_i."""
+    if groups.square and bounded:
+        return softmax_square(groups.anchors / tau**0.5, positive, weight=weight, tile=tile)
+    return log_normaliser(
+        groups.anchors / tau,
+        groups.candidates,
+        positive,
+        hide=groups.hide_self,
+        bounded=bounded,
+        weight=weight,
+        tile=tile,
+    )
+
+
+def reference(
+    embeddings: Tensor,
+    labels: Tensor | None = None,
+    *,
+    positives: Tensor | None = None,
+    ref_emb: Tensor | None = None,
+    ref_labels: Tensor | None = None,
+    temperature: float | Tensor,
+    form: str = "out",
+) -> Tensor:
+    """(1) or (3) with all similarities at once, per anchor, 0 without positives; rows are taken as they are."""
+    s, is_positive, seen, shape = dense_groups(embeddings, labels, positives, ref_emb, ref_labels)
+    number = is_positive.sum(1)
+    logits = (s / temperature).masked_fill(~seen, -torch.inf)
+    log_p = logits.log_softmax(1)
+    if form == "out":
+        per_anchor = -log_p.masked_fill(~is_positive, 0.0).sum(1) / number.clamp(min=1)  # (1)
+    else:
+        per_anchor = number.clamp(min=1).to(s.dtype).log() - log_p.masked_fill(~is_positive, -torch.inf).logsumexp(1)  # (3)
+    return torch.where(number > 0, per_anchor, 0.0).view(shape)

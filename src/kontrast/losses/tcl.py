@@ -1,0 +1,192 @@
+r"""TCL, tuned contrastive learning: SupCon whose denominator is tuned by k1 and k2.
+
+P(i) are anchor i's positives, N(i) its negatives, s_ij = ⟨z_i, z_j⟩:
+
+    (1)  L_i = −(1/|P(i)|) Σ_{p∈P(i)} log( e^{s_ip/τ} / D_i )
+    (2)  D_i = Σ_{p∈P(i)} e^{s_ip/τ} + k1 Σ_{p∈P(i)} e^{−s_ip} + k2 Σ_{n∈N(i)} e^{s_in/τ}
+    (3)  ∂L_i/∂z_i = (1/τ)[ Σ_p z_p (P_ip − X_ip − Y_ip) + Σ_n z_n P_in ]
+         X_ip = 1/|P(i)|,  P_ip = e^{s_ip/τ}/D_i,  Y_ip = τ k1 e^{−s_ip}/D_i,  P_in = k2 e^{s_in/τ}/D_i
+
+(Animesh & Chandraker, supplement eqs 1–7, 18–22.) The k1 term has no temperature; it raises the gradient of hard
+positives, k2 that of hard negatives. k1 = 0, k2 = 1 is SupCon.
+
+Deviates: the authors' code divides row i by the denominators of the columns, which leaves the mean as it is but
+not the per-anchor values, and subtracts no maximum; the values here are (1) per anchor, at any temperature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
+from kontrast.losses._inputs import full_precision, not_negative, one_of
+from kontrast.losses._softmax import row_shift
+from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, in_range, largest_logit, square, strips, tiled
+
+
+class TCLLoss(GroupLoss):
+    """Tuned contrastive loss on labelled rows, on views with or without labels, or against a reference set.
+
+    >>> z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> TCLLoss(temperature=1.0, k1=2.0, k2=3.0, reduction="none")(z, torch.tensor([0, 0, 1]))  # log(e + 2/e + 3) − 1
+    tensor([0.8651, 0.8651, 0.0000])
+    """
+
+    def __init__(
+        self,
+        temperature: float | Tensor = 0.1,
+        k1: float = 5000.0,
+        k2: float = 1.0,
+        *,
+        normalize: bool = True,
+        reduction: str = "mean",
+        no_positive: str = "skip",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        super().__init__(
+            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        )
+        self._set_temperature(temperature)
+        self.k1, self.k2 = not_negative("k1", k1), not_negative("k2", k2)
+        self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
+
+    @full_precision
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Any = None,
+        *,
+        positives: Tensor | None = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Any = None,
+    ) -> Tensor:
+        """``embeddings [N, D]`` or ``[N, V, D]``, ``labels [N]`` → a scalar, or ``[N]``, ``[N, V]``.
+
+        ``positives`` and ``ref_emb`` with ``ref_labels`` are as in `SupConLoss`.
+        """
+        groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
+        tau, now = self._tau()
+        z, c = groups.anchors, groups.candidates
+        positive = groups.positive_similarity() / tau
+        learned = isinstance(tau, Tensor) and tau.requires_grad
+        largest = 1.001 if self.normalize else largest_logit(z.detach(), c.detach())
+        widest = max(largest, largest / now) + math.log(max(1.0, self.k1, self.k2))
+        bounded = in_range(widest, 2 * len(c), z.dtype)
+
+        def core(weight: Tensor | None) -> Tensor:
+            if groups.square and bounded and groups.mask is None and not learned:
+                run = _sorted_square(groups, now, self.k1, self.k2, self.tile)
+                return tiled(run, weight, z / tau**0.5, positive)
+            run = _strips(groups, now, self.k1, self.k2, bounded, self.tile)
+            return tiled(run, weight, z / tau, c, positive, tau if learned else None)
+
+        return self._over_groups(core, groups)
+
+
+def _strips(groups: Groups, tau: float, k1: float, k2: float, bounded: bool, tile: Tile) -> Any:
+    """(2) a block of anchors at a time, for any candidates, masks and logits."""
+
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        x, c, positive, _ = tensors
+
+        def block(logits: Tensor, r: slice, grad: bool) -> Rows:
+            everyone = slice(0, len(c))
+            same = groups.positives(r, everyone)
+            second = torch.mul(logits, -tau).masked_fill_(~same, -torch.inf)
+            groups.hide_self(logits, r, everyone)
+            log_k1 = math.log2(k1) if k1 else -math.inf
+            shift = None
+            if not bounded:
+                shift = row_shift(logits, second.amax(1) + log_k1)
+                second.sub_(shift[:, None])
+            second.exp2_().mul_(k1)
+            tilt = None
+            if needs[3]:
+                tilt = -(second * logits.masked_fill(~same, 0.0)).sum(1) / LOG2E  # ∂D/∂τ of the k1 term
+            first = (logits if shift is None else logits.sub_(shift[:, None])).exp2_()
+            if k2 != 1:
+                first.mul_(torch.full_like(first, k2).masked_fill_(same, 1.0))
+            d = first.sum(1) + second.sum(1)  # (2)
+            d = torch.where(d == 0, 1.0, d)
+            log_d = d.log() if shift is None else d.log() + shift / LOG2E
+            if grad:
+                first.sub_(second, alpha=tau)  # (3): P − Y
+            slope = torch.full_like(d, -1.0)
+            return Rows(log_d - positive[r], 1 / d, slope, None if tilt is None else tilt / d)
+
+        return strips(x, c, block, weight=weight, needs=needs, tile=tile)
+
+    return run
+
+
+def _sorted_square(groups: Groups, tau: float, k1: float, k2: float, tile: Tile) -> Any:
+    """(2) for a batch against itself. Sorted by group, only blocks near the diagonal hold positives, and only they
+    need the second exponential and a mask; elsewhere k2 is a plain factor."""
+    assert groups.group is not None
+    group, order = torch.sort(groups.group)
+    numbers = group.tolist()
+
+    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
+        if numbers[r.stop - 1] < numbers[c.start]:
+            logits.exp2_()
+            if k2 != 1:
+                logits.mul_(k2)
+            return logits.sum(1), logits.sum(0)
+        same = group[r, None] == group[None, c]
+        if r == c:
+            same.fill_diagonal_(False)
+        second = torch.mul(logits, -tau).exp2_().mul_(same)
+        logits.exp2_()
+        if k2 != 1:
+            logits.mul_(torch.full_like(logits, k2).masked_fill_(same, 1.0))
+        if r == c:
+            logits.fill_diagonal_(0.0)
+        over_columns = logits.sum(1).add_(second.sum(1), alpha=k1)  # (2)
+        over_rows = over_columns if r == c else logits.sum(0).add_(second.sum(0), alpha=k1)
+        logits.sub_(second, alpha=k1 * tau)  # (3): P − Y
+        return over_columns, over_rows
+
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        z, positive = (t[order] for t in tensors)
+        sorted_weight = None if weight is None else weight[order]
+        values, grads = square(z, positive, block, weight=sorted_weight, needs=needs, tile=tile)
+
+        def unsort(t: Tensor) -> Tensor:
+            return torch.empty_like(t).index_copy_(0, order, t)
+
+        return unsort(values), tuple(None if g is None else unsort(g) for g in grads)
+
+    return run
+
+
+def reference(
+    embeddings: Tensor,
+    labels: Tensor | None = None,
+    *,
+    positives: Tensor | None = None,
+    ref_emb: Tensor | None = None,
+    ref_labels: Tensor | None = None,
+    temperature: float | Tensor,
+    k1: float,
+    k2: float,
+) -> Tensor:
+    """(1) with all similarities at once, per anchor, 0 without positives; rows are taken as they are."""
+    s, is_positive, seen, shape = dense_groups(embeddings, labels, positives, ref_emb, ref_labels)
+    number = is_positive.sum(1)
+    none = -torch.inf
+    logits = s / temperature
+    pulled = (logits * is_positive).sum(1) / number.clamp(min=1)
+    log_k1, log_k2 = (math.log(k) if k else none for k in (k1, k2))
+    terms = (
+        logits.masked_fill(~is_positive, none),
+        (log_k1 - s).masked_fill(~is_positive, none),
+        (log_k2 + logits).masked_fill(is_positive | ~seen, none),
+    )
+    per_anchor = torch.cat(terms, dim=1).logsumexp(1) - pulled  # (1), (2)
+    return torch.where(number > 0, per_anchor, 0.0).view(shape)
