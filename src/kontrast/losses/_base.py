@@ -53,8 +53,17 @@ class Loss(nn.Module):
 
     def _tau(self) -> tuple[float | Tensor, float]:
         """The temperature as it enters the graph, and its present value."""
-        tau = self.temperature
-        return tau.reshape(()) if isinstance(tau, Tensor) else tau, scalar("temperature", tau)
+        now = scalar("temperature", self.temperature)
+        learned = isinstance(self.temperature, Tensor) and self.temperature.requires_grad
+        return self.temperature.reshape(()) if learned else now, now  # type: ignore[union-attr]
+
+    def _scaled(self, z: Tensor, power: float = 1.0) -> tuple[Tensor, float]:
+        """z and what its products are still to be multiplied by: 1/τ, unless τ is learned and so divides z here.
+
+        ``power`` is 0.5 where both factors of a product are z.
+        """
+        tau, now = self._tau()
+        return (z / tau**power, 1.0) if isinstance(tau, Tensor) else (z, 1.0 / now)
 
     def _bounded(self, x: Tensor, c: Tensor, tau: float) -> bool:
         """Whether ⟨x, c⟩/τ needs no shift before its exponential: unit vectors bound it by 1/τ."""

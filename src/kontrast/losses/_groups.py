@@ -28,6 +28,7 @@ class Groups:
     self_start: int | None  # the candidate that is anchor 0 itself; None with a reference set
     group: Tensor | None  # [N] int64, 0 … number of groups − 1
     candidate_group: Tensor | None  # [M]
+    num_groups: int
     mask: Tensor | None  # [N, M] bool, instead of groups
     num_positives: Tensor  # [N]
     counts: list[int]  # anchors on each rank
@@ -68,9 +69,7 @@ class Groups:
                 total = total - self.anchors * own[:, None]
         else:
             assert self.group is not None and self.candidate_group is not None
-            number = int(self.group.max()) + 1 if len(self.group) else 1
-            number = max(number, int(self.candidate_group.max()) + 1)
-            sums = self.candidates.new_zeros(number, self.candidates.shape[1])
+            sums = self.candidates.new_zeros(self.num_groups, self.candidates.shape[1])
             sums = sums.index_add(0, self.candidate_group, self.candidates)
             total = sums.index_select(0, self.group)
             if self.self_start is not None:
@@ -113,22 +112,22 @@ def prepare(
         number = mask.sum(1)
         if self_start is not None:
             number = number - mask.diagonal(self_start).long()
-        return Groups(z, candidates, self_start, None, None, mask, number, counts, shape)
+        return Groups(z, candidates, self_start, None, None, 0, mask, number, counts, shape)
 
     if labels is None:  # the views of one instance, known by its place in the whole batch
         labels = torch.arange(first, first + n, device=device)
     mine = labels.repeat_interleave(views)
     if ref_emb is not None:
         theirs = integer_labels("ref_labels", ref_labels, len(candidates), device)
-        _, group = torch.unique(torch.cat([mine, theirs]), return_inverse=True)
-        group, candidate_group = group[: len(mine)], group[len(mine) :]
+        names, both = torch.unique(torch.cat([mine, theirs]), return_inverse=True)
+        group, candidate_group = both[: len(mine)], both[len(mine) :]
+        sizes = torch.bincount(candidate_group, minlength=len(names))
     else:
         everyone, start = loss._gather(mine, counts)
-        _, candidate_group = torch.unique(everyone, return_inverse=True)
+        names, candidate_group, sizes = torch.unique(everyone, return_inverse=True, return_counts=True)
         group = candidate_group[start : start + len(mine)]
-    sizes = torch.bincount(candidate_group, minlength=int(group.max()) + 1 if len(group) else 0)
     number = sizes[group] - int(self_start is not None)
-    return Groups(z, candidates, self_start, group, candidate_group, None, number, counts, shape)
+    return Groups(z, candidates, self_start, group, candidate_group, len(names), None, number, counts, shape)
 
 
 def _check_forms(embeddings: Tensor, labels: Any, positives: Any, ref_emb: Any, ref_labels: Any) -> None:

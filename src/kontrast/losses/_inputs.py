@@ -18,14 +18,21 @@ P = ParamSpec("P")
 
 
 def full_precision(forward: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """Run a loss outside autocast, so that half-precision training does not reach inside it."""
+    """Run a loss as it stands: outside autocast, so that half-precision training does not reach inside it, and
+    outside torch.compile, which would unroll the loops over blocks (the graph breaks around the loss)."""
 
     @functools.wraps(forward)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+    def eager(*args: P.args, **kwargs: P.kwargs) -> Tensor:
         tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
         device = "cpu" if tensor is None else tensor.device.type
         with torch.autocast(device, enabled=False):
             return forward(*args, **kwargs)
+
+    @functools.wraps(forward)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if torch.compiler.is_compiling():  # asked here, because disabling ahead would load the compiler on import
+            return torch.compiler.disable(eager)(*args, **kwargs)  # type: ignore[no-any-return]
+        return eager(*args, **kwargs)
 
     return wrapped
 

@@ -79,11 +79,13 @@ def relate(
     own: Hide,
     contrastive_weight: float,
     zero_logit: bool,
+    scale: float,
+    target_scale: float,
     bounded: bool,
     weight: Tensor | None,
     tile: Tile,
 ) -> Tensor:
-    """(2) per anchor, or its weighted sum; x and t are already divided by their temperatures.
+    """(2) per anchor, or its weighted sum; ``scale`` is 1/τ (1 where x is divided already), ``target_scale`` 1/τ_m.
 
     Without ``positive`` the loss has no own slot. With ``zero_logit`` the own slot takes part in s_i with logit 0.
     """
@@ -91,7 +93,7 @@ def relate(
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
         x, positive = tensors
-        t2 = t * LOG2E
+        t2 = t * (LOG2E * target_scale)
         pulled = x.new_zeros(len(x)) if positive is None else positive
         softmax = Softmax(pulled, own, slot=positive is not None, bounded=bounded)
         height = min(len(x), strip_height(2 * len(c), x.element_size(), tile))
@@ -120,7 +122,7 @@ def relate(
             return Rows(value, first.factor, slope)
 
         needs = (needs[0], False, needs[1], False)
-        values, grads = strips(x, c, block, weight=weight, needs=needs, tile=height)
+        values, grads = strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=height)
         return values, (grads[0], grads[2])
 
     return tiled(run, weight, x, positive)

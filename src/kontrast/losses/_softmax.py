@@ -97,6 +97,7 @@ def log_normaliser(
     *,
     hide: Hide = hide_nothing,
     slot: bool = False,
+    scale: float,
     bounded: bool,
     weight: Tensor | None,
     tile: Tile,
@@ -107,20 +108,27 @@ def log_normaliser(
         x, c, positive = tensors
         block = Softmax(x.new_zeros(len(x)) if positive is None else positive, hide, slot, bounded)
         if bounded and not (weight is not None and needs[1]):
-            return _stream(x, c, block, weight=weight, needs=needs, tile=tile)
-        values, grads = strips(x, c, block, weight=weight, needs=(*needs, False), tile=tile)
+            return _stream(x, c, block, scale=scale, weight=weight, needs=needs, tile=tile)
+        values, grads = strips(x, c, block, scale=scale, weight=weight, needs=(*needs, False), tile=tile)
         return values, grads[:3]
 
     return tiled(run, weight, x, c, positive)
 
 
 def _stream(
-    x: Tensor, c: Tensor, block: Softmax, *, weight: Tensor | None, needs: Sequence[bool], tile: Tile
+    x: Tensor,
+    c: Tensor,
+    block: Softmax,
+    *,
+    scale: float,
+    weight: Tensor | None,
+    needs: Sequence[bool],
+    tile: Tile,
 ) -> tuple[Tensor, Grads]:
     """`strips` for bounded logits and fixed candidates: as attention does, one pass over small blocks that stay
     in cache gives both Σ_j e^{l_ij} and Σ_j e^{l_ij} c_j, and the row is normalised at the end."""
     x, c = x.contiguous(), c.contiguous()
-    x2 = x * LOG2E
+    x2 = x * (LOG2E * scale)
     values = x.new_empty(len(x))
     gx = torch.zeros_like(x) if weight is not None and needs[0] else None
     gp = torch.zeros_like(values) if weight is not None and needs[2] else None
@@ -139,13 +147,13 @@ def _stream(
         rows = block.rows(sums, r)
         values[r] = rows.value
         if weight is not None and gx is not None:
-            gx[r] *= (rows.factor * weight[r])[:, None]
+            gx[r] *= (rows.factor * weight[r])[:, None] * scale
         if weight is not None and gp is not None and rows.positive is not None:
             gp[r] = rows.positive * weight[r]
     return values, (gx, None, gp)
 
 
-def softmax_square(z: Tensor, positive: Tensor, *, weight: Tensor | None, tile: Tile) -> Tensor:
+def softmax_square(z: Tensor, positive: Tensor, *, scale: float, weight: Tensor | None, tile: Tile) -> Tensor:
     """log D_i − positive_i of z against itself, self excluded, logits bounded: the fast path."""
 
     def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
@@ -156,6 +164,6 @@ def softmax_square(z: Tensor, positive: Tensor, *, weight: Tensor | None, tile: 
         return over_columns, over_columns if r == c else logits.sum(0)
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-        return square(*tensors, block, weight=weight, needs=needs, tile=tile)
+        return square(*tensors, block, scale=scale, weight=weight, needs=needs, tile=tile)
 
     return tiled(run, weight, z, positive)

@@ -1,6 +1,7 @@
 r"""The engine below the losses: block sizes, the passes over blocks, and where their gradients are kept.
 
-Every loss here is, per anchor i over candidates j, with logits l_ij = ⟨x_i, c_j⟩ (x already divided by τ):
+Every loss here is, per anchor i over candidates j, with logits l_ij = scale·⟨x_i, c_j⟩ (scale = 1/τ, or 1 where a
+learned τ has divided x before):
 
     (1)  ℓ_i = log D_i − positive_i           D_i = Σ_j a_ij e^{l_ij}  (+ terms of the loss's own)
     (2)  ∂ℓ_i/∂l_ij = a_ij e^{l_ij} / D_i     ∂ℓ_i/∂positive_i = −1
@@ -38,7 +39,8 @@ from torch.autograd.function import once_differentiable
 
 LOG2E = math.log2(math.e)
 RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that needs no shift
-KEEP_BYTES = 140 * 2**20  # blocks of a square kept for its gradient: all of them up to N = 8,192 in float32
+KEEP_BYTES = 144 * 2**20  # blocks of a square kept for its gradient: all of them up to N = 8,192 in float32
+SLAB_BYTES = 24 * 2**20  # they are allocated in pieces that glibc keeps for the next step instead of unmapping
 STRIP_BYTES = 16 * 2**20  # one block of whole rows
 
 Tile = int | str  # a number of rows, or "auto"
@@ -162,12 +164,19 @@ StripBlock = Callable[[Tensor, slice, bool], Rows]
 
 
 def strips(
-    x: Tensor, c: Tensor, block: StripBlock, *, weight: Tensor | None, needs: Sequence[bool], tile: Tile
+    x: Tensor,
+    c: Tensor,
+    block: StripBlock,
+    *,
+    scale: float,
+    weight: Tensor | None,
+    needs: Sequence[bool],
+    tile: Tile,
 ) -> tuple[Tensor, Grads]:
     """x against c in blocks of whole rows. ``needs`` and the gradients are for x, c, positive, temperature."""
     n, m, dim = len(x), len(c), x.shape[1]
     x, c = x.contiguous(), c.contiguous()
-    x2 = x * LOG2E
+    x2 = x * (LOG2E * scale)
     values = x.new_zeros(n)
     wanted = [weight is not None and need for need in needs]
     gx = x.new_zeros(n, dim) if wanted[0] else None
@@ -183,11 +192,11 @@ def strips(
         if weight is None:
             continue
         g = weight[r]
-        scale = (rows.factor * g)[:, None]
+        slope = (rows.factor * g)[:, None] * scale
         if gx is not None:
-            torch.mm(logits, c, out=gx[r]).mul_(scale)  # (2)
+            torch.mm(logits, c, out=gx[r]).mul_(slope)  # (2)
         if gc is not None:
-            gc.addmm_(logits.T, x[r] * scale)
+            gc.addmm_(logits.T, x[r] * slope)
         if gp is not None and rows.positive is not None:
             gp[r] = rows.positive * g
         if gt is not None and rows.temperature is not None:
@@ -206,29 +215,32 @@ def square(
     positive: Tensor,
     block: SquareBlock,
     *,
+    scale: float,
     weight: Tensor | None,
     needs: Sequence[bool],
     tile: Tile,
 ) -> tuple[Tensor, Grads]:
-    """z against itself, logits ⟨z_i, z_j⟩ within RANGE. ``needs`` and the gradients are for z and positive."""
+    """z against itself, its logits within RANGE. ``needs`` and the gradients are for z and positive."""
     n = len(z)
-    z2 = z.contiguous() * LOG2E**0.5
+    z2 = z.contiguous() * (LOG2E * scale) ** 0.5
     side = min(square_side(n, z.device, tile), n)
     pairs = [(r, c) for r in spans(n, side) for c in spans(n, side) if c.start >= r.start]
     wants_z = weight is not None and needs[0]
     keep = wants_z and len(pairs) * side * side * z.element_size() <= KEEP_BYTES
-    spare = None if keep else z.new_empty(side * side)
+    per_slab = max(1, SLAB_BYTES // (side * side * z.element_size())) if keep else 1
+    slabs = [z.new_empty(s.stop - s.start, side * side) for s in spans(len(pairs) if keep else 1, per_slab)]
 
-    def compute(r: slice, c: slice) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def compute(k: int, r: slice, c: slice) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         shape = (r.stop - r.start, c.stop - c.start)
-        logits = z.new_empty(shape) if spare is None else spare[: shape[0] * shape[1]].view(shape)
-        torch.mm(z2[r], z2[c].T, out=logits)
-        return logits, block(logits, r, c)
+        e = slabs[k // per_slab][k % per_slab] if keep else slabs[0][0]
+        e = e[: shape[0] * shape[1]].view(shape)
+        torch.mm(z2[r], z2[c].T, out=e)
+        return e, block(e, r, c)
 
     d = z.new_zeros(n)
     kept: list[Tensor] = []
-    for r, c in pairs:
-        e, (over_columns, over_rows) = compute(r, c)
+    for k, (r, c) in enumerate(pairs):
+        e, (over_columns, over_rows) = compute(k, r, c)
         d[r] += over_columns
         if r != c:
             d[c] += over_rows
@@ -240,11 +252,11 @@ def square(
     if weight is None or not wants_z:
         return values, (None, gp)
 
-    u = torch.where(alone, 0.0, weight / d)
+    u = torch.where(alone, 0.0, weight / d).mul_(scale)
     gz = torch.zeros_like(z)
     outer = z.new_empty(side * side)
     for k, (r, c) in enumerate(pairs):
-        e = kept[k] if keep else compute(r, c)[0]
+        e = kept[k] if keep else compute(k, r, c)[0]
         e.mul_(torch.add(u[r, None], u[None, c], out=outer[: e.numel()].view_as(e)))  # (3)
         gz[r].addmm_(e, z[c])
         if r != c:

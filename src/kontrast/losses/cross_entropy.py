@@ -94,7 +94,9 @@ def classify(loss: Loss, embeddings: Tensor, labels: Any, weight: Tensor) -> Ten
     bounded = in_range(largest_logit(z.detach(), w.detach()), k, z.dtype)
 
     def core(anchor_weight: Tensor | None) -> Tensor:
-        return log_normaliser(z, w, positive, bounded=bounded, weight=anchor_weight, tile=loss.tile)  # (1)
+        return log_normaliser(
+            z, w, positive, scale=1.0, bounded=bounded, weight=anchor_weight, tile=loss.tile
+        )  # (1)
 
     return loss._reduce(core, z, counts=counts)
 

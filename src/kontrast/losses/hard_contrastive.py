@@ -59,9 +59,9 @@ class HardContrastiveLoss(Loss):
     ) -> Tensor:
         """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``."""
         keys = prepare(self, query, key, negatives, own_index)
-        tau, now = self._tau()
-        x = keys.query / tau
-        positive = (x * keys.key).sum(1)
+        _, now = self._tau()
+        x, scale = self._scaled(keys.query)
+        positive = (x * keys.key).sum(1) * scale
         k = min(self.hard_negatives or 1, keys.num_negatives)
         bounded = self._bounded(keys.query, keys.candidates, now) and self._bounded(keys.query, keys.key, now)
 
@@ -83,7 +83,8 @@ class HardContrastiveLoss(Loss):
                     logits.zero_().scatter_(1, where, kept)
                 return softmax.rows(kept.sum(1), r, shift)
 
-            values, grads = strips(x, c, block, weight=weight, needs=(*needs, False), tile=self.tile)
+            needs = (*needs, False)
+            values, grads = strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=self.tile)
             return values, grads[:3]
 
         return self._reduce(

@@ -62,9 +62,9 @@ class InfoNCELoss(Loss):
     ) -> Tensor:
         """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``."""
         keys = prepare(self, query, key, negatives, own_index)
-        tau, now = self._tau()
-        x = keys.query / tau
-        positive = (x * keys.key).sum(1)
+        _, now = self._tau()
+        x, scale = self._scaled(keys.query)
+        positive = (x * keys.key).sum(1) * scale
         bounded = self._bounded(keys.query, keys.candidates, now) and (
             keys.in_batch or self._bounded(keys.query, keys.key, now)
         )
@@ -76,6 +76,7 @@ class InfoNCELoss(Loss):
                 positive,
                 hide=hide_nothing if keys.in_batch else keys.own,
                 slot=not keys.in_batch,
+                scale=scale,
                 bounded=bounded,
                 weight=weight,
                 tile=self.tile,

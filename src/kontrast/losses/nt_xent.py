@@ -60,10 +60,12 @@ class NTXentLoss(Loss):
 
         def core(weight: Tensor | None) -> Tensor:
             if bounded and not self._together:
-                return softmax_square(z / tau**0.5, positive, weight=weight, tile=self.tile)
+                x, scale = self._scaled(z, power=0.5)
+                return softmax_square(x, positive, scale=scale, weight=weight, tile=self.tile)
+            x, scale = self._scaled(z)
             hide = hide_diagonal(start)
             return log_normaliser(
-                z / tau, everyone, positive, hide=hide, bounded=bounded, weight=weight, tile=self.tile
+                x, everyone, positive, hide=hide, scale=scale, bounded=bounded, weight=weight, tile=self.tile
             )
 
         value = self._reduce(core, z, counts=counts)

@@ -53,9 +53,9 @@ class ReSSLLoss(Loss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        tau, now = self._tau()
+        _, now = self._tau()
         tau_m = scalar("target_temperature", self.target_temperature)
-        x = batch.online / tau
+        x, scale = self._scaled(batch.online)
         bounded = self._bounded(batch.online, batch.candidates, now) and self._bounded(
             batch.target, batch.candidates, tau_m
         )
@@ -63,12 +63,14 @@ class ReSSLLoss(Loss):
         def core(weight: Tensor | None) -> Tensor:
             return relate(
                 x,
-                batch.target / tau_m,
+                batch.target,
                 batch.candidates,
                 None,
                 own=batch.own,
                 contrastive_weight=0.0,
                 zero_logit=False,
+                scale=scale,
+                target_scale=1.0 / tau_m,
                 bounded=bounded,
                 weight=weight,
                 tile=self.tile,

@@ -63,10 +63,10 @@ class SCELoss(Loss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        tau, now = self._tau()
+        _, now = self._tau()
         tau_m = scalar("target_temperature", self.target_temperature)
-        x = batch.online / tau
-        positive = (x * batch.target).sum(1)
+        x, scale = self._scaled(batch.online)
+        positive = (x * batch.target).sum(1) * scale
         bounded = (
             self._bounded(batch.online, batch.candidates, now)
             and self._bounded(batch.target, batch.candidates, tau_m)
@@ -76,12 +76,14 @@ class SCELoss(Loss):
         def core(weight: Tensor | None) -> Tensor:
             return relate(
                 x,
-                batch.target / tau_m,
+                batch.target,
                 batch.candidates,
                 positive,
                 own=batch.own,
                 contrastive_weight=self.contrastive_weight,
                 zero_logit=self.self_logit == "zero",
+                scale=scale,
+                target_scale=1.0 / tau_m,
                 bounded=bounded,
                 weight=weight,
                 tile=self.tile,
@@ -117,14 +119,14 @@ def sce_terms(
     batch = prepare(contrast, online, target, queue)
     if batch.others() == 0:
         return SCETerms(info_nce, ressl, torch.zeros_like(ressl))
-    tau, now = contrast._tau()
-    x = batch.online / tau
-    positive = (x * batch.target).sum(1)
+    _, now = contrast._tau()
+    x, scale = contrast._scaled(batch.online)
+    positive = (x * batch.target).sum(1) * scale
     bounded = contrast._bounded(batch.online, batch.candidates, now)
 
     def log_others(weight: Tensor | None) -> Tensor:
         return positive - log_normaliser(
-            x, batch.candidates, hide=batch.own, bounded=bounded, weight=weight, tile="auto"
+            x, batch.candidates, hide=batch.own, scale=scale, bounded=bounded, weight=weight, tile="auto"
         )
 
     ceil = info_nce + contrast._reduce(log_others, x, counts=batch.counts)  # log Σ_j − log Σ_{j≠i}

@@ -85,7 +85,8 @@ class SimpleContrastiveLoss(Loss):
                 ones = torch.ones_like(pulled)
                 return Rows(kept.sum(1) * (lam / LOG2E) - pulled, ones, -ones)  # (1)
 
-            values, grads = strips(x, c, block, weight=weight, needs=(*needs, False), tile=self.tile)
+            needs = (*needs, False)
+            values, grads = strips(x, c, block, scale=1.0, weight=weight, needs=needs, tile=self.tile)
             return values, grads[:3]
 
         def nearest_only(weight: Tensor | None) -> Tensor:

@@ -82,13 +82,14 @@ class SupConLoss(GroupLoss):
         positive = groups.positive_similarity() / tau
 
         def core(weight: Tensor | None) -> Tensor:
-            return _normaliser(groups, positive, tau, bounded, weight, self.tile)  # (1)
+            return self._normaliser(groups, positive, bounded, weight)  # (1)
 
         return core
 
     def _in(self, groups: Groups) -> Core:
-        tau, now = self._tau()
+        _, now = self._tau()
         bounded = self._bounded(groups.anchors, groups.candidates, now)
+        x, scale = self._scaled(groups.anchors)
         nothing = groups.anchors.new_zeros(len(groups.anchors))
         log_number = groups.num_positives.clamp(min=1).to(nothing.dtype).log()
 
@@ -96,12 +97,13 @@ class SupConLoss(GroupLoss):
             logits.masked_fill_(~groups.positives(r, c), -torch.inf)
 
         def core(weight: Tensor | None) -> Tensor:
-            everyone = _normaliser(groups, nothing, tau, bounded, weight, self.tile)
+            everyone = self._normaliser(groups, nothing, bounded, weight)
             own = log_normaliser(
-                groups.anchors / tau,
+                x,
                 groups.candidates,
                 log_number,
                 hide=only_positives,
+                scale=scale,
                 bounded=bounded,
                 weight=weight,
                 tile=self.tile,
@@ -110,22 +112,22 @@ class SupConLoss(GroupLoss):
 
         return core
 
-
-def _normaliser(
-    groups: Groups, positive: Tensor, tau: float | Tensor, bounded: bool, weight: Tensor | None, tile: Tile
-) -> Tensor:
-    """log Σ_{a∈A(i)} e^{s_ia/τ} − positive_i."""
-    if groups.square and bounded:
-        return softmax_square(groups.anchors / tau**0.5, positive, weight=weight, tile=tile)
-    return log_normaliser(
-        groups.anchors / tau,
-        groups.candidates,
-        positive,
-        hide=groups.hide_self,
-        bounded=bounded,
-        weight=weight,
-        tile=tile,
-    )
+    def _normaliser(self, groups: Groups, positive: Tensor, bounded: bool, weight: Tensor | None) -> Tensor:
+        """log Σ_{a∈A(i)} e^{s_ia/τ} − positive_i."""
+        if groups.square and bounded:
+            x, scale = self._scaled(groups.anchors, power=0.5)
+            return softmax_square(x, positive, scale=scale, weight=weight, tile=self.tile)
+        x, scale = self._scaled(groups.anchors)
+        return log_normaliser(
+            x,
+            groups.candidates,
+            positive,
+            hide=groups.hide_self,
+            scale=scale,
+            bounded=bounded,
+            weight=weight,
+            tile=self.tile,
+        )
 
 
 def reference(

@@ -26,7 +26,7 @@ from torch import Tensor
 from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
 from kontrast.losses._inputs import full_precision, not_negative, one_of
 from kontrast.losses._softmax import row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, in_range, largest_logit, square, strips, tiled
+from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, Tile, in_range, largest_logit, square, strips, tiled
 
 
 class TCLLoss(GroupLoss):
@@ -74,7 +74,8 @@ class TCLLoss(GroupLoss):
         tau, now = self._tau()
         z, c = groups.anchors, groups.candidates
         positive = groups.positive_similarity() / tau
-        learned = isinstance(tau, Tensor) and tau.requires_grad
+        learned = isinstance(tau, Tensor)
+        x, scale = self._scaled(z)
         largest = 1.001 if self.normalize else largest_logit(z.detach(), c.detach())
         widest = max(largest, largest / now) + math.log(max(1.0, self.k1, self.k2))
         bounded = in_range(widest, 2 * len(c), z.dtype)
@@ -82,14 +83,16 @@ class TCLLoss(GroupLoss):
         def core(weight: Tensor | None) -> Tensor:
             if groups.square and bounded and groups.mask is None and not learned:
                 run = _sorted_square(groups, now, self.k1, self.k2, self.tile)
-                return tiled(run, weight, z / tau**0.5, positive)
-            run = _strips(groups, now, self.k1, self.k2, bounded, self.tile)
-            return tiled(run, weight, z / tau, c, positive, tau if learned else None)
+                return tiled(run, weight, z, positive)
+            run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
+            return tiled(run, weight, x, c, positive, tau if learned else None)
 
         return self._over_groups(core, groups)
 
 
-def _strips(groups: Groups, tau: float, k1: float, k2: float, bounded: bool, tile: Tile) -> Any:
+def _strips(
+    groups: Groups, tau: float, k1: float, k2: float, scale: float, bounded: bool, tile: Tile
+) -> Pass:
     """(2) a block of anchors at a time, for any candidates, masks and logits."""
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
@@ -120,12 +123,12 @@ def _strips(groups: Groups, tau: float, k1: float, k2: float, bounded: bool, til
             slope = torch.full_like(d, -1.0)
             return Rows(log_d - positive[r], 1 / d, slope, None if tilt is None else tilt / d)
 
-        return strips(x, c, block, weight=weight, needs=needs, tile=tile)
+        return strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=tile)
 
     return run
 
 
-def _sorted_square(groups: Groups, tau: float, k1: float, k2: float, tile: Tile) -> Any:
+def _sorted_square(groups: Groups, tau: float, k1: float, k2: float, tile: Tile) -> Pass:
     """(2) for a batch against itself. Sorted by group, only blocks near the diagonal hold positives, and only they
     need the second exponential and a mask; elsewhere k2 is a plain factor."""
     assert groups.group is not None
@@ -155,7 +158,9 @@ def _sorted_square(groups: Groups, tau: float, k1: float, k2: float, tile: Tile)
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
         z, positive = (t[order] for t in tensors)
         sorted_weight = None if weight is None else weight[order]
-        values, grads = square(z, positive, block, weight=sorted_weight, needs=needs, tile=tile)
+        values, grads = square(
+            z, positive, block, scale=1 / tau, weight=sorted_weight, needs=needs, tile=tile
+        )
 
         def unsort(t: Tensor) -> Tensor:
             return torch.empty_like(t).index_copy_(0, order, t)
