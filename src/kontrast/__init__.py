@@ -14,7 +14,7 @@ Nothing heavy is loaded by ``import kontrast``: each stage is imported when it i
 
 >>> import kontrast
 >>> kontrast.losses.SupConLoss(temperature=0.1)
-SupConLoss(temperature=0.1, form='out')
+SupConLoss(temperature=0.1)
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 ['cross_entropy', 'hard_contrastive', 'info_nce', 'nt_xent', 'ressl', 'sce', 'simple_contrastive', \
 'simplex_cross_entropy', 'supcon', 'tcl']
 >>> losses.FAMILY["supcon"](temperature=0.07)
-SupConLoss(temperature=0.07, form='out')
+SupConLoss(temperature=0.07)
 """
 
 from kontrast.losses._base import Loss

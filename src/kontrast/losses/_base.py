@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from kontrast import distributed
-from kontrast.losses._inputs import not_empty, one_of, positive_number, scalar, unit
+from kontrast.losses._inputs import not_empty, one_of, temperature_now, unit
 from kontrast.losses._tiles import Tile, check_tile, in_range, largest_logit
 
 # Given each anchor's weight: Σ_i weight_i ℓ_i. Given None: ℓ.
@@ -18,7 +19,7 @@ Core = Callable[[Tensor | None], Tensor]
 class Loss(nn.Module):
     """Base of the losses. ``tile`` is the side of the blocks the engine works in; "auto" is measured."""
 
-    temperature: float | Tensor = 1.0
+    temperature: float | Tensor
 
     def __init__(
         self,
@@ -35,16 +36,19 @@ class Loss(nn.Module):
         self.tile = check_tile(tile)
 
     def _set_temperature(self, temperature: float | Tensor) -> None:
-        self.temperature = positive_number("temperature", temperature)
+        now = temperature_now(temperature)
+        self.temperature = temperature if isinstance(temperature, Tensor) else now
 
     def extra_repr(self) -> str:
-        """The options that say which loss this is."""
-        options = ("temperature", "target_temperature", "contrastive_weight", "k1", "k2", "hard_negatives", "weight")
-        options += ("num_classes", "dim", "weight_penalty", "form")
-        plain = {k: v for k in options if isinstance(v := getattr(self, k, None), float | int | str)}
-        if isinstance(self.temperature, Tensor):
-            plain = {"temperature": round(float(self.temperature.detach()), 6), **plain}
-        return ", ".join(f"{k}={v!r}" for k, v in plain.items() if not (k == "temperature" and "num_classes" in plain))
+        """The options that say which loss this is, and the others where they are not the default."""
+        shown = {}
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name, parameter.default)
+            if isinstance(value, Tensor):
+                value = round(float(value.detach()), 6) if value.numel() == 1 else None
+            if parameter.kind is not parameter.KEYWORD_ONLY or value != parameter.default:
+                shown[name] = value
+        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
     # ---------------------------------------------------------------------------------------- embeddings
 
@@ -53,7 +57,7 @@ class Loss(nn.Module):
 
     def _tau(self) -> tuple[float | Tensor, float]:
         """The temperature as it enters the graph, and its present value."""
-        now = scalar("temperature", self.temperature)
+        now = temperature_now(self.temperature)
         learned = isinstance(self.temperature, Tensor) and self.temperature.requires_grad
         return self.temperature.reshape(()) if learned else now, now  # type: ignore[union-attr]
 
@@ -112,7 +116,10 @@ class Loss(nn.Module):
         """How many anchors the mean is over, on all ranks; at least 1."""
         if valid is None or getattr(self, "no_positive", "skip") != "skip":
             return float(sum(counts))
-        number = valid.sum()
+        return self._over_ranks(valid.sum()).clamp(min=1)
+
+    def _over_ranks(self, number: Tensor) -> Tensor:
+        """A count, summed over the ranks."""
         if self._together:
             torch.distributed.all_reduce(number)
-        return number.clamp(min=1)
+        return number

@@ -6,6 +6,8 @@ are whose positives.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +18,7 @@ from kontrast import distributed
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import integer_labels, not_empty, rows, same_dtype
 from kontrast.losses._softmax import Hide, hide_diagonal, hide_nothing
-from kontrast.losses._tiles import spans, strip_height
+from kontrast.losses._tiles import Grads, SquareBlock, Tile, spans, square, strip_height, tiled
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Groups:
         """Whether the candidates are the anchors."""
         return self.candidates is self.anchors
 
-    @property
+    @functools.cached_property
     def valid(self) -> Tensor:
         """Which anchors have a positive."""
         return self.num_positives > 0
@@ -54,27 +56,104 @@ class Groups:
         if self.mask is not None:
             same = self.mask[r, c].clone()
         else:
-            assert self.group is not None and self.candidate_group is not None
+            assert self.group is not None
+            assert self.candidate_group is not None
             same = self.group[r, None] == self.candidate_group[None, c]
         if self.self_start is not None:
             same.diagonal(self.self_start + r.start - c.start).fill_(False)
         return same
 
+    @functools.cached_property
+    def share(self) -> Tensor:
+        """1/|P(i)|, 1 without positives."""
+        return self.num_positives.clamp(min=1).to(self.anchors.dtype).reciprocal_()
+
     def positive_similarity(self) -> Tensor:
-        """Σ_p ⟨z_i, z_p⟩/|P(i)| per anchor, 0 without positives: sums over groups, no pair is formed."""
+        """Σ_p ⟨z_i, z_p⟩/|P(i)| per anchor, 0 without positives."""
+        share = self.share
         if self.mask is not None:
-            total = masked_sum(self.mask, self.candidates)
+            mask = self.mask
             if self.self_start is not None:
-                own = self.mask.diagonal(self.self_start).to(total.dtype)
-                total = total - self.anchors * own[:, None]
-        else:
-            assert self.group is not None and self.candidate_group is not None
-            sums = self.candidates.new_zeros(self.num_groups, self.candidates.shape[1])
-            sums = sums.index_add(0, self.candidate_group, self.candidates)
-            total = sums.index_select(0, self.group)
-            if self.self_start is not None:
-                total = total - self.anchors
-        return (self.anchors * total).sum(1) / self.num_positives.clamp(min=1)
+                mask = mask.clone()
+                mask.diagonal(self.self_start).fill_(False)
+            return (self.anchors * masked_sum(mask, self.candidates)).sum(1) * share
+        assert self.group is not None
+        assert self.candidate_group is not None
+        sums = self.candidates.new_zeros(self.num_groups, self.candidates.shape[1])
+        total = sums.index_add(0, self.candidate_group, self.candidates).index_select(0, self.group)
+        if self.self_start is not None:
+            total = total - self.anchors
+        return (self.anchors * total).sum(1) * share
+
+
+@dataclass(frozen=True)
+class OwnGroup:
+    """The pull of a batch's own groups, and its gradient, by sums over groups: no pair is formed.
+
+    (1)  pull_i = share_i Σ_{p≠i in i's group} ⟨z_i, z_p⟩ = share_i ⟨z_i, S − z_i⟩          S = Σ_{j in i's group} z_j
+    (2)  ∂(Σ_i g_i pull_i)/∂z_i = h_i (S − z_i) + (T − h_i z_i)      h = g·share,  T = Σ_{j in i's group} h_j z_j
+
+    the first part of (2) as an anchor, the second as a positive of the others.
+    """
+
+    z: Tensor
+    group: Tensor
+    share: Tensor  # 1/|P(i)|
+    num_groups: int
+
+    @functools.cached_property
+    def _others(self) -> Tensor:
+        return self._sums(self.z).sub_(self.z)
+
+    def _sums(self, rows: Tensor) -> Tensor:
+        sums = rows.new_zeros(self.num_groups, rows.shape[1]).index_add_(0, self.group, rows)
+        return sums.index_select(0, self.group)
+
+    def value(self) -> Tensor:
+        """(1), ``[N]``."""
+        return (self.z * self._others).sum(1).mul_(self.share)
+
+    def subtract_gradient(self, from_: Tensor, g: Tensor) -> None:
+        """Subtract (2) from a gradient."""
+        h = (g * self.share)[:, None]
+        pulled = self.z * h
+        from_.sub_(self._sums(pulled)).add_(pulled).addcmul_(self._others, h, value=-1.0)
+
+
+def own_groups_square(
+    groups: Groups,
+    z: Tensor,
+    block: SquareBlock,
+    *,
+    order: Tensor | None = None,
+    scale: float,
+    weight: Tensor | None,
+    tile: Tile,
+) -> Tensor:
+    """log D_i − scale·pull_i of a batch against itself, per anchor or weighted, in one pass without autograd inside.
+
+    ``order`` is a permutation in which the block function wants its rows.
+    """
+    assert groups.group is not None
+    group, share = groups.group, groups.share
+    if order is not None:
+        group, share = group[order], share[order]
+
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        z = tensors[0]
+        if order is not None:
+            z, weight = z[order], None if weight is None else weight[order]
+        own = OwnGroup(z, group, share, groups.num_groups)
+        positive = own.value().mul_(scale)
+        values, (gz, _) = square(z, positive, block, scale=scale, weight=weight, needs=(needs[0], False), tile=tile)
+        if gz is not None and weight is not None:
+            own.subtract_gradient(gz, weight * scale)
+        if order is not None:
+            values = torch.empty_like(values).index_copy_(0, order, values)
+            gz = None if gz is None else torch.empty_like(gz).index_copy_(0, order, gz)
+        return values, (gz,)
+
+    return tiled(run, weight, z)
 
 
 def prepare(
@@ -116,7 +195,7 @@ def prepare(
 
     if labels is None:  # the views of one instance, known by its place in the whole batch
         labels = torch.arange(first, first + n, device=device)
-    mine = labels.repeat_interleave(views)
+    mine = labels if views == 1 else labels.repeat_interleave(views)
     if ref_emb is not None:
         theirs = integer_labels("ref_labels", ref_labels, len(candidates), device)
         names, both = torch.unique(torch.cat([mine, theirs]), return_inverse=True)
@@ -213,10 +292,10 @@ class GroupLoss(Loss):
     no_positive: str
 
     def _over_groups(self, core: Core, groups: Groups) -> Tensor:
-        if self.no_positive == "error" and not bool(groups.valid.all()):
-            lonely = int((~groups.valid).sum())
+        lonely = self._over_ranks((~groups.valid).sum()) if self.no_positive == "error" else 0
+        if lonely:
             raise ValueError(
-                f"{lonely} of {len(groups.anchors)} anchors have no positive. Give each label at least two rows "
+                f"{int(lonely)} of {sum(groups.counts)} anchors have no positive. Give each label at least two rows "
                 f'(or two views), or pass no_positive="skip" to leave them out of the mean or "zero" to count them as 0'
             )
         value = self._reduce(core, groups.anchors, counts=groups.counts, valid=groups.valid)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from kontrast.losses._autograd import first_order_only
 
 P = ParamSpec("P")
 
@@ -44,29 +46,30 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def positive_number(name: str, value: float | Tensor) -> float | Tensor:
-    """A number above zero, or a scalar tensor of one (which may be learned, so it is checked when used)."""
-    if isinstance(value, Tensor):
-        if value.numel() != 1:
-            raise ValueError(f"{name} must be a number or a scalar tensor, got shape {list(value.shape)}")
-        return value
-    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
-    return value
+def number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
+    """A finite number in its range, as a float; any kind of real number, but not a bool or a tensor."""
+    bounds = f"above {above:g}" if above is not None else f"of at least {least:g}"
+    if not (isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)):
+        raise ValueError(f"{name} must be a finite number {bounds}, got {value!r}")
+    if (above is not None and value <= above) or (least is not None and value < least):
+        raise ValueError(f"{name} must be a finite number {bounds}, got {value!r}")
+    return float(value)
 
 
-def not_negative(name: str, value: float) -> float:
-    """A finite number of at least zero."""
-    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
-    return value
+def whole_number(name: str, value: Any, *, least: int) -> int:
+    """An integer of any kind in its range, as an int."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
 
 
-def scalar(name: str, value: float | Tensor) -> float:
-    """The present value of what `positive_number` accepted."""
-    now = float(value.detach()) if isinstance(value, Tensor) else float(value)
-    positive_number(name, now)
-    return now
+def temperature_now(temperature: float | Tensor) -> float:
+    """The present value of a temperature, which may be a scalar tensor that is learned."""
+    if not isinstance(temperature, Tensor):
+        return number("temperature", temperature, above=0.0)
+    if temperature.numel() != 1:
+        raise ValueError(f"temperature must be a number or a scalar tensor, got shape {list(temperature.shape)}")
+    return number("temperature", float(temperature.detach()), above=0.0)
 
 
 def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, ...] = (2,)) -> Tensor:
@@ -115,7 +118,7 @@ def integer_labels(name: str, labels: Any, length: int, device: torch.device) ->
         labels = torch.as_tensor(labels, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} must be integers, one a row: {error}") from error
-    if labels.is_floating_point() or labels.is_complex():
+    if labels.numel() and (labels.is_floating_point() or labels.is_complex()):
         raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")
     if labels.shape != (length,):
         raise ValueError(f"{name} has shape {list(labels.shape)}; expected [{length}], one a row of the embeddings")
@@ -149,7 +152,7 @@ class _Unit(torch.autograd.Function):
         return z
 
     @staticmethod
-    @once_differentiable
+    @first_order_only
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         z, inverse = ctx.saved_tensors
         along = (z * grad).sum(-1, keepdim=True)

@@ -25,9 +25,7 @@ class Keys:
     counts: list[int]  # anchors on each rank
 
 
-def prepare(
-    loss: Loss, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None
-) -> Keys:
+def prepare(loss: Loss, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None) -> Keys:
     """Check and normalise what the user passed, and gather the keys of the other ranks."""
     query = rows("query", query)
     key = rows("key", key, like=query)
@@ -53,7 +51,7 @@ def prepare(
 def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tensor:
     """Row numbers of ``negatives``, one an anchor."""
     own_index = integer_labels("own_index", own_index, len(query), query.device)
-    if len(own_index) and not (0 <= int(own_index.min()) and int(own_index.max()) < len(negatives)):
+    if len(own_index) and not (int(own_index.min()) >= 0 and int(own_index.max()) < len(negatives)):
         raise ValueError(
             f"own_index holds {int(own_index.min())} … {int(own_index.max())}, but negatives has rows 0 … "
             f"{len(negatives) - 1}"

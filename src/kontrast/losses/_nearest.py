@@ -6,15 +6,6 @@ import torch
 from torch import Tensor
 
 
-def check_hard_negatives(value: int | None, *, optional: bool) -> int | None:
-    """A whole number above 0, or, where all negatives may be kept, None."""
-    if value is None and optional:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"hard_negatives must be a whole number above 0, got {value!r}")
-    return value
-
-
 def nearest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of each row and where they stand, in no particular order; exactly k also among equals."""
     top = torch.topk(logits, k, dim=1, sorted=False)

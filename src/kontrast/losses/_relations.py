@@ -103,7 +103,9 @@ def relate(
         def block(logits: Tensor, r: slice, grad: bool) -> Rows:
             s = torch.mm(t2[r], c.T, out=buffer[: len(logits)])
             own(s, r, everyone)
-            shift = None if bounded else row_shift(s).clamp(min=0.0 if zero_logit else None)
+            shift = None
+            if not bounded:
+                shift = row_shift(s).clamp_(min=0.0) if zero_logit else row_shift(s)
             s = (s if shift is None else s.sub_(shift[:, None])).exp2_()
             mass = s.sum(1)
             self_mass = torch.zeros_like(mass)

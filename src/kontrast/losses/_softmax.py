@@ -77,17 +77,17 @@ class Softmax:
     def rows(self, sums: Tensor, r: slice, shift: Tensor | None = None) -> Rows:
         """What the sums over the columns mean for the rows."""
         positive = self.positive[r]
-        slope = torch.full_like(positive, -1.0)
-        own = None
-        if self.slot:
-            own = torch.exp2(positive * LOG2E if shift is None else positive * LOG2E - shift)
-            sums = sums + own
-        sums = torch.where(sums == 0, 1.0, sums)  # no candidate at all: log D is put at 0
-        log_d = sums.log() if shift is None else sums.log() + shift / LOG2E
-        factor = sums.reciprocal()
-        if own is not None:
-            slope += own * factor
-        return Rows(log_d - positive, factor, slope)
+        if not self.slot:
+            sums = torch.where(sums == 0, 1.0, sums)  # no candidate at all: log D is put at 0
+            log_d = sums.log() if shift is None else sums.log() + shift / LOG2E
+            return Rows(log_d - positive, sums.reciprocal(), torch.full_like(positive, -1.0))
+        own = torch.exp2(positive * LOG2E if shift is None else positive * LOG2E - shift)
+        whole = sums + own
+        value = whole.log() - positive if shift is None else whole.log() + shift / LOG2E - positive
+        # −log p = log(1 + Σ_j e^{l_j}/e^{l_own}) keeps the digits of a loss near 0, where the difference loses them.
+        near = own > torch.finfo(own.dtype).tiny ** 0.5
+        value = torch.where(near, torch.log1p(sums / own), value)
+        return Rows(value, whole.reciprocal(), -(sums / whole))
 
 
 def log_normaliser(
@@ -153,17 +153,19 @@ def _stream(
     return values, (gx, None, gp)
 
 
+def plain_block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
+    """The square's block where everyone but the anchor itself is a candidate."""
+    logits.exp2_()
+    if r == c:
+        logits.fill_diagonal_(0.0)
+    over_columns = logits.sum(1)
+    return over_columns, over_columns if r == c else logits.sum(0)
+
+
 def softmax_square(z: Tensor, positive: Tensor, *, scale: float, weight: Tensor | None, tile: Tile) -> Tensor:
     """log D_i − positive_i of z against itself, self excluded, logits bounded: the fast path."""
 
-    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
-        logits.exp2_()
-        if r == c:
-            logits.fill_diagonal_(0.0)
-        over_columns = logits.sum(1)
-        return over_columns, over_columns if r == c else logits.sum(0)
-
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-        return square(*tensors, block, scale=scale, weight=weight, needs=needs, tile=tile)
+        return square(*tensors, plain_block, scale=scale, weight=weight, needs=needs, tile=tile)
 
     return tiled(run, weight, z, positive)

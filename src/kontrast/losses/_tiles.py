@@ -35,7 +35,8 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from kontrast.losses._autograd import first_order_only
 
 LOG2E = math.log2(math.e)
 RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that needs no shift
@@ -60,15 +61,14 @@ def check_tile(tile: Tile) -> Tile:
 def square_side(n: int, device: torch.device, tile: Tile) -> int:
     """Side of a square's blocks.
 
-    "auto" on a CPU is what was fastest on two cores with 1 MB of L2 each at D = 128: 256 up to N = 512 (a larger
-    block is one allocation the allocator hands back each time), 1,024 from N = 8,192 (fewer, larger products),
-    512 between. An accelerator starts each operation at a cost and gets 4,096 (chosen, not measured).
+    "auto" on a CPU is what was fastest on two cores with 1 MB of L2 each at D = 128: 1,024 from N = 8,192 (fewer,
+    larger products), 512 below. An accelerator starts each operation at a cost and gets 4,096 (chosen, not measured).
     """
     if isinstance(tile, int):
         return tile
     if device.type != "cpu":
         return 4096
-    return 256 if n <= 512 else 512 if n < 8192 else 1024
+    return 512 if n < 8192 else 1024
 
 
 def strip_height(m: int, itemsize: int, tile: Tile) -> int:
@@ -85,6 +85,12 @@ def spans(n: int, size: int) -> Iterator[slice]:
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def slots(number: int, size: int, *, like: Tensor) -> list[Tensor]:
+    """So many buffers of so many elements, cut from slabs: few large allocations are reused from step to step."""
+    per_slab = max(1, SLAB_BYTES // (size * like.element_size()))
+    return [slot for s in spans(number, per_slab) for slot in like.new_empty(s.stop - s.start, size)]
 
 
 def in_range(bound: float, terms: int, dtype: torch.dtype) -> bool:
@@ -118,9 +124,7 @@ def tiled(run: Pass, weight: Tensor | None, *tensors: Tensor | None) -> Tensor:
 
 class _Tiled(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, run: Pass, weight: Tensor | None, differentiable: bool, *tensors: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, run: Pass, weight: Tensor | None, differentiable: bool, *tensors: Tensor) -> Tensor:
         needs = ctx.needs_input_grad[3:]
         ctx.deferred = weight is None
         values, grads = run(tensors, weight if differentiable else None, needs)
@@ -132,7 +136,7 @@ class _Tiled(torch.autograd.Function):
         return values
 
     @staticmethod
-    @once_differentiable
+    @first_order_only
     def backward(ctx: Any, grad: Tensor) -> Grads:
         if ctx.deferred:
             with torch.autocast(grad.device.type, enabled=False):
@@ -227,13 +231,11 @@ def square(
     pairs = [(r, c) for r in spans(n, side) for c in spans(n, side) if c.start >= r.start]
     wants_z = weight is not None and needs[0]
     keep = wants_z and len(pairs) * side * side * z.element_size() <= KEEP_BYTES
-    per_slab = max(1, SLAB_BYTES // (side * side * z.element_size())) if keep else 1
-    slabs = [z.new_empty(s.stop - s.start, side * side) for s in spans(len(pairs) if keep else 1, per_slab)]
+    outer, *blocks = slots(1 + (len(pairs) if keep else 1), side * side, like=z)
 
     def compute(k: int, r: slice, c: slice) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         shape = (r.stop - r.start, c.stop - c.start)
-        e = slabs[k // per_slab][k % per_slab] if keep else slabs[0][0]
-        e = e[: shape[0] * shape[1]].view(shape)
+        e = blocks[k if keep else 0][: shape[0] * shape[1]].view(shape)
         torch.mm(z2[r], z2[c].T, out=e)
         return e, block(e, r, c)
 
@@ -246,15 +248,14 @@ def square(
             d[c] += over_rows
         if keep:
             kept.append(e)
-    alone = d == 0  # no candidate at all: log D is put at 0
-    values = torch.where(alone, 1.0, d).log_() - positive  # (1)
+    d.clamp_(min=torch.finfo(d.dtype).tiny)  # an anchor without any candidate has no positive, and no weight either
+    values = d.log().sub_(positive)  # (1)
     gp = -weight if weight is not None and needs[1] else None
     if weight is None or not wants_z:
         return values, (None, gp)
 
-    u = torch.where(alone, 0.0, weight / d).mul_(scale)
+    u = weight / d * scale
     gz = torch.zeros_like(z)
-    outer = z.new_empty(side * side)
     for k, (r, c) in enumerate(pairs):
         e = kept[k] if keep else compute(k, r, c)[0]
         e.mul_(torch.add(u[r, None], u[None, c], out=outer[: e.numel()].view_as(e)))  # (3)

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision, integer_labels, not_negative, rows, same_dtype
-from kontrast.losses._softmax import log_normaliser
+from kontrast.losses._inputs import full_precision, integer_labels, number, rows, same_dtype, whole_number
+from kontrast.losses._softmax import hide_index, log_normaliser
 from kontrast.losses._tiles import Tile, in_range, largest_logit
 
 
@@ -50,15 +50,11 @@ class CrossEntropyLoss(Loss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
-        for name, value, least in (("num_classes", num_classes, 2), ("dim", dim, 1)):
-            if not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-        self.num_classes, self.dim = num_classes, dim
-        self.weight_penalty = not_negative("weight_penalty", weight_penalty)
-        self.weight = nn.Parameter(torch.empty(num_classes, dim))
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
+        self.num_classes = whole_number("num_classes", num_classes, least=2)
+        self.dim = whole_number("dim", dim, least=1)
+        self.weight_penalty = number("weight_penalty", weight_penalty, least=0.0)
+        self.weight = nn.Parameter(torch.empty(self.num_classes, self.dim))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -83,7 +79,7 @@ def classify(loss: Loss, embeddings: Tensor, labels: Any, weight: Tensor) -> Ten
         raise ValueError(f"embeddings have shape {list(z.shape)}; this loss was made for dim={dim}")
     counts = loss._counts(z, "embeddings")
     labels = integer_labels("labels", labels, len(z), z.device)
-    if len(labels) and not (0 <= int(labels.min()) and int(labels.max()) < k):
+    if len(labels) and not (int(labels.min()) >= 0 and int(labels.max()) < k):
         raise ValueError(
             f"labels run from {int(labels.min())} to {int(labels.max())}; with num_classes={k} they must be in "
             f"0 … {k - 1}"
@@ -94,9 +90,17 @@ def classify(loss: Loss, embeddings: Tensor, labels: Any, weight: Tensor) -> Ten
     bounded = in_range(largest_logit(z.detach(), w.detach()), k, z.dtype)
 
     def core(anchor_weight: Tensor | None) -> Tensor:
-        return log_normaliser(
-            z, w, positive, scale=1.0, bounded=bounded, weight=anchor_weight, tile=loss.tile
-        )  # (1)
+        return log_normaliser(  # (1)
+            z,
+            w,
+            positive,
+            hide=hide_index(labels),
+            slot=True,
+            scale=1.0,
+            bounded=bounded,
+            weight=anchor_weight,
+            tile=loss.tile,
+        )
 
     return loss._reduce(core, z, counts=counts)
 

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision
+from kontrast.losses._inputs import full_precision, whole_number
 from kontrast.losses._keys import dense, prepare
-from kontrast.losses._nearest import check_hard_negatives, nearest, nearest_mask
+from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._softmax import Softmax, row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips, tiled
 
@@ -47,11 +47,9 @@ class HardContrastiveLoss(Loss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
-        self.hard_negatives = check_hard_negatives(hard_negatives, optional=False)
+        self.hard_negatives = whole_number("hard_negatives", hard_negatives, least=1)
 
     @full_precision
     def forward(
@@ -62,12 +60,10 @@ class HardContrastiveLoss(Loss):
         _, now = self._tau()
         x, scale = self._scaled(keys.query)
         positive = (x * keys.key).sum(1) * scale
-        k = min(self.hard_negatives or 1, keys.num_negatives)
+        k = min(self.hard_negatives, keys.num_negatives)
         bounded = self._bounded(keys.query, keys.candidates, now) and self._bounded(keys.query, keys.key, now)
 
-        def run(
-            tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]
-        ) -> tuple[Tensor, Grads]:
+        def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
             x, c, positive = tensors
             softmax = Softmax(positive, keys.own, slot=True, bounded=bounded)
 
@@ -103,6 +99,6 @@ def reference(
 ) -> Tensor:
     """(1) with all similarities at once, per anchor; rows are taken as they are."""
     positive, s, is_negative = dense(query, key, negatives, own_index)
-    s = s.masked_fill(~nearest_mask(s, is_negative, hard_negatives), -torch.inf)
-    logits = torch.cat([positive[:, None], s], dim=1) / temperature
+    pushed = (s / temperature).masked_fill(~nearest_mask(s, is_negative, hard_negatives), -torch.inf)
+    logits = torch.cat([positive[:, None] / temperature, pushed], dim=1)
     return -logits.log_softmax(1)[:, 0]  # (1)

@@ -27,7 +27,7 @@ from torch import Tensor
 from kontrast.losses._base import Loss
 from kontrast.losses._inputs import full_precision
 from kontrast.losses._keys import dense, prepare
-from kontrast.losses._softmax import hide_nothing, log_normaliser
+from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
 
 
@@ -39,7 +39,7 @@ class InfoNCELoss(Loss):
     tensor(0.5514)
     >>> queue = torch.eye(3)[[1, 1, 2]]
     >>> InfoNCELoss(temperature=1.0, reduction="none")(q, k, negatives=queue)
-    tensor([0.7436, 1.2395, 1.0065])
+    tensor([0.7437, 1.2143, 1.0064])
     """
 
     def __init__(
@@ -51,9 +51,7 @@ class InfoNCELoss(Loss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
 
     @full_precision
@@ -65,17 +63,15 @@ class InfoNCELoss(Loss):
         _, now = self._tau()
         x, scale = self._scaled(keys.query)
         positive = (x * keys.key).sum(1) * scale
-        bounded = self._bounded(keys.query, keys.candidates, now) and (
-            keys.in_batch or self._bounded(keys.query, keys.key, now)
-        )
+        bounded = self._bounded(keys.query, keys.candidates, now) and self._bounded(keys.query, keys.key, now)
 
         def core(weight: Tensor | None) -> Tensor:
             return log_normaliser(
                 x,
                 keys.candidates,
                 positive,
-                hide=hide_nothing if keys.in_batch else keys.own,
-                slot=not keys.in_batch,
+                hide=keys.own,
+                slot=True,
                 scale=scale,
                 bounded=bounded,
                 weight=weight,
@@ -95,15 +91,15 @@ def reference(
 ) -> Tensor:
     """(1) with all similarities at once, per anchor; rows are taken as they are."""
     positive, s, is_negative = dense(query, key, negatives, own_index)
-    s = s.masked_fill(~is_negative, -torch.inf)
-    logits = torch.cat([positive[:, None], s], dim=1) / temperature
+    pushed = (s / temperature).masked_fill(~is_negative, -torch.inf)
+    logits = torch.cat([positive[:, None] / temperature, pushed], dim=1)
     return -logits.log_softmax(1)[:, 0]  # (1)
 
 
-def cold_limit(
-    query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
-) -> Tensor:
+def cold_limit(query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None) -> Tensor:
     """lim τ·L_i for τ → 0⁺, per anchor: a triplet loss of margin 0 on the hardest negative (4).
+
+    Rows are taken as they are.
 
     >>> cold_limit(torch.eye(2), torch.tensor([[0.6, 0.8], [0.8, 0.6]]))
     tensor([0.2000, 0.2000])
@@ -122,6 +118,8 @@ def hot_limit(
     temperature: float,
 ) -> Tensor:
     """What L_i tends to for τ → ∞, per anchor (5): the simple contrastive loss, up to scale and log n.
+
+    Rows are taken as they are.
 
     >>> hot_limit(torch.eye(2), torch.eye(2), temperature=100.0)
     tensor([0.6881, 0.6881])

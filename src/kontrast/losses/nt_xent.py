@@ -40,9 +40,7 @@ class NTXentLoss(Loss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
 
     @full_precision

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision, positive_number, scalar
+from kontrast.losses._inputs import full_precision, number
 from kontrast.losses._relations import prepare, relate
 from kontrast.losses._tiles import Tile
 
@@ -43,18 +43,16 @@ class ReSSLLoss(Loss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
-        self.target_temperature = positive_number("target_temperature", target_temperature)
+        self.target_temperature = number("target_temperature", target_temperature, above=0.0)
 
     @full_precision
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
         _, now = self._tau()
-        tau_m = scalar("target_temperature", self.target_temperature)
+        tau_m = self.target_temperature
         x, scale = self._scaled(batch.online)
         bounded = self._bounded(batch.online, batch.candidates, now) and self._bounded(
             batch.target, batch.candidates, tau_m

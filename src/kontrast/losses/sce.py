@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision, one_of, positive_number, scalar
+from kontrast.losses._inputs import full_precision, number, one_of
 from kontrast.losses._relations import SCETerms, prepare, relate
 from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
@@ -49,14 +49,12 @@ class SCELoss(Loss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
-        self.target_temperature = positive_number("target_temperature", target_temperature)
-        if not 0 <= contrastive_weight <= 1:
+        self.target_temperature = number("target_temperature", target_temperature, above=0.0)
+        self.contrastive_weight = number("contrastive_weight", contrastive_weight, least=0.0)
+        if self.contrastive_weight > 1:
             raise ValueError(f"contrastive_weight is a share, 0 … 1, got {contrastive_weight!r}")
-        self.contrastive_weight = contrastive_weight
         self.self_logit = one_of("self_logit", self_logit, ("masked", "zero"))
 
     @full_precision
@@ -64,7 +62,7 @@ class SCELoss(Loss):
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
         _, now = self._tau()
-        tau_m = scalar("target_temperature", self.target_temperature)
+        tau_m = self.target_temperature
         x, scale = self._scaled(batch.online)
         positive = (x * batch.target).sum(1) * scale
         bounded = (
@@ -110,11 +108,10 @@ def sce_terms(
     >>> terms.combine(contrastive_weight=0.5).mean()  # SCELoss(1.0, 1.0, 0.5)
     tensor(1.0514)
     """
-    tau_m = scalar("target_temperature", target_temperature)
     shared = {"normalize": normalize, "gather_distributed": gather_distributed, "reduction": "none"}
-    contrast = SCELoss(temperature, tau_m, 1.0, **shared)  # type: ignore[arg-type]
+    contrast = SCELoss(temperature, target_temperature, 1.0, **shared)  # type: ignore[arg-type]
     info_nce = contrast(online, target, queue)
-    ressl = ReSSLLoss(temperature, tau_m, **shared)(online, target, queue)  # type: ignore[arg-type]
+    ressl = ReSSLLoss(temperature, target_temperature, **shared)(online, target, queue)  # type: ignore[arg-type]
 
     batch = prepare(contrast, online, target, queue)
     if batch.others() == 0:

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision, not_negative
+from kontrast.losses._inputs import full_precision, number, whole_number
 from kontrast.losses._keys import dense, prepare
-from kontrast.losses._nearest import check_hard_negatives, nearest, nearest_mask
+from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips, tiled
 
 
@@ -44,11 +44,11 @@ class SimpleContrastiveLoss(Loss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
+        self.weight = None if weight is None else number("weight", weight, least=0.0)
+        self.hard_negatives = (
+            None if hard_negatives is None else whole_number("hard_negatives", hard_negatives, least=1)
         )
-        self.weight = None if weight is None else not_negative("weight", weight)
-        self.hard_negatives = check_hard_negatives(hard_negatives, optional=True)
 
     @full_precision
     def forward(
@@ -71,9 +71,7 @@ class SimpleContrastiveLoss(Loss):
             values = lam * pushed - positive  # (1)
             return values if weight is None else torch.dot(weight, values)
 
-        def run(
-            tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]
-        ) -> tuple[Tensor, Grads]:
+        def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
             x, c, positive = tensors
 
             def block(logits: Tensor, r: slice, grad: bool) -> Rows:

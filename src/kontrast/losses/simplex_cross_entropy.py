@@ -18,7 +18,7 @@ from torch import Tensor
 
 from kontrast import simplex
 from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision
+from kontrast.losses._inputs import full_precision, number, whole_number
 from kontrast.losses._tiles import Tile
 from kontrast.losses.cross_entropy import classify
 from kontrast.losses.cross_entropy import reference as reference
@@ -27,12 +27,13 @@ from kontrast.losses.cross_entropy import reference as reference
 class SimplexCrossEntropyLoss(Loss):
     """Cross-entropy with fixed weights ``[num_classes, dim]``, the module's buffer ``weight``.
 
-    ``seed`` turns the simplex; the same seed gives the same weights.
+    ``radius`` is the length of each weight (raise it when the embeddings are normalised: they cannot grow then);
+    ``seed`` turns the simplex, and the same seed gives the same weights.
 
     >>> import torch
     >>> loss = SimplexCrossEntropyLoss(num_classes=3, dim=2)
     >>> loss(loss.weight, torch.tensor([0, 1, 2]))  # log(1 + 2 e^{−3/2})
-    tensor(0.3691)
+    tensor(0.3690)
     """
 
     weight: Tensor
@@ -42,17 +43,19 @@ class SimplexCrossEntropyLoss(Loss):
         num_classes: int,
         dim: int,
         *,
+        radius: float = 1.0,
         seed: int = 0,
         normalize: bool = False,
         reduction: str = "mean",
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
-        self.num_classes, self.dim = num_classes, dim
-        self.register_buffer("weight", simplex.vertices(num_classes, dim, seed=seed))
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
+        self.num_classes = whole_number("num_classes", num_classes, least=2)
+        self.dim = whole_number("dim", dim, least=1)
+        self.radius, self.seed = number("radius", radius, above=0.0), seed
+        vertices = simplex.vertices(self.num_classes, self.dim, radius=self.radius, seed=seed)
+        self.register_buffer("weight", vertices)
 
     @full_precision
     def forward(self, embeddings: Tensor, labels: Any) -> Tensor:

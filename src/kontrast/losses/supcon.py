@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Core
-from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups, own_groups_square, prepare
 from kontrast.losses._inputs import full_precision, one_of
-from kontrast.losses._softmax import log_normaliser, softmax_square
+from kontrast.losses._softmax import log_normaliser, plain_block, softmax_square
 from kontrast.losses._tiles import Tile
 
 
@@ -50,9 +50,7 @@ class SupConLoss(GroupLoss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
         self.form = one_of("form", form, ("out", "in"))
         self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
@@ -79,12 +77,11 @@ class SupConLoss(GroupLoss):
     def _out(self, groups: Groups) -> Core:
         tau, now = self._tau()
         bounded = self._bounded(groups.anchors, groups.candidates, now)
+        if groups.square and bounded and groups.mask is None:
+            x, scale = self._scaled(groups.anchors, power=0.5)
+            return lambda weight: own_groups_square(groups, x, plain_block, scale=scale, weight=weight, tile=self.tile)
         positive = groups.positive_similarity() / tau
-
-        def core(weight: Tensor | None) -> Tensor:
-            return self._normaliser(groups, positive, bounded, weight)  # (1)
-
-        return core
+        return lambda weight: self._normaliser(groups, positive, bounded, weight)  # (1)
 
     def _in(self, groups: Groups) -> Core:
         _, now = self._tau()
@@ -143,10 +140,13 @@ def reference(
     """(1) or (3) with all similarities at once, per anchor, 0 without positives; rows are taken as they are."""
     s, is_positive, seen, shape = dense_groups(embeddings, labels, positives, ref_emb, ref_labels)
     number = is_positive.sum(1)
-    logits = (s / temperature).masked_fill(~seen, -torch.inf)
+    lonely = (number == 0)[:, None]
+    logits = (s / temperature).masked_fill(~seen & ~lonely, -torch.inf)
     log_p = logits.log_softmax(1)
     if form == "out":
         per_anchor = -log_p.masked_fill(~is_positive, 0.0).sum(1) / number.clamp(min=1)  # (1)
     else:
-        per_anchor = number.clamp(min=1).to(s.dtype).log() - log_p.masked_fill(~is_positive, -torch.inf).logsumexp(1)  # (3)
+        per_anchor = number.clamp(min=1).to(s.dtype).log() - log_p.masked_fill(
+            ~is_positive & ~lonely, -torch.inf
+        ).logsumexp(1)  # (3)
     return torch.where(number > 0, per_anchor, 0.0).view(shape)

@@ -23,18 +23,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
-from kontrast.losses._inputs import full_precision, not_negative, one_of
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups, own_groups_square, prepare
+from kontrast.losses._inputs import full_precision, number, one_of
 from kontrast.losses._softmax import row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, Tile, in_range, largest_logit, square, strips, tiled
+from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, SquareBlock, Tile, in_range, largest_logit, strips, tiled
 
 
 class TCLLoss(GroupLoss):
     """Tuned contrastive loss on labelled rows, on views with or without labels, or against a reference set.
 
+    The default k1 goes with a temperature near 0.1: e^{1/0.1} ≈ 22,000 stands beside it in (2). At τ = 0.5 it would be
+    nearly all of the denominator; the authors take k1 = 1, k2 = 1.5 without labels.
+
     >>> z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> TCLLoss(temperature=1.0, k1=2.0, k2=3.0, reduction="none")(z, torch.tensor([0, 0, 1]))  # log(e + 2/e + 3) − 1
-    tensor([0.8651, 0.8651, 0.0000])
+    tensor([0.8647, 0.8647, 0.0000])
     """
 
     def __init__(
@@ -49,11 +52,9 @@ class TCLLoss(GroupLoss):
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
-        super().__init__(
-            normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
-        )
+        super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
-        self.k1, self.k2 = not_negative("k1", k1), not_negative("k2", k2)
+        self.k1, self.k2 = number("k1", k1, least=0.0), number("k2", k2, least=0.0)
         self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
 
     @full_precision
@@ -73,26 +74,33 @@ class TCLLoss(GroupLoss):
         groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
         tau, now = self._tau()
         z, c = groups.anchors, groups.candidates
-        positive = groups.positive_similarity() / tau
         learned = isinstance(tau, Tensor)
         x, scale = self._scaled(z)
         largest = 1.001 if self.normalize else largest_logit(z.detach(), c.detach())
         widest = max(largest, largest / now) + math.log(max(1.0, self.k1, self.k2))
         bounded = in_range(widest, 2 * len(c), z.dtype)
 
-        def core(weight: Tensor | None) -> Tensor:
-            if groups.square and bounded and groups.mask is None and not learned:
-                run = _sorted_square(groups, now, self.k1, self.k2, self.tile)
-                return tiled(run, weight, z, positive)
+        if groups.square and bounded and groups.mask is None and not learned:
+            block, order = _sorted_block(groups, now, self.k1, self.k2)
+
+            def core(weight: Tensor | None) -> Tensor:
+                return own_groups_square(groups, z, block, order=order, scale=scale, weight=weight, tile=self.tile)
+        else:
+            positive = groups.positive_similarity() / tau
             run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
-            return tiled(run, weight, x, c, positive, tau if learned else None)
+
+            def core(weight: Tensor | None) -> Tensor:
+                return tiled(run, weight, x, c, positive, tau if learned else None)
 
         return self._over_groups(core, groups)
 
 
-def _strips(
-    groups: Groups, tau: float, k1: float, k2: float, scale: float, bounded: bool, tile: Tile
-) -> Pass:
+def log2_or_none(k: float) -> float:
+    """log₂ k, and −∞ for a term that is not there."""
+    return math.log2(k) if k > 0 else -math.inf
+
+
+def _strips(groups: Groups, tau: float, k1: float, k2: float, scale: float, bounded: bool, tile: Tile) -> Pass:
     """(2) a block of anchors at a time, for any candidates, masks and logits."""
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
@@ -102,19 +110,18 @@ def _strips(
             everyone = slice(0, len(c))
             same = groups.positives(r, everyone)
             second = torch.mul(logits, -tau).masked_fill_(~same, -torch.inf)
+            if k2 != 1:
+                logits.add_(torch.full_like(logits, log2_or_none(k2)).masked_fill_(same, 0.0))
             groups.hide_self(logits, r, everyone)
-            log_k1 = math.log2(k1) if k1 else -math.inf
             shift = None
             if not bounded:
-                shift = row_shift(logits, second.amax(1) + log_k1)
+                shift = row_shift(logits, second.amax(1) + log2_or_none(k1))
                 second.sub_(shift[:, None])
             second.exp2_().mul_(k1)
             tilt = None
             if needs[3]:
                 tilt = -(second * logits.masked_fill(~same, 0.0)).sum(1) / LOG2E  # ∂D/∂τ of the k1 term
             first = (logits if shift is None else logits.sub_(shift[:, None])).exp2_()
-            if k2 != 1:
-                first.mul_(torch.full_like(first, k2).masked_fill_(same, 1.0))
             d = first.sum(1) + second.sum(1)  # (2)
             d = torch.where(d == 0, 1.0, d)
             log_d = d.log() if shift is None else d.log() + shift / LOG2E
@@ -128,9 +135,9 @@ def _strips(
     return run
 
 
-def _sorted_square(groups: Groups, tau: float, k1: float, k2: float, tile: Tile) -> Pass:
-    """(2) for a batch against itself. Sorted by group, only blocks near the diagonal hold positives, and only they
-    need the second exponential and a mask; elsewhere k2 is a plain factor."""
+def _sorted_block(groups: Groups, tau: float, k1: float, k2: float) -> tuple[SquareBlock, Tensor]:
+    """(2) for a batch against itself, and the order its rows must have: sorted by group, only blocks near the diagonal
+    hold positives, and only they need the second exponential and a mask; elsewhere k2 is a plain factor."""
     assert groups.group is not None
     group, order = torch.sort(groups.group)
     numbers = group.tolist()
@@ -155,19 +162,7 @@ def _sorted_square(groups: Groups, tau: float, k1: float, k2: float, tile: Tile)
         logits.sub_(second, alpha=k1 * tau)  # (3): P − Y
         return over_columns, over_rows
 
-    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-        z, positive = (t[order] for t in tensors)
-        sorted_weight = None if weight is None else weight[order]
-        values, grads = square(
-            z, positive, block, scale=1 / tau, weight=sorted_weight, needs=needs, tile=tile
-        )
-
-        def unsort(t: Tensor) -> Tensor:
-            return torch.empty_like(t).index_copy_(0, order, t)
-
-        return unsort(values), tuple(None if g is None else unsort(g) for g in grads)
-
-    return run
+    return block, order
 
 
 def reference(
@@ -187,11 +182,12 @@ def reference(
     none = -torch.inf
     logits = s / temperature
     pulled = (logits * is_positive).sum(1) / number.clamp(min=1)
-    log_k1, log_k2 = (math.log(k) if k else none for k in (k1, k2))
+    log_k1, log_k2 = (log2_or_none(k) / LOG2E for k in (k1, k2))
     terms = (
         logits.masked_fill(~is_positive, none),
         (log_k1 - s).masked_fill(~is_positive, none),
         (log_k2 + logits).masked_fill(is_positive | ~seen, none),
     )
-    per_anchor = torch.cat(terms, dim=1).logsumexp(1) - pulled  # (1), (2)
+    lonely = (number == 0)[:, None]
+    per_anchor = torch.cat(terms, dim=1).masked_fill(lonely, 0.0).logsumexp(1) - pulled  # (1), (2)
     return torch.where(number > 0, per_anchor, 0.0).view(shape)

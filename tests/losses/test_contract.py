@@ -1,0 +1,472 @@
+"""What holds for every loss: found by its file, run in every form it takes (see cases.py)."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from kontrast.losses import FAMILY
+from tests.losses.cases import CASES, EMBEDDINGS, FIXED, PLAIN, Case, D, N
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_loss = pytest.mark.parametrize("case", [next(c for c in PLAIN if c.key == k) for k in FAMILY], ids=str)
+TEMPERED = [c for c in CASES if "temperature" in c.parameters()]
+
+
+def leaves(case: Case, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    wanted = case.differentiable(inputs)
+    return {k: v.detach().clone().requires_grad_(k in wanted) for k, v in inputs.items()}
+
+
+def value_and_gradients(
+    case: Case, loss: Any, inputs: dict[str, Tensor], weight: Tensor | None = None, *, dense: bool = False
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """A loss's (or its dense twin's) value and the gradient of its sum, weighted where it is per anchor."""
+    mine = leaves(case, inputs)
+    value = case.reference(loss, mine) if dense else loss(**mine)
+    total = value.sum() if weight is None else (value * weight.view_as(value)).sum()
+    wanted = case.differentiable(mine)
+    grads = torch.autograd.grad(total, [mine[k] for k in wanted])
+    return value.detach(), dict(zip(wanted, grads, strict=True))
+
+
+def assert_same(
+    actual: tuple[Tensor, dict[str, Tensor]], expected: tuple[Tensor, dict[str, Tensor]], **tol: float
+) -> None:
+    torch.testing.assert_close(actual[0], expected[0], **tol)
+    assert actual[1].keys() == expected[1].keys()
+    for name in expected[1]:
+        torch.testing.assert_close(
+            actual[1][name], expected[1][name], **tol, msg=lambda m, n=name: f"gradient of {n}: {m}"
+        )
+
+
+# ------------------------------------------------------------------------------------ the tiled is the dense
+
+
+@every_case
+@pytest.mark.parametrize("tile", ["auto", 1, 3, 4, 8, 64])
+def test_tiled_is_reference_per_anchor_and_gradient(case: Case, tile: Any) -> None:
+    loss = case.make(reduction="none", tile=tile).double()
+    inputs = case.inputs()
+    shape = case.reference(loss, inputs).shape
+    weight = torch.linspace(-1, 2, shape.numel(), dtype=torch.float64)
+    assert_same(
+        value_and_gradients(case, loss, inputs, weight),
+        value_and_gradients(case, loss, inputs, weight, dense=True),
+        rtol=1e-9,
+        atol=1e-11,
+    )
+
+
+@every_case
+@pytest.mark.parametrize("temperature", [0.004, 0.05, 2.0])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_tiled_is_reference_at_other_temperatures_and_norms(case: Case, temperature: float, normalize: bool) -> None:
+    """0.004 and unnormalised rows leave the range in which no maximum is subtracted."""
+    loss = case.make(reduction="none", temperature=temperature, normalize=normalize, tile=4).double()
+    inputs = {k: v * 3 if k in EMBEDDINGS else v for k, v in case.inputs(seed=1).items()}
+    assert_same(
+        value_and_gradients(case, loss, inputs),
+        value_and_gradients(case, loss, inputs, dense=True),
+        rtol=1e-8,
+        atol=1e-9,
+    )
+
+
+@every_case
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_mean_and_sum_reduce_the_values(case: Case, reduction: str) -> None:
+    inputs = case.inputs(seed=2)
+    loss = case.make(reduction=reduction).double()
+    values = case.reference(loss, inputs)
+    counted = (values != 0).sum() if hasattr(loss, "no_positive") else values.numel()
+    penalty = (
+        getattr(loss, "weight_penalty", 0.0) * getattr(loss, "weight", torch.zeros(1)).square().sum()
+        if getattr(loss, "weight_penalty", 0.0)
+        else 0.0
+    )
+    share = 1 / counted if reduction == "mean" else 1.0
+    value, grads = value_and_gradients(case, loss, inputs)
+    torch.testing.assert_close(value, (values.sum() * share + penalty).detach())
+    _, expected = value_and_gradients(case, loss, inputs, torch.full_like(values, share), dense=True)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(grads[name], gradient)
+
+
+@each_loss
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_gradcheck(case: Case, reduction: str) -> None:
+    loss = case.make(reduction=reduction, tile=3).double()
+    inputs = leaves(case, case.inputs(seed=3, n=5))
+    names = case.differentiable(inputs)
+
+    def function(*rows: Tensor) -> Tensor:
+        return loss(**{**inputs, **dict(zip(names, rows, strict=True))})
+
+    assert torch.autograd.gradcheck(function, [inputs[k] for k in names])
+
+
+@each_loss
+def test_weights_of_a_loss_get_their_gradient(case: Case) -> None:
+    loss = case.make(tile=3).double()
+    for name, parameter in loss.named_parameters():
+        inputs = case.inputs(seed=4)
+        loss(**inputs).backward()
+        expected = torch.autograd.grad(
+            case.reference(loss, inputs).mean() + loss.weight_penalty * parameter.square().sum(), parameter
+        )
+        torch.testing.assert_close(parameter.grad, expected[0], msg=name)
+
+
+@pytest.mark.parametrize("case", TEMPERED, ids=str)
+@pytest.mark.parametrize("start", [0.3, 0.005])
+def test_temperature_can_be_learned(case: Case, start: float) -> None:
+    tau = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    loss = case.make(temperature=tau, reduction="none", tile=4)
+    inputs = leaves(case, case.inputs(seed=5))
+    weight = torch.linspace(0.5, 2, case.reference(loss, inputs).numel(), dtype=torch.float64)
+
+    def gradients(values: Tensor) -> tuple[Tensor, ...]:
+        wanted = [tau, *(inputs[k] for k in case.differentiable(inputs))]
+        return torch.autograd.grad((values * weight.view_as(values)).sum(), wanted)
+
+    for got, expected in zip(gradients(loss(**inputs)), gradients(case.reference(loss, inputs)), strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_learned_temperature_is_a_parameter_and_moves() -> None:
+    loss = FAMILY["supcon"](temperature=torch.nn.Parameter(torch.tensor(0.5)))
+    assert [name for name, _ in loss.named_parameters()] == ["temperature"]
+    rows, labels = torch.randn(8, 4), torch.arange(8) % 2
+    loss(rows, labels).backward()
+    assert loss.temperature.grad.abs() > 0
+    with torch.no_grad():
+        loss.temperature.fill_(-1.0)
+    with pytest.raises(ValueError, match="temperature must be a finite number above 0, got -1"):
+        loss(rows, labels)
+
+
+# ------------------------------------------------------------------------------------------------ invariance
+
+
+@every_case
+def test_permuting_the_batch_permutes_the_values(case: Case) -> None:
+    inputs = case.inputs(seed=6)
+    loss = case.make(reduction="none").double()
+    order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
+    moved = {k: v if k in FIXED else v[order] for k, v in inputs.items()}
+    if "positives" in moved and "ref_emb" not in moved:
+        moved["positives"] = moved["positives"][:, order]
+    torch.testing.assert_close(loss(**moved), loss(**inputs)[order])
+
+
+@every_case
+def test_turning_the_space_changes_nothing(case: Case) -> None:
+    inputs = case.inputs(seed=7)
+    loss = case.make(reduction="none").double()
+    before = loss(**inputs)
+    turn = torch.linalg.qr(torch.randn(D, D, dtype=torch.float64)).Q
+    if hasattr(loss, "num_classes"):
+        loss.weight.data = loss.weight.data @ turn
+    torch.testing.assert_close(loss(**{k: v @ turn if k in EMBEDDINGS else v for k, v in inputs.items()}), before)
+
+
+@every_case
+def test_length_of_rows_does_not_matter_when_normalised(case: Case) -> None:
+    loss = case.make(reduction="none", normalize=True).double()
+    inputs = case.inputs(seed=8)
+    longer = {k: v * 7.5 if k in EMBEDDINGS else v for k, v in inputs.items()}
+    torch.testing.assert_close(loss(**longer), loss(**inputs))
+
+
+# ------------------------------------------------------------------------------------------------- precision
+
+
+@every_case
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("temperature", [1e-3, 0.02, 0.1, 100.0])
+def test_low_precision_inputs_are_computed_in_float32(case: Case, dtype: torch.dtype, temperature: float) -> None:
+    """Against the float64 twin on the same numbers; rounding of similarities is magnified by 1/τ."""
+    inputs = case.inputs(seed=9, dtype=dtype)
+    loss = case.make(temperature=temperature, reduction="none")
+    value, grads = value_and_gradients(case, loss, inputs)
+    exact = {k: v.double() if k in EMBEDDINGS else v for k, v in inputs.items()}
+    twin = case.make(temperature=temperature, reduction="none").double()
+    expected, exact_grads = value_and_gradients(case, twin, exact, dense=True)
+    assert value.dtype == torch.float32
+    tolerance = 2e-6 * max(1.0, 1 / temperature)
+    torch.testing.assert_close(value.double(), expected, rtol=1e-5, atol=tolerance)
+    for name, gradient in grads.items():
+        assert gradient.dtype == dtype
+        assert gradient.isfinite().all()
+        if temperature >= 0.02:
+            rough = {torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+            scale = exact_grads[name].abs().max()
+            assert (gradient.double() - exact_grads[name]).abs().max() <= rough * scale
+
+
+@each_loss
+def test_autocast_does_not_reach_inside(case: Case) -> None:
+    inputs = case.inputs(seed=10, dtype=torch.float32)
+    loss = case.make(reduction="none")
+    plain = value_and_gradients(case, loss, inputs)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert_same(value_and_gradients(case, loss, inputs), plain, rtol=0, atol=0)
+
+
+DEGENERATE = {
+    "identical": lambda x: x[:1].expand_as(x).clone(),
+    "duplicated": lambda x: x[torch.arange(len(x)) // 2],
+    "zero": torch.zeros_like,
+    "one zero row": lambda x: torch.where(torch.arange(len(x)).view(-1, *[1] * (x.ndim - 1)) == 2, 0.0, x),
+    "opposite": lambda x: (
+        x[:1].expand_as(x) * torch.where(torch.arange(len(x)) % 2 == 0, 1.0, -1.0).view(-1, *[1] * (x.ndim - 1))
+    ),
+    "huge": lambda x: x * (1e4 if x.dtype != torch.float32 else 1e15),
+    "tiny": lambda x: x * (1e-4 if x.dtype != torch.float32 else 1e-15),
+}
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.make().normalize], ids=str)
+@pytest.mark.parametrize("rows", DEGENERATE)
+def test_degenerate_rows_give_finite_values_and_gradients(case: Case, rows: str) -> None:
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        for temperature in (1e-3, 0.1, 100.0):
+            inputs = case.inputs(seed=11, dtype=dtype)
+            inputs = {k: DEGENERATE[rows](v).to(dtype) if k in EMBEDDINGS else v for k, v in inputs.items()}
+            for reduction in ("mean", "none"):
+                loss = case.make(temperature=temperature, reduction=reduction)
+                value, grads = value_and_gradients(case, loss, inputs)
+                assert value.isfinite().all()
+                if rows == "tiny" and dtype != torch.float32:
+                    continue  # the true gradient, 1e4 times larger, is beyond half precision
+                for name, gradient in grads.items():
+                    assert gradient.isfinite().all(), (name, dtype, temperature, reduction)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.make().normalize], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_a_zero_row_gets_no_gradient_and_disturbs_no_other(case: Case, dtype: torch.dtype) -> None:
+    inputs = case.inputs(seed=12, dtype=dtype)
+    inputs = {k: DEGENERATE["one zero row"](v).to(dtype) if k in EMBEDDINGS else v for k, v in inputs.items()}
+    loss = case.make(temperature=0.5)
+    _, grads = value_and_gradients(case, loss, inputs)
+    exact = {k: v.double() if k in EMBEDDINGS else v for k, v in inputs.items()}
+    _, expected = value_and_gradients(case, case.make(temperature=0.5).double(), exact)
+    for name, gradient in grads.items():
+        assert (gradient[2] == 0).all()
+        torch.testing.assert_close(gradient.double(), expected[name], rtol=2e-3, atol=1e-5)
+    for name, gradient in expected.items():
+        others = torch.arange(len(gradient)) != 2
+        assert gradient[others].abs().max() < 100, name
+
+
+@each_loss
+def test_cross_entropy_stays_finite_with_huge_logits(case: Case) -> None:
+    if case.make().normalize:
+        pytest.skip("bounded by its normalisation")
+    inputs = {k: v * 1e8 if k in EMBEDDINGS else v for k, v in case.inputs(dtype=torch.float32).items()}
+    value, grads = value_and_gradients(case, case.make(), inputs)
+    assert value.isfinite()
+    assert all(g.isfinite().all() for g in grads.values())
+
+
+# ---------------------------------------------------------------------------------------------- how it is used
+
+
+@each_loss
+def test_strided_and_transposed_inputs(case: Case) -> None:
+    loss = case.make(reduction="none").double()
+    inputs = case.inputs(seed=13)
+
+    def strange(x: Tensor) -> Tensor:
+        wide = torch.stack([x, x + 1], dim=-1).transpose(0, 1).contiguous().transpose(0, 1)[..., 0]
+        assert not wide.is_contiguous()
+        return wide
+
+    odd = {k: strange(v) if k in EMBEDDINGS else v for k, v in inputs.items()}
+    assert_same(value_and_gradients(case, loss, odd), value_and_gradients(case, loss, inputs))
+
+
+@every_case
+def test_gradient_on_either_side_alone(case: Case) -> None:
+    loss = case.make(reduction="mean", tile=4).double()
+    inputs = case.inputs(seed=14)
+    _, together = value_and_gradients(case, loss, inputs)
+    for name in together:
+        alone = {k: v.detach().clone().requires_grad_(k == name) for k, v in inputs.items()}
+        loss(**alone).backward()
+        torch.testing.assert_close(alone[name].grad, together[name])
+
+
+@each_loss
+def test_without_gradients_nothing_is_recorded(case: Case) -> None:
+    loss = case.make().double()
+    inputs = leaves(case, case.inputs())
+    with torch.no_grad():
+        value = loss(**inputs)
+    assert not value.requires_grad
+    torch.testing.assert_close(value, loss(**inputs).detach())
+
+
+@each_loss
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_backward_twice_gives_the_same_gradient_again(case: Case, reduction: str) -> None:
+    loss = case.make(reduction=reduction).double()
+    inputs = leaves(case, case.inputs())
+    name = case.differentiable(inputs)[0]
+    value = loss(**inputs).sum()
+    first, second = (torch.autograd.grad(value * 3, inputs[name], retain_graph=True)[0] for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+
+
+@each_loss
+def test_a_second_derivative_is_refused_not_wrong(case: Case) -> None:
+    if case.key == "simple_contrastive":
+        pytest.skip("plain autograd all the way, which does have one")
+    inputs = leaves(case, case.inputs())
+    name = case.differentiable(inputs)[0]
+    (gradient,) = torch.autograd.grad(case.make().double()(**inputs), inputs[name], create_graph=True)
+    with pytest.raises(RuntimeError, match="no second derivative"):
+        gradient.sum().backward()
+
+
+@each_loss
+def test_compiled_model_may_call_it(case: Case) -> None:
+    loss = case.make()
+    inputs = case.inputs(dtype=torch.float32)
+    name = case.differentiable(inputs)[0]
+    net = torch.nn.Linear(D, D)
+
+    def step(x: Tensor) -> Tensor:
+        return loss(**{**inputs, name: net(x)}) * 2
+
+    expected = step(inputs[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the compiler's own
+        actual = torch.compile(step, backend="aot_eager")(inputs[name])
+    torch.testing.assert_close(actual, expected)
+    actual.backward()
+    assert net.weight.grad.abs().sum() > 0
+
+
+@each_loss
+def test_it_is_an_ordinary_module(case: Case) -> None:
+    loss = case.make()
+    inputs = case.inputs(dtype=torch.float32)
+    again = copy.deepcopy(loss)
+    again.load_state_dict(loss.state_dict())
+    torch.testing.assert_close(again(**inputs), loss(**inputs))
+    assert repr(loss).startswith(f"{case.cls.__name__}(")
+
+
+@each_loss
+def test_one_sample(case: Case) -> None:
+    for reduction in ("mean", "sum", "none"):
+        inputs = leaves(case, {k: v[:1] if k not in FIXED else v for k, v in case.inputs().items()})
+        if "positives" in inputs:
+            inputs["positives"] = inputs["positives"][:, :1]
+        loss = case.make(reduction=reduction).double()
+        value = loss(**inputs).sum()
+        assert value.isfinite()
+        value.backward()
+        assert all(inputs[k].grad.isfinite().all() for k in case.differentiable(inputs))
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=st.sampled_from(CASES), n=st.integers(1, 24), tile=st.integers(1, 30), seed=st.integers(0, 999))
+def test_any_shape(case: Case, n: int, tile: int, seed: int) -> None:
+    loss = case.make(reduction="none", tile=tile).double()
+    inputs = case.inputs(seed=seed, n=n)
+    assert_same(
+        value_and_gradients(case, loss, inputs),
+        value_and_gradients(case, loss, inputs, dense=True),
+        rtol=1e-8,
+        atol=1e-9,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ errors
+
+
+@each_loss
+def test_wrong_inputs_say_what_was_seen(case: Case) -> None:
+    loss = case.make()
+    inputs = case.inputs(dtype=torch.float32)
+    name = case.differentiable(inputs)[0]
+    x = inputs[name]
+    for wrong, message in (
+        (x[0], rf"{name} has shape \[{D}\]; accepted: \[N, D\]"),
+        (x[None, None], rf"{name} has shape .*; accepted: \[N, D\]"),
+        (x.long(), f"{name} must hold floating point numbers, got torch.int64"),
+        (x.tolist(), f"{name} must be a tensor of shape"),
+        (x[:, :0], "no dimensions to compare"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            loss(**{**inputs, name: wrong})
+    nothing = {k: v[:0] if k not in FIXED else v for k, v in inputs.items()}
+    with pytest.raises(ValueError, match="is empty: a loss needs at least one row"):
+        loss(**nothing)
+    for other in inputs:
+        if other != name and other not in FIXED:
+            with pytest.raises(ValueError, match=r"shape"):
+                loss(**{**inputs, other: inputs[other][:-1]})
+        if other != name and other in EMBEDDINGS:
+            with pytest.raises(ValueError, match=r"shape"):
+                loss(**{**inputs, other: inputs[other][:, :-1]})
+        if other in ("labels", "own_index"):
+            with pytest.raises(ValueError, match=f"{other} must be integers, got torch.float32"):
+                loss(**{**inputs, other: inputs[other].float()})
+
+
+@each_loss
+def test_wrong_options_say_what_is_allowed(case: Case) -> None:
+    with pytest.raises(ValueError, match="reduction is 'avg'; it must be one of 'mean', 'sum', 'none'"):
+        case.make(reduction="avg")
+    for wrong in (0, -1, "big", 2.5, True):
+        with pytest.raises(ValueError, match="tile must be"):
+            case.make(tile=wrong)
+    allowed: dict[str, tuple[Any, ...]] = {
+        "temperature": (0.0, -0.1, float("nan"), float("inf"), "cold", torch.ones(2)),
+        "target_temperature": (0.0, -0.1, float("nan")),
+        "k1": (-1.0, float("nan")),
+        "k2": (-1.0, float("inf")),
+        "hard_negatives": (0, -3, 1.5),
+        "contrastive_weight": (-0.1, 1.1, float("nan")),
+        "weight_penalty": (-0.1,),
+        "form": ("both",),
+        "self_logit": ("one",),
+        "no_positive": ("ignore",),
+    }
+    for name, values in allowed.items():
+        if name in inspect.signature(case.cls).parameters:
+            for value in values:
+                with pytest.raises(ValueError, match=name):
+                    case.make(**{name: value})
+
+
+def test_float32_and_float64_may_be_mixed() -> None:
+    q = torch.randn(4, D, dtype=torch.float64)
+    queue = torch.randn(9, D)
+    value = FAMILY["info_nce"](reduction="none")(q, q.float(), negatives=queue)
+    expected = FAMILY["info_nce"](reduction="none")(q, q.float().double(), negatives=queue.double())
+    assert value.dtype == torch.float64
+    torch.testing.assert_close(value, expected)
+
+
+def test_unit_rows_are_what_normalize_gives() -> None:
+    from kontrast.losses._inputs import unit
+
+    x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(unit(x), F.normalize(x, dim=1))
+    assert torch.autograd.gradcheck(unit, [x])
