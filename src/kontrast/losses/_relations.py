@@ -1,19 +1,18 @@
-r"""Two distributions over the same candidates, as ReSSL and SCE compare them.
+r"""Relations to the same candidates, as ReSSL and SCE compare them.
 
-For anchor i with online row x_i, target row t_i (no gradient) and candidates c_k (no gradient):
+For anchor i with online row x_i, target row t_i and candidates c_k (no gradient to either), k running over the
+candidates without the anchor's own target row:
 
     (1)  l_ik = ⟨x_i, c_k⟩/τ          s_ik = softmax_k ⟨t_i, c_k⟩/τ_m
-    (2)  ℓ_i = log Z_i − w_i l_ii − (1−λ) Σ_k s_ik l_ik
-    (3)  ∂ℓ_i/∂l_ik = e^{l_ik}/Z_i − (1−λ) s_ik
+    (2)  −Σ_k s_ik log p_ik = log Z_i − Σ_k s_ik l_ik = log Z_i − ⟨x_i, m_i⟩/τ          m_i = Σ_k s_ik c_k
 
-k runs over the candidates without the anchor's own target row; that row, where the loss has it, is a slot of its
-own with logit l_ii (`positive`) and weight w_i, in Z_i but not in s_i. Both distributions of a strip of rows are
-there at once, so (3) takes one more product and nothing is recomputed.
+The target distribution enters through its mean m_i alone, which has no gradient: one pass over the candidates gives
+m_i, another log Z_i and its gradient, both in blocks that stay in cache. (Three products suffice if both distributions
+of a strip of rows are kept at once, but those strips leave the cache, and it is slower.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,8 +21,8 @@ from torch import Tensor
 
 from kontrast.losses._base import Loss
 from kontrast.losses._inputs import not_empty, rows, same_dtype, same_shape
-from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strip_height, strips, tiled
+from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass
+from kontrast.losses._tiles import Tile
 
 
 @dataclass(frozen=True)
@@ -70,61 +69,42 @@ def prepare(loss: Loss, online: Tensor, target: Tensor, queue: Tensor | None) ->
     return Relations(online, target, queue, hide_nothing, counts)
 
 
-def relate(
-    x: Tensor,
-    t: Tensor,
-    c: Tensor,
-    positive: Tensor | None,
-    *,
-    own: Hide,
-    contrastive_weight: float,
-    zero_logit: bool,
-    scale: float,
-    target_scale: float,
-    bounded: bool,
-    weight: Tensor | None,
-    tile: Tile,
+def relation_mean(
+    batch: Relations, *, target_temperature: float, zero_logit: bool, bounded: bool, tile: Tile
 ) -> Tensor:
-    """(2) per anchor, or its weighted sum; ``scale`` is 1/τ (1 where x is divided already), ``target_scale`` 1/τ_m.
+    """m_i of (2), ``[N, D]``. With ``zero_logit`` the own target row takes part with logit 0.
 
-    Without ``positive`` the loss has no own slot. With ``zero_logit`` the own slot takes part in s_i with logit 0.
+    An anchor that has nobody to relate to is related to its own target row.
     """
-    lam = contrastive_weight
+    t, c = batch.target, batch.candidates
+    if batch.others() == 0:
+        return t
+    ones, zeros = t.new_ones(len(t)), t.new_zeros(len(t))
+    block = Softmax(zeros, batch.own, slot=zero_logit, bounded=bounded)
+    needs = (True, False, False)  # ∂ log Σ_k e^{⟨t, c_k⟩/τ_m} / ∂t = m/τ_m
+    log_mass, (slope, _, _) = softmax_pass(
+        t, c, block, scale=1.0 / target_temperature, weight=ones, needs=needs, tile=tile
+    )
+    assert slope is not None
+    mean = slope.mul_(target_temperature)
+    return mean.addcmul_(t, torch.exp(-log_mass)[:, None]) if zero_logit else mean
 
-    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-        x, positive = tensors
-        t2 = t * (LOG2E * target_scale)
-        pulled = x.new_zeros(len(x)) if positive is None else positive
-        softmax = Softmax(pulled, own, slot=positive is not None, bounded=bounded)
-        height = min(len(x), strip_height(2 * len(c), x.element_size(), tile))
-        buffer = x.new_empty(height, len(c))
-        everyone = slice(0, len(c))
 
-        def block(logits: Tensor, r: slice, grad: bool) -> Rows:
-            s = torch.mm(t2[r], c.T, out=buffer[: len(logits)])
-            own(s, r, everyone)
-            shift = None
-            if not bounded:
-                shift = row_shift(s).clamp_(min=0.0) if zero_logit else row_shift(s)
-            s = (s if shift is None else s.sub_(shift[:, None])).exp2_()
-            mass = s.sum(1)
-            self_mass = torch.zeros_like(mass)
-            if zero_logit:
-                self_mass = torch.ones_like(mass) if shift is None else torch.exp2(-shift)
-                mass = mass + self_mass
-            nobody = mass == 0  # no candidate to relate to: the target is the own slot alone
-            mass = torch.where(nobody, 1.0, mass)
-            mean = torch.bmm(s[:, None], logits[:, :, None])[:, 0, 0] / (mass * LOG2E)  # Σ_k s_ik l_ik
-            w = torch.where(nobody, 1.0, lam + (1 - lam) * self_mass / mass)
-            first = softmax(logits, r, grad)
-            if grad:
-                logits.addcmul_(s, ((1 - lam) / (mass * first.factor))[:, None], value=-1.0)  # (3)
-            value = first.value + (1 - w) * pulled[r] - (1 - lam) * mean  # (2)
-            slope = None if first.positive is None else first.positive + (1 - w)
-            return Rows(value, first.factor, slope)
+class RelationLoss(Loss):
+    """A loss with a sharpened target distribution."""
 
-        needs = (needs[0], False, needs[1], False)
-        values, grads = strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=height)
-        return values, (grads[0], grads[2])
+    target_temperature: float
+    self_logit: str = "masked"
 
-    return tiled(run, weight, x, positive)
+    def _relations(self, batch: Relations) -> tuple[Tensor, bool]:
+        """The mean of each anchor's target relations, and whether the online logits need no shift."""
+        _, now = self._tau()
+        mean = relation_mean(
+            batch,
+            target_temperature=self.target_temperature,
+            zero_logit=self.self_logit == "zero",
+            bounded=self._bounded(batch.target, batch.candidates, self.target_temperature),
+            tile=self.tile,
+        )
+        bounded = self._bounded(batch.online, batch.candidates, now) and self._bounded(batch.online, batch.target, now)
+        return mean, bounded

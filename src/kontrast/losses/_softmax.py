@@ -12,11 +12,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, spans, square, strip_height, strips, tiled
+from kontrast.losses._tiles import (
+    LOG2E,
+    Grads,
+    Rows,
+    Tile,
+    slots,
+    spans,
+    square,
+    stream_width,
+    strip_height,
+    strips,
+    tiled,
+)
 
 Hide = Callable[[Tensor, slice, slice], None]  # sets −∞ in a block of logits, given its rows and columns
-
-STREAM_COLUMNS = 512
 
 
 def hide_nothing(logits: Tensor, r: slice, c: slice) -> None:
@@ -107,15 +117,12 @@ def log_normaliser(
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
         x, c, positive = tensors
         block = Softmax(x.new_zeros(len(x)) if positive is None else positive, hide, slot, bounded)
-        if bounded and not (weight is not None and needs[1]):
-            return _stream(x, c, block, scale=scale, weight=weight, needs=needs, tile=tile)
-        values, grads = strips(x, c, block, scale=scale, weight=weight, needs=(*needs, False), tile=tile)
-        return values, grads[:3]
+        return softmax_pass(x, c, block, scale=scale, weight=weight, needs=needs, tile=tile)
 
     return tiled(run, weight, x, c, positive)
 
 
-def _stream(
+def softmax_pass(
     x: Tensor,
     c: Tensor,
     block: Softmax,
@@ -125,32 +132,55 @@ def _stream(
     needs: Sequence[bool],
     tile: Tile,
 ) -> tuple[Tensor, Grads]:
-    """`strips` for bounded logits and fixed candidates: as attention does, one pass over small blocks that stay
-    in cache gives both Σ_j e^{l_ij} and Σ_j e^{l_ij} c_j, and the row is normalised at the end."""
+    """The values of the plain normaliser, and its gradients for x, c and positive where a weight is given.
+
+    Unbounded logits need whole rows for their maximum. Bounded ones are streamed as attention does it: blocks small
+    enough for the cache give Σ_j e^{l_ij} and Σ_j e^{l_ij} c_j in one pass, and the row is normalised at the end. Where
+    c wants its gradient too, the blocks of a strip of rows are kept until their normaliser is known.
+    """
+    if not block.bounded:
+        values, grads = strips(x, c, block, scale=scale, weight=weight, needs=(*needs, False), tile=tile)
+        return values, grads[:3]
     x, c = x.contiguous(), c.contiguous()
     x2 = x * (LOG2E * scale)
     values = x.new_empty(len(x))
-    gx = torch.zeros_like(x) if weight is not None and needs[0] else None
-    gp = torch.zeros_like(values) if weight is not None and needs[2] else None
-    width = tile if isinstance(tile, int) else STREAM_COLUMNS if x.device.type == "cpu" else 4096
-    height = strip_height(width, x.element_size(), tile)
-    buffer = x.new_empty(min(height, len(x)) * width)
+    wants_x, wants_c, wants_positive = (weight is not None and need for need in needs)
+    gx = torch.zeros_like(x) if wants_x else None
+    gc = torch.zeros_like(c) if wants_c else None
+    gp = torch.zeros_like(values) if wants_positive else None
+    width = stream_width(len(c), x.device, tile)
+    columns = list(spans(len(c), width))
+    height = min(len(x), strip_height(len(c) if wants_c else width, x.element_size(), tile))
+    blocks = slots(len(columns) if wants_c else 1, height * width, like=x)
     for r in spans(len(x), height):
         sums = x.new_zeros(r.stop - r.start)
-        for s in spans(len(c), width):
+        strip = []
+        for k, s in enumerate(columns):
             shape = (r.stop - r.start, s.stop - s.start)
-            e = torch.mm(x2[r], c[s].T, out=buffer[: shape[0] * shape[1]].view(shape))
+            e = blocks[k if wants_c else 0][: shape[0] * shape[1]].view(shape)
+            torch.mm(x2[r], c[s].T, out=e)
             block.hide(e, r, s)
             sums += e.exp2_().sum(1)
-            if gx is not None:
+            if gc is not None:
+                strip.append(e)
+            elif gx is not None:
                 gx[r].addmm_(e, c[s])
         rows = block.rows(sums, r)
         values[r] = rows.value
-        if weight is not None and gx is not None:
-            gx[r] *= (rows.factor * weight[r])[:, None] * scale
-        if weight is not None and gp is not None and rows.positive is not None:
+        if weight is None:
+            continue
+        slope = (rows.factor * weight[r])[:, None] * scale
+        if gc is not None:
+            pulled = x[r] * slope
+            for e, s in zip(strip, columns, strict=True):
+                gc[s].addmm_(e.T, pulled)
+                if gx is not None:
+                    gx[r].addmm_(e, c[s])
+        if gx is not None:
+            gx[r] *= slope
+        if gp is not None and rows.positive is not None:
             gp[r] = rows.positive * weight[r]
-    return values, (gx, None, gp)
+    return values, (gx, gc, gp)
 
 
 def plain_block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:

@@ -19,13 +19,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
 from kontrast.losses._inputs import full_precision, number
-from kontrast.losses._relations import prepare, relate
+from kontrast.losses._relations import RelationLoss, prepare
+from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
 
 
-class ReSSLLoss(Loss):
+class ReSSLLoss(RelationLoss):
     """Cross-entropy between the target's and the online network's relations.
 
     >>> online, target = torch.eye(3), torch.eye(3)
@@ -51,24 +51,19 @@ class ReSSLLoss(Loss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        _, now = self._tau()
-        tau_m = self.target_temperature
+        mean, bounded = self._relations(batch)
         x, scale = self._scaled(batch.online)
-        bounded = self._bounded(batch.online, batch.candidates, now) and self._bounded(
-            batch.target, batch.candidates, tau_m
-        )
+        positive = (x * mean).sum(1) * scale
+        if batch.others() == 0:
+            positive = positive * 0.0
 
         def core(weight: Tensor | None) -> Tensor:
-            return relate(
+            return log_normaliser(  # (3)
                 x,
-                batch.target,
                 batch.candidates,
-                None,
-                own=batch.own,
-                contrastive_weight=0.0,
-                zero_logit=False,
+                positive,
+                hide=batch.own,
                 scale=scale,
-                target_scale=1.0 / tau_m,
                 bounded=bounded,
                 weight=weight,
                 tile=self.tile,

@@ -9,7 +9,9 @@ target row followed by a queue:
     (4)  L_i = −Σ_k w_ik log p_ik
     (5)  L_i = λ L_InfoNCE + (1−λ)(L_ReSSL + L_Ceil),   L_Ceil = −log( Σ_{j≠i} e^{…/τ} / Σ_j e^{…/τ} )
 
-(Denize et al., supplement sections A and B.) λ = 1 is InfoNCE; λ = 0 is ReSSL plus the ceiling, not ReSSL alone.
+    (6)  L_i = L_InfoNCE + (1−λ) ⟨z¹_i, z²_i − m_i⟩/τ,   m_i = Σ_k s_ik z²_k       which is how it is computed
+
+(Denize et al., supplement sections A and B; (6) is (4) with log p written out.) λ = 1 is InfoNCE; λ = 0 is ReSSL plus the ceiling, not ReSSL alone.
 
 Deviates: the published pseudo-code and code put the logit 0 into the own slot of (2) instead of leaving it out,
 which leaks e⁰ of mass; ``self_logit="zero"`` computes that, the default "masked" is (2). The code's queue form
@@ -21,15 +23,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
 from kontrast.losses._inputs import full_precision, number, one_of
-from kontrast.losses._relations import SCETerms, prepare, relate
+from kontrast.losses._relations import RelationLoss, SCETerms, prepare
 from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
 from kontrast.losses.ressl import ReSSLLoss
 
 
-class SCELoss(Loss):
+class SCELoss(RelationLoss):
     """Soft contrastive loss; ``contrastive_weight`` is λ, ``target_temperature`` τ_m.
 
     >>> online, target = torch.eye(3), torch.eye(3)
@@ -61,31 +62,24 @@ class SCELoss(Loss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        _, now = self._tau()
-        tau_m = self.target_temperature
+        mean, bounded = self._relations(batch)
         x, scale = self._scaled(batch.online)
-        positive = (x * batch.target).sum(1) * scale
-        bounded = (
-            self._bounded(batch.online, batch.candidates, now)
-            and self._bounded(batch.target, batch.candidates, tau_m)
-            and self._bounded(batch.online, batch.target, now)
-        )
+        own = (x * batch.target).sum(1) * scale
+        softened = (x * (batch.target - mean)).sum(1) * ((1.0 - self.contrastive_weight) * scale)
 
         def core(weight: Tensor | None) -> Tensor:
-            return relate(
+            info_nce = log_normaliser(
                 x,
-                batch.target,
                 batch.candidates,
-                positive,
-                own=batch.own,
-                contrastive_weight=self.contrastive_weight,
-                zero_logit=self.self_logit == "zero",
+                own,
+                hide=batch.own,
+                slot=True,
                 scale=scale,
-                target_scale=1.0 / tau_m,
                 bounded=bounded,
                 weight=weight,
                 tile=self.tile,
             )
+            return info_nce + (softened if weight is None else torch.dot(weight, softened))  # (6)
 
         return self._reduce(core, batch.online, counts=batch.counts)
 
