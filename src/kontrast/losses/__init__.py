@@ -9,12 +9,13 @@ SupConLoss(temperature=0.07)
 """
 
 from kontrast.losses._base import Loss
+from kontrast.losses._relations import SCETerms
 from kontrast.losses.cross_entropy import CrossEntropyLoss
 from kontrast.losses.hard_contrastive import HardContrastiveLoss
 from kontrast.losses.info_nce import InfoNCELoss, cold_limit, hot_limit
 from kontrast.losses.nt_xent import NTXentLoss
 from kontrast.losses.ressl import ReSSLLoss
-from kontrast.losses.sce import SCELoss, SCETerms, sce_terms
+from kontrast.losses.sce import SCELoss, sce_terms
 from kontrast.losses.simple_contrastive import SimpleContrastiveLoss
 from kontrast.losses.simplex_cross_entropy import SimplexCrossEntropyLoss
 from kontrast.losses.supcon import SupConLoss

@@ -180,10 +180,10 @@ def prepare(
         ref_emb = rows("ref_emb", ref_emb, like=embeddings)
         not_empty("ref_emb", len(ref_emb))
         embeddings, ref_emb = same_dtype(embeddings, ref_emb)
-        z, candidates = loss._rows(embeddings.reshape(n * views, -1)), loss._rows(ref_emb)
+        z, candidates = loss._rows(embeddings.reshape(n * views, embeddings.shape[-1])), loss._rows(ref_emb)
         self_start = None
     else:
-        z = loss._rows(embeddings.reshape(n * views, -1))
+        z = loss._rows(embeddings.reshape(n * views, embeddings.shape[-1]))
         candidates, self_start = loss._gather(z, counts)
 
     if positives is not None:
@@ -248,7 +248,10 @@ def masked_sum(mask: Tensor, c: Tensor) -> Tensor:
     class Sum(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, c: Tensor) -> Tensor:
-            return torch.cat([mask[r].to(c.dtype) @ c for r in spans(len(mask), height)])
+            out = c.new_empty(len(mask), c.shape[1])
+            for r in spans(len(mask), height):
+                torch.mm(mask[r].to(c.dtype), c, out=out[r])
+            return out
 
         @staticmethod
         def backward(ctx: Any, grad: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ def full_precision(forward: Callable[P, Tensor]) -> Callable[P, Tensor]:
     @functools.wraps(forward)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> Tensor:
         if torch.compiler.is_compiling():  # asked here, because disabling ahead would load the compiler on import
-            return torch.compiler.disable(eager)(*args, **kwargs)  # type: ignore[no-any-return]
+            return torch.compiler.disable(eager)(*args, **kwargs)  # type: ignore[no-untyped-call, no-any-return]
         return eager(*args, **kwargs)
 
     return wrapped
@@ -122,7 +122,7 @@ def integer_labels(name: str, labels: Any, length: int, device: torch.device) ->
         raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")
     if labels.shape != (length,):
         raise ValueError(f"{name} has shape {list(labels.shape)}; expected [{length}], one a row of the embeddings")
-    return labels.long()
+    return torch.as_tensor(labels.long())
 
 
 def unit(x: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class _Unit(torch.autograd.Function):
         # Below this the squares underflow and the norm is not known: such a row counts as zero.
         vanishing = norm <= torch.finfo(x.dtype).tiny ** 0.5
         inverse = norm.reciprocal().masked_fill_(vanishing, 0.0)
-        z = x * inverse
+        z: Tensor = x * inverse
         ctx.save_for_backward(z, inverse)
         return z
 
@@ -156,4 +156,5 @@ class _Unit(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         z, inverse = ctx.saved_tensors
         along = (z * grad).sum(-1, keepdim=True)
-        return torch.addcmul(grad, z, along, value=-1).mul_(inverse)
+        gradient: Tensor = torch.addcmul(grad, z, along, value=-1).mul_(inverse)
+        return gradient

@@ -150,7 +150,7 @@ def softmax_pass(
     gp = torch.zeros_like(values) if wants_positive else None
     width = stream_width(len(c), x.device, tile)
     columns = list(spans(len(c), width))
-    height = min(len(x), strip_height(len(c) if wants_c else width, x.element_size(), tile))
+    height = max(1, min(len(x), strip_height(len(c) if wants_c else width, x.element_size(), tile)))
     blocks = slots(len(columns) if wants_c else 1, height * width, like=x)
     for r in spans(len(x), height):
         sums = x.new_zeros(r.stop - r.start)
@@ -196,6 +196,7 @@ def softmax_square(z: Tensor, positive: Tensor, *, scale: float, weight: Tensor 
     """log D_i − positive_i of z against itself, self excluded, logits bounded: the fast path."""
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-        return square(*tensors, plain_block, scale=scale, weight=weight, needs=needs, tile=tile)
+        z, positive = tensors
+        return square(z, positive, plain_block, scale=scale, weight=weight, needs=needs, tile=tile)
 
     return tiled(run, weight, z, positive)

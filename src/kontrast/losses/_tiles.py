@@ -42,7 +42,7 @@ LOG2E = math.log2(math.e)
 RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that needs no shift
 KEEP_BYTES = 144 * 2**20  # blocks of a square kept for its gradient: all of them up to N = 8,192 in float32
 SLAB_BYTES = 24 * 2**20  # they are allocated in pieces that glibc keeps for the next step instead of unmapping
-STRIP_BYTES = 16 * 2**20  # one block of whole rows
+STRIP_BYTES = 32 * 2**20  # one block of whole rows
 
 Tile = int | str  # a number of rows, or "auto"
 Grads = tuple[Tensor | None, ...]

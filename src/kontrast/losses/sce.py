@@ -9,9 +9,10 @@ target row followed by a queue:
     (4)  L_i = −Σ_k w_ik log p_ik
     (5)  L_i = λ L_InfoNCE + (1−λ)(L_ReSSL + L_Ceil),   L_Ceil = −log( Σ_{j≠i} e^{…/τ} / Σ_j e^{…/τ} )
 
-    (6)  L_i = L_InfoNCE + (1−λ) ⟨z¹_i, z²_i − m_i⟩/τ,   m_i = Σ_k s_ik z²_k       which is how it is computed
+    (6)  L_i = L_InfoNCE + (1−λ) ⟨z¹_i, z²_i − m_i⟩/τ,   m_i = Σ_k s_ik z²_k
 
-(Denize et al., supplement sections A and B; (6) is (4) with log p written out.) λ = 1 is InfoNCE; λ = 0 is ReSSL plus the ceiling, not ReSSL alone.
+(Denize et al., supplement sections A and B; (6) is (4) with log p written out, and how it is computed.) λ = 1 is
+InfoNCE; λ = 0 is ReSSL plus the ceiling, not ReSSL alone.
 
 Deviates: the published pseudo-code and code put the logit 0 into the own slot of (2) instead of leaving it out,
 which leaks e⁰ of mass; ``self_logit="zero"`` computes that, the default "masked" is (2). The code's queue form

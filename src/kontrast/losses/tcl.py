@@ -90,7 +90,7 @@ class TCLLoss(GroupLoss):
             run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
 
             def core(weight: Tensor | None) -> Tensor:
-                return tiled(run, weight, x, c, positive, tau if learned else None)
+                return tiled(run, weight, x, c, positive, tau if isinstance(tau, Tensor) else None)
 
         return self._over_groups(core, groups)
 

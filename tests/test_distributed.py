@@ -1,0 +1,160 @@
+"""Several real processes compute what one computes on the concatenated batch."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from kontrast import distributed
+from kontrast.losses import SupConLoss, sce_terms
+from tests.losses.cases import CASES, EMBEDDINGS, FIXED, Case, D
+
+SIZES = {1: [[11]], 2: [[7, 4], [3, 8]], 3: [[5, 2, 4], [0, 8, 3]]}
+THROUGH_THE_NETWORK = ("query", "key", "view1", "view2", "embeddings", "online")
+
+
+class Model(nn.Module):
+    """A network and a loss: what learns is inside, so that DDP averages its gradients."""
+
+    def __init__(self, case: Case, reduction: str, gather: bool, learn_temperature: bool) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.net = nn.Sequential(nn.Linear(D, 9), nn.Tanh(), nn.Linear(9, D)).double()
+        options: dict[str, Any] = {"reduction": reduction, "gather_distributed": gather, "tile": 4}
+        if learn_temperature and "temperature" in case.parameters():
+            options["temperature"] = nn.Parameter(torch.tensor(0.2, dtype=torch.float64))
+        self.loss = case.make(**options).double()
+
+    def forward(self, **inputs: Tensor) -> Tensor:
+        value = self.loss(**{k: self.net(v) if k in THROUGH_THE_NETWORK else v for k, v in inputs.items()})
+        if self.loss.reduction == "none":  # a weight for each value, the same as in one process
+            value = value * inputs[next(iter(inputs))].detach().flatten(1).sum(1).view(-1, *[1] * (value.ndim - 1))
+        return value
+
+
+def part(inputs: dict[str, Tensor], sizes: list[int], rank: int) -> dict[str, Tensor]:
+    """A rank's rows; the columns of a mask are everybody's."""
+    start = sum(sizes[:rank])
+    return {k: v if k in FIXED else v[start : start + sizes[rank]] for k, v in inputs.items()}
+
+
+def run(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Tensor, list[Tensor]]:
+    value = model(**inputs)
+    value.sum().backward()
+    return value.detach(), [p.grad for p in model.parameters()]
+
+
+def compare(case: Case, sizes: list[int], rank: int) -> None:
+    inputs = case.inputs(seed=21)
+    for reduction in ("mean", "sum", "none"):
+        for learn in (False, True):
+            expected, gradients = run(Model(case, reduction, gather=False, learn_temperature=learn), inputs)
+            mine = DistributedDataParallel(Model(case, reduction, gather=True, learn_temperature=learn))
+            value, got = run(mine, part(inputs, sizes, rank))
+            if reduction == "none":
+                expected = part({"values": expected}, sizes, rank)["values"]
+            where = f"{case} {reduction} learn={learn} rank {rank} of {sizes}"
+            torch.testing.assert_close(value, expected, msg=lambda m, w=where: f"{w}: value: {m}")
+            for (name, _), a, b in zip(mine.named_parameters(), got, gradients, strict=True):
+                torch.testing.assert_close(a, b, msg=lambda m, w=where, n=name: f"{w}: {n}: {m}")
+
+
+def other_checks(sizes: list[int], rank: int) -> None:
+    start = sum(sizes[:rank])
+    mine = slice(start, start + sizes[rank])
+    rows = torch.randn(11, D, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    target = torch.randn(11, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    labels = torch.arange(11) % 3
+
+    # the parts of SCE
+    local = [t.requires_grad_() for t in (rows[mine].clone(), rows.clone())]
+    here, alone = (
+        sce_terms(x, t, gather_distributed=g)
+        for x, t, g in zip(local, (target[mine], target), (True, False), strict=True)
+    )
+    for a, b in zip(here, alone, strict=True):
+        torch.testing.assert_close(a, b[mine])
+        for x in local:
+            x.grad = None
+        a.sum().backward(retain_graph=True)
+        b.sum().backward(retain_graph=True)
+        torch.testing.assert_close(local[0].grad / len(sizes), local[1].grad[mine])
+
+    # gathering has to be refusable: then a rank knows only its own rows
+    if sizes[rank]:
+        apart = SupConLoss(gather_distributed=False, reduction="none")(rows[mine], labels[mine])
+        assert apart.shape == (sizes[rank],)
+
+    # an error that concerns one rank's anchors is raised on every rank
+    lonely = torch.arange(11) + torch.arange(11) // 10  # nobody has a positive
+    with pytest.raises(ValueError, match="11 of 11 anchors have no positive"):
+        SupConLoss(no_positive="error")(rows[mine], lonely[mine])
+    value = SupConLoss()(rows[mine].clone().requires_grad_(), lonely[mine])
+    assert value == 0
+    if len(sizes) > 1:
+        with pytest.raises(ValueError, match="the ranks hold rows of different shapes"):
+            distributed.row_counts(torch.zeros(2, 3 + rank))
+    with pytest.raises(ValueError, match="embeddings is empty"):
+        SupConLoss()(rows[:0], labels[:0])
+    if len(sizes) > 1 and sizes[rank]:
+        square = torch.ones(sizes[rank], sizes[rank], dtype=torch.bool)
+        with pytest.raises(ValueError, match=rf"positives must be a bool tensor of shape \[{sizes[rank]}, 11\]"):
+            SupConLoss()(rows[mine], positives=square)
+    elif len(sizes) > 1:
+        SupConLoss()(rows[mine], positives=torch.ones(0, 11, dtype=torch.bool))
+
+
+def worker(rank: int, world: int, port: int, folder: str) -> None:
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    try:
+        for sizes in SIZES[world]:
+            for case in CASES:
+                compare(case, sizes, rank)
+            if 0 not in sizes:
+                other_checks(sizes, rank)
+        assert distributed.rank() == rank
+        assert distributed.world_size() == world
+    except BaseException:
+        Path(folder, f"failure-{rank}.txt").write_text(traceback.format_exc())
+        os._exit(1)  # the others would wait for this one
+    gc.collect()  # DDP's reducers hold on to the group
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_value_and_parameter_gradients_are_those_of_one_process(world: int, tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    try:
+        mp.spawn(worker, (world, port, str(tmp_path)), nprocs=world)
+    except Exception as error:
+        failures = "\n".join(f.read_text() for f in sorted(tmp_path.glob("failure-*.txt")))
+        pytest.fail(f"{error}\n{failures}")
+
+
+def test_without_a_group_everything_is_the_identity() -> None:
+    x = torch.randn(3, 2)
+    assert distributed.gather(x, distributed.row_counts(x)) is x
+    assert distributed.total(x) is x
+    assert distributed.own(x) is x
+    assert (distributed.rank(), distributed.world_size()) == (0, 1)
+
+
+def test_the_network_sees_every_kind_of_embedding() -> None:
+    """So that a new loss with a new name of input is not silently left out above."""
+    assert set(EMBEDDINGS) - set(FIXED) - {"target"} == set(THROUGH_THE_NETWORK)
