@@ -6,23 +6,25 @@ candidates without the anchor's own target row:
     (1)  l_ik = ⟨x_i, c_k⟩/τ          s_ik = softmax_k ⟨t_i, c_k⟩/τ_m
     (2)  −Σ_k s_ik log p_ik = log Z_i − Σ_k s_ik l_ik = log Z_i − ⟨x_i, m_i⟩/τ          m_i = Σ_k s_ik c_k
 
-The target distribution enters through its mean m_i alone, which has no gradient: one pass over the candidates gives
-m_i, another log Z_i and its gradient, both in blocks that stay in cache. (Three products suffice if both distributions
-of a strip of rows are kept at once, but those strips leave the cache, and it is slower.)
+The target distribution enters through its mean m_i alone, and m_i is to log Σ_k e^{⟨t_i, c_k⟩/τ_m} what the gradient is
+to log Z_i: both distributions come out of one pass over the candidates, in which the rows of t stand below those of x.
+(Three products instead of four suffice if all logits of a strip of rows are kept until both normalisers are known, but
+those strips leave the cache, and it is slower.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
+from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass
-from kontrast.losses._tiles import Tile
+from kontrast.losses._tiles import Grads, tiled
 
 
 @dataclass(frozen=True)
@@ -69,42 +71,72 @@ def prepare(loss: Loss, online: Tensor, target: Tensor, queue: Tensor | None) ->
     return Relations(online, target, queue, hide_nothing, counts)
 
 
-def relation_mean(
-    batch: Relations, *, target_temperature: float, zero_logit: bool, bounded: bool, tile: Tile
-) -> Tensor:
-    """m_i of (2), ``[N, D]``. With ``zero_logit`` the own target row takes part with logit 0.
-
-    An anchor that has nobody to relate to is related to its own target row.
-    """
-    t, c = batch.target, batch.candidates
-    if batch.others() == 0:
-        return t
-    ones, zeros = t.new_ones(len(t)), t.new_zeros(len(t))
-    block = Softmax(zeros, batch.own, slot=zero_logit, bounded=bounded)
-    needs = (True, False, False)  # ∂ log Σ_k e^{⟨t, c_k⟩/τ_m} / ∂t = m/τ_m
-    log_mass, (slope, _, _) = softmax_pass(
-        t, c, block, scale=1.0 / target_temperature, weight=ones, needs=needs, tile=tile
-    )
-    assert slope is not None
-    mean = slope.mul_(target_temperature)
-    return mean.addcmul_(t, torch.exp(-log_mass)[:, None]) if zero_logit else mean
-
-
 class RelationLoss(Loss):
-    """A loss with a sharpened target distribution."""
+    """A loss against a sharpened target distribution; with an own slot it is SCE, without one ReSSL."""
 
     target_temperature: float
-    self_logit: str = "masked"
 
-    def _relations(self, batch: Relations) -> tuple[Tensor, bool]:
-        """The mean of each anchor's target relations, and whether the online logits need no shift."""
+    def _relate(
+        self, batch: Relations, *, own_slot: bool, zero_logit: bool = False, contrastive_weight: float = 0.0
+    ) -> Core:
+        """ReSSL: (2). SCE: InfoNCE + (1−λ) ⟨x_i, t_i − m_i⟩/τ, where Z_i has the own slot and s_i has it with logit 0
+        if ``zero_logit``. An anchor that has nobody to relate to is related to its own target row: the value is 0."""
+        x, scale = self._scaled(batch.online)
+        t, c, n = batch.target, batch.candidates, len(batch.target)
         _, now = self._tau()
-        mean = relation_mean(
-            batch,
-            target_temperature=self.target_temperature,
-            zero_logit=self.self_logit == "zero",
-            bounded=self._bounded(batch.target, batch.candidates, self.target_temperature),
-            tile=self.tile,
+        bounded = (
+            self._bounded(batch.online, c, now)
+            and self._bounded(t, c, self.target_temperature)
+            and self._bounded(batch.online, t, now)
         )
-        bounded = self._bounded(batch.online, batch.candidates, now) and self._bounded(batch.online, batch.target, now)
-        return mean, bounded
+        target_logits = t * (1.0 / self.target_temperature)
+        alone = batch.others() == 0
+        soft = 1.0 - contrastive_weight
+
+        def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+            x = tensors[0] * scale
+            own = (x * t).sum(1) if own_slot else x.new_zeros(n)
+            self_logit = torch.full_like(own, 0.0 if zero_logit or not own_slot else -torch.inf)
+            block = Softmax(torch.cat([own, self_logit]), twice(batch.own, n), slot=own_slot, bounded=bounded)
+            g = own.new_zeros(n) if weight is None else weight
+            values, (slope, _, by_positive) = softmax_pass(
+                torch.cat([x, target_logits]),
+                c,
+                block,
+                scale=1.0,
+                weight=torch.cat([g, torch.ones_like(own)]),
+                needs=(True, False, True),
+                tile=self.tile,
+            )
+            assert slope is not None
+            assert by_positive is not None
+            mean = slope[n:]
+            if zero_logit:
+                mean.addcmul_(t, (1.0 + by_positive[n:])[:, None])  # ∂ log Z/∂positive − 1 = −(1 − the slot's share)
+            pull = t - mean if own_slot else -mean
+            values = values[:n] + soft * (x * pull).sum(1)
+            if weight is None:
+                return values, (None,)
+            gx = slope[:n].addcmul_(pull, g[:, None], value=soft)
+            if own_slot:
+                gx.addcmul_(t, by_positive[:n, None])
+            return values, (gx.mul_(scale),)
+
+        def nothing(weight: Tensor | None) -> Tensor:
+            values = (x * 0.0).sum(1)
+            return values if weight is None else values.sum()
+
+        return nothing if alone else lambda weight: tiled(run, weight, x)
+
+
+def twice(hide: Hide, n: int) -> Hide:
+    """Hides for rows n … 2n − 1 what it hides for rows 0 … n − 1."""
+
+    def both(logits: Tensor, r: slice, c: slice) -> None:
+        upper = max(0, min(r.stop, n) - r.start)
+        if upper:
+            hide(logits[:upper], slice(r.start, r.start + upper), c)
+        if upper < len(logits):
+            hide(logits[upper:], slice(r.start + upper - n, r.stop - n), c)
+
+    return both

@@ -21,7 +21,6 @@ from torch import Tensor
 
 from kontrast.losses._inputs import full_precision, number
 from kontrast.losses._relations import RelationLoss, prepare
-from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
 
 
@@ -51,25 +50,7 @@ class ReSSLLoss(RelationLoss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        mean, bounded = self._relations(batch)
-        x, scale = self._scaled(batch.online)
-        positive = (x * mean).sum(1) * scale
-        if batch.others() == 0:
-            positive = positive * 0.0
-
-        def core(weight: Tensor | None) -> Tensor:
-            return log_normaliser(  # (3)
-                x,
-                batch.candidates,
-                positive,
-                hide=batch.own,
-                scale=scale,
-                bounded=bounded,
-                weight=weight,
-                tile=self.tile,
-            )
-
-        return self._reduce(core, batch.online, counts=batch.counts)
+        return self._reduce(self._relate(batch, own_slot=False), batch.online, counts=batch.counts)
 
 
 def reference(

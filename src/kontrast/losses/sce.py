@@ -63,25 +63,12 @@ class SCELoss(RelationLoss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        mean, bounded = self._relations(batch)
-        x, scale = self._scaled(batch.online)
-        own = (x * batch.target).sum(1) * scale
-        softened = (x * (batch.target - mean)).sum(1) * ((1.0 - self.contrastive_weight) * scale)
-
-        def core(weight: Tensor | None) -> Tensor:
-            info_nce = log_normaliser(
-                x,
-                batch.candidates,
-                own,
-                hide=batch.own,
-                slot=True,
-                scale=scale,
-                bounded=bounded,
-                weight=weight,
-                tile=self.tile,
-            )
-            return info_nce + (softened if weight is None else torch.dot(weight, softened))  # (6)
-
+        core = self._relate(  # (6)
+            batch,
+            own_slot=True,
+            zero_logit=self.self_logit == "zero",
+            contrastive_weight=self.contrastive_weight,
+        )
         return self._reduce(core, batch.online, counts=batch.counts)
 
 

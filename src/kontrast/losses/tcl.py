@@ -141,6 +141,13 @@ def _sorted_block(groups: Groups, tau: float, k1: float, k2: float) -> tuple[Squ
     assert groups.group is not None
     group, order = torch.sort(groups.group)
     numbers = group.tolist()
+    scratch: dict[torch.dtype, Tensor] = {}
+
+    def buffer(like: Tensor, dtype: torch.dtype) -> Tensor:
+        """Memory for a block, taken once: the first block is as large as any."""
+        if dtype not in scratch:
+            scratch[dtype] = torch.empty(like.numel(), dtype=dtype, device=like.device)
+        return scratch[dtype][: like.numel()].view_as(like)
 
     def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
         if numbers[r.stop - 1] < numbers[c.start]:
@@ -148,10 +155,10 @@ def _sorted_block(groups: Groups, tau: float, k1: float, k2: float) -> tuple[Squ
             if k2 != 1:
                 logits.mul_(k2)
             return logits.sum(1), logits.sum(0)
-        same = group[r, None] == group[None, c]
+        same = torch.eq(group[r, None], group[None, c], out=buffer(logits, torch.bool))
         if r == c:
             same.fill_diagonal_(False)
-        second = torch.mul(logits, -tau).exp2_().mul_(same)
+        second = torch.mul(logits, -tau, out=buffer(logits, logits.dtype)).exp2_().mul_(same)
         logits.exp2_()
         if k2 != 1:
             logits.mul_(torch.full_like(logits, k2).masked_fill_(same, 1.0))
