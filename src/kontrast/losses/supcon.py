@@ -22,7 +22,8 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Core
-from kontrast.losses._groups import GroupLoss, Groups, dense_groups, own_groups_square, prepare
+from kontrast.losses._group_square import own_groups_square
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
 from kontrast.losses._inputs import full_precision, one_of
 from kontrast.losses._softmax import log_normaliser, plain_block, softmax_square
 from kontrast.losses._tiles import Tile

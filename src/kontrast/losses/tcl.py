@@ -23,7 +23,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.losses._groups import GroupLoss, Groups, dense_groups, own_groups_square, prepare
+from kontrast.losses._group_square import own_groups_square
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
 from kontrast.losses._inputs import full_precision, number, one_of
 from kontrast.losses._softmax import row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, SquareBlock, Tile, in_range, largest_logit, strips, tiled

@@ -1,0 +1,4 @@
+"""Optimisers (LARS) and schedules.
+
+A stage of the arrow drawn in ``kontrast/__init__.py``; nothing lives here yet.
+"""

@@ -1,0 +1,4 @@
+"""One file a paper: typed Python, no YAML twins.
+
+A stage of the arrow drawn in ``kontrast/__init__.py``; nothing lives here yet.
+"""

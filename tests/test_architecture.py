@@ -1,0 +1,111 @@
+"""The arrow holds: a stage imports only what stands left of it, and every public module has its test."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kontrast
+
+SOURCE = Path(kontrast.__file__).parent
+TESTS = Path(__file__).parent
+INDEPENDENT = kontrast.ARROW[:4]
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    """``kontrast.losses.tcl`` for its file, ``kontrast.losses`` for the package's."""
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> set[str]:
+    """Every module a file imports, at its top or inside a function."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import; the arrow is read from absolute ones"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def stage(module: str) -> str | None:
+    """The second part of a dotted name: ``losses`` of ``kontrast.losses.tcl.TCLLoss``; None outside the package."""
+    first, _, rest = module.partition(".")
+    return rest.partition(".")[0] if first == "kontrast" else None
+
+
+def allowed(importer: str) -> set[str]:
+    """What a stage may import: itself, the root modules, and what stands left of it (the first four: nothing)."""
+    if importer in kontrast.ROOT:
+        return set(kontrast.ROOT)
+    if importer in kontrast.SHELLS:
+        return {*kontrast.ROOT, *kontrast.ARROW, importer}
+    left = set(kontrast.ARROW[: kontrast.ARROW.index(importer)])
+    return {*kontrast.ROOT, importer, *(set() if importer in INDEPENDENT else left)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_imports_point_left(path: Path) -> None:
+    mine = stage(dotted(path))
+    wanted = {s for s in map(stage, imports(path)) if s}
+    if not mine:  # the package itself names its stages lazily
+        assert not wanted
+        return
+    assert mine in (*kontrast.ROOT, *kontrast.ARROW, *kontrast.SHELLS), f"{mine} has no place in the arrow"
+    assert wanted <= allowed(mine), f"{dotted(path)} imports {sorted(wanted - allowed(mine))}, which stand right of it"
+
+
+def test_the_check_can_fail() -> None:
+    assert "geometry" not in allowed("losses")
+    assert "models" not in allowed("losses"), "the first four do not import each other"
+    assert "losses" in allowed("geometry")
+    assert "losses" not in allowed("registry")
+    assert stage("kontrast.report.page") == "report"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if stage(dotted(p)) == "report"], ids=dotted)
+def test_report_is_free_of_torch(path: Path) -> None:
+    assert not {name for name in imports(path) if name.partition(".")[0] in ("torch", "torchvision")}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_every_public_module_has_a_test(path: Path) -> None:
+    relative = path.relative_to(SOURCE)
+    if path.name == "__init__.py" or any(part.startswith("_") for part in relative.parts):
+        return
+    test = TESTS / relative.parent / f"test_{path.name}"
+    assert test.exists(), f"{relative} has no {test.relative_to(TESTS.parent)}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__main__.py"], ids=dotted)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), f"{path} has no docstring"
+
+
+def test_no_file_named_for_nothing() -> None:
+    nothing = {"utils.py", "helpers.py", "common.py", "misc.py", "tools.py"}
+    assert not [p for p in MODULES if p.name in nothing]
+
+
+def run(code: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_import_kontrast_loads_no_torch_until_something_needs_it() -> None:
+    heavy = "[m for m in ('torch', 'numpy', 'torchvision') if m in sys.modules]"
+    assert run(f"import sys, kontrast; print({heavy})") == "[]"
+    assert run("import kontrast; print(kontrast.losses.SupConLoss.__name__)") == "SupConLoss"
+
+
+def test_unknown_attribute_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'kontrast' has no attribute 'lossses'"):
+        kontrast.lossses  # noqa: B018
