@@ -28,201 +28,19 @@ labels are ValueErrors. A ``distance``, ``reducer`` or ``embedding_regularizer``
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kontrast import losses
-from kontrast.losses._inputs import full_precision, rows, same_dtype
+from kontrast.compat._pairs import Batch, Labelled, Listed, Pairs, read
+from kontrast.losses._inputs import full_precision
 from kontrast.losses._softmax import row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Rows, strips, tiled
-
-# ------------------------------------------------------------------------------------------------- pairs
-
-
-class _Places(NamedTuple):
-    """Pairs of some rows: where they stand in the block, and how often each is listed."""
-
-    row: Tensor
-    column: Tensor
-    times: Tensor
-
-
-class _Pairs(Protocol):
-    """Who is whose positive and negative, asked for a slice of anchors at a time."""
-
-    def total(self) -> tuple[int, int]:
-        """The numbers of positive and of negative pairs."""
-
-    def positives(self, r: slice, like: Tensor) -> _Places:
-        """The positive pairs of the anchors."""
-
-    def keep_pairs(self, logits: Tensor, r: slice, positives: _Places) -> None:
-        """Put −∞ wherever there is no pair."""
-
-    def keep_negatives(self, logits: Tensor, r: slice, positives: _Places) -> None:
-        """Put −∞ wherever there is no negative, and add log₂ of how often there is."""
-
-
-@dataclass(frozen=True)
-class _Labelled:
-    """Every pair of anchor and candidate, by their groups, which stand for labels."""
-
-    group: Tensor  # [N]
-    candidate_group: Tensor  # [M]
-    num_positives: Tensor  # [N]
-    themselves: bool  # whether candidate i is anchor i, and no pair of it
-
-    def total(self) -> tuple[int, int]:
-        n, m, positive = len(self.group), len(self.candidate_group), int(self.num_positives.sum())
-        return positive, n * m - positive - (n if self.themselves else 0)
-
-    def positives(self, r: slice, like: Tensor) -> _Places:
-        same = self.group[r, None] == self.candidate_group[None]
-        if self.themselves:
-            same.diagonal(r.start).fill_(False)
-        row, column = same.nonzero(as_tuple=True)
-        return _Places(row, column, like.new_ones(()).expand(len(row)))
-
-    def keep_pairs(self, logits: Tensor, r: slice, positives: _Places) -> None:
-        if self.themselves:
-            logits.diagonal(r.start).fill_(-torch.inf)
-
-    def keep_negatives(self, logits: Tensor, r: slice, positives: _Places) -> None:
-        self.keep_pairs(logits, r, positives)
-        logits[positives.row, positives.column] = -torch.inf
-
-
-class _Table(NamedTuple):
-    """Listed pairs, each once: its place row·width + column, ascending, and how often it was listed."""
-
-    place: Tensor
-    times: Tensor
-    width: int
-
-    def within(self, r: slice, like: Tensor) -> _Places:
-        """Those of a slice of rows."""
-        edges = torch.tensor([r.start * self.width, r.stop * self.width], device=self.place.device)
-        start, stop = torch.searchsorted(self.place, edges).tolist()
-        place = self.place[start:stop] - r.start * self.width
-        return _Places(place // self.width, place % self.width, self.times[start:stop].to(like.dtype))
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """The pairs of an ``indices_tuple``."""
-
-    positive: _Table
-    negative: _Table
-
-    def total(self) -> tuple[int, int]:
-        return int(self.positive.times.sum()), int(self.negative.times.sum())
-
-    def positives(self, r: slice, like: Tensor) -> _Places:
-        return self.positive.within(r, like)
-
-    def keep_pairs(self, logits: Tensor, r: slice, positives: _Places) -> None:
-        negatives = self.negative.within(r, logits)
-        hidden = torch.ones_like(logits, dtype=torch.bool)
-        for pairs in (positives, negatives):
-            hidden[pairs.row, pairs.column] = False
-        logits.masked_fill_(hidden, -torch.inf)
-
-    def keep_negatives(self, logits: Tensor, r: slice, positives: _Places) -> None:
-        negatives = self.negative.within(r, logits)
-        log_times = torch.full_like(logits, -torch.inf)
-        log_times[negatives.row, negatives.column] = negatives.times.log2()
-        logits.add_(log_times)
-
-
-# ------------------------------------------------------------------------------------------------ inputs
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Anchors and candidates before they are normalised, and their pairs."""
-
-    anchors: Tensor  # [N, D]
-    candidates: Tensor  # [M, D]
-    pairs: _Pairs
-
-
-def _read(
-    embeddings: Tensor,
-    labels: Tensor | None,
-    indices_tuple: Sequence[Tensor] | None,
-    ref_emb: Tensor | None,
-    ref_labels: Tensor | None,
-) -> _Batch:
-    anchors = rows("embeddings", embeddings)
-    if labels is None and indices_tuple is None:
-        raise ValueError("labels and indices_tuple cannot both be None: say which rows belong together")
-    labels = _labels("labels", labels, anchors)
-    if ref_emb is None:
-        candidates, ref_labels = anchors, labels
-    else:
-        candidates = rows("ref_emb", ref_emb, like=anchors)
-        ref_labels = _labels("ref_labels", ref_labels, candidates)
-        anchors, candidates = same_dtype(anchors, candidates)
-    if indices_tuple is not None:
-        return _Batch(anchors, candidates, _listed(indices_tuple, len(anchors), len(candidates), anchors.device))
-    assert labels is not None
-    return _Batch(anchors, candidates, _labelled(anchors, candidates, labels, ref_labels))
-
-
-def _labels(name: str, labels: Tensor | None, x: Tensor) -> Tensor | None:
-    if labels is None:
-        return None
-    if not isinstance(labels, Tensor) or labels.shape != (len(x),):
-        seen = list(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
-        raise ValueError(f"{name} must be a tensor of shape [{len(x)}], one a row of {list(x.shape)}; got {seen}")
-    return labels.to(x.device)
-
-
-def _labelled(anchors: Tensor, candidates: Tensor, labels: Tensor, ref_labels: Tensor | None) -> _Labelled:
-    themselves = ref_labels is None or ref_labels is labels
-    if ref_labels is None:
-        ref_labels = labels
-    if len(ref_labels) != len(candidates):
-        raise ValueError(
-            f"ref_emb has {len(candidates)} rows and embeddings {len(anchors)}: only if they are as many are "
-            f"ref_labels taken to be labels; pass ref_labels [{len(candidates)}]"
-        )
-    _, group = torch.unique(torch.cat([labels, ref_labels]), return_inverse=True)
-    group, candidate_group = group[: len(labels)], group[len(labels) :]
-    members = torch.bincount(candidate_group, minlength=len(labels) + len(ref_labels))
-    return _Labelled(group, candidate_group, members[group] - int(themselves), themselves)
-
-
-def _listed(indices_tuple: Sequence[Tensor], n: int, m: int, device: torch.device) -> _Listed:
-    if len(indices_tuple) not in (3, 4):
-        raise ValueError(
-            f"indices_tuple has {len(indices_tuple)} entries; expected triplets (anchors, positives, negatives) or "
-            f"pairs (anchors, positives, anchors, negatives)"
-        )
-    first, positive, *second, negative = (torch.as_tensor(index, device=device) for index in indices_tuple)
-    return _Listed(_table(first, positive, n, m), _table(second[0] if second else first, negative, n, m))
-
-
-def _table(row: Tensor, column: Tensor, n: int, m: int) -> _Table:
-    for index, size in ((row, n), (column, m)):
-        if index.ndim != 1 or index.is_floating_point() or index.shape != row.shape:
-            raise ValueError(
-                f"indices_tuple must hold 1D integer tensors, those of a pair equally long; got {index.dtype} "
-                f"{list(index.shape)} beside {row.dtype} {list(row.shape)}"
-            )
-        if len(index) and not 0 <= int(index.min()) <= int(index.max()) < size:
-            raise ValueError(
-                f"indices_tuple holds {int(index.min())} … {int(index.max())}, but there are rows 0 … {size - 1}"
-            )
-    place, times = torch.unique(row.long() * m + column.long(), return_counts=True)
-    return _Table(place, times, m)
-
-
-# ------------------------------------------------------------------------------------------------ losses
 
 
 class _PairLoss(losses.Loss):
@@ -252,16 +70,17 @@ class _PairLoss(losses.Loss):
 
         ``ref_emb [M, D]`` and ``ref_labels [M]`` are the candidates, if they are not the embeddings.
         """
-        batch = _read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        batch = read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         positive, negative = batch.pairs.total()
         if min(positive, negative) == 0 or max(positive, negative) <= 1:
             return (batch.anchors * 0).sum()
         return self._value(batch)
 
-    def _value(self, batch: _Batch) -> Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def _value(self, batch: Batch) -> Tensor:
+        """The loss of a batch that has pairs of both kinds."""
 
-    def _plain(self, batch: _Batch, pairs: _Labelled) -> Tensor | None:
+    def _plain(self, batch: Batch, pairs: Labelled) -> Tensor | None:
         """kontrast's SupCon of the same groups, if it leaves out the same candidates."""
         loss = losses.SupConLoss(self._tau()[0], gather_distributed=False, tile=self.tile)
         value: Tensor
@@ -273,7 +92,7 @@ class _PairLoss(losses.Loss):
             return None
         return value
 
-    def _over_rows(self, batch: _Batch, block: Callable[[Tensor, slice, bool], Rows]) -> Tensor:
+    def _over_rows(self, batch: Batch, block: Callable[[Tensor, slice, bool], Rows]) -> Tensor:
         """The sum of the block's values over all anchors."""
 
         def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
@@ -309,11 +128,11 @@ class SupConLoss(_PairLoss):
         refused = {"distance": distance, "reducer": reducer, "embedding_regularizer": embedding_regularizer}
         super().__init__(temperature, {**refused, "collect_stats": collect_stats})
 
-    def _value(self, batch: _Batch) -> Tensor:
+    def _value(self, batch: Batch) -> Tensor:
         pairs = batch.pairs
-        if isinstance(pairs, _Listed) and bool(torch.isin(pairs.positive.place, pairs.negative.place).any()):
+        if isinstance(pairs, Listed) and bool(torch.isin(pairs.positive.place, pairs.negative.place).any()):
             raise ValueError("indices_tuple lists a pair both as positive and as negative: it can be one only")
-        if isinstance(pairs, _Labelled) and not bool((pairs.num_positives == 1).any()):
+        if isinstance(pairs, Labelled) and not bool((pairs.num_positives == 1).any()):
             plain = self._plain(batch, pairs)
             if plain is not None:
                 return plain
@@ -344,9 +163,9 @@ class NTXentLoss(_PairLoss):
         refused = {"distance": distance, "reducer": reducer, "embedding_regularizer": embedding_regularizer}
         super().__init__(temperature, {**refused, "collect_stats": collect_stats})
 
-    def _value(self, batch: _Batch) -> Tensor:
+    def _value(self, batch: Batch) -> Tensor:
         pairs = batch.pairs
-        if isinstance(pairs, _Labelled) and int(pairs.num_positives.max()) == 1:
+        if isinstance(pairs, Labelled) and int(pairs.num_positives.max()) == 1:
             plain = self._plain(batch, pairs)
             if plain is not None:
                 return plain
@@ -357,7 +176,7 @@ class NTXentLoss(_PairLoss):
 class _SupConBlock:
     """(1) and (2) on whole rows; ``counted`` becomes the number of anchors with L_i > 0."""
 
-    pairs: _Pairs
+    pairs: Pairs
     counted: Tensor
 
     def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
@@ -385,7 +204,7 @@ class _SupConBlock:
 class _NTXentBlock:
     """Σ_p m_ip L_ip of (3), and (5), on whole rows."""
 
-    pairs: _Pairs
+    pairs: Pairs
 
     def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
         positives = self.pairs.positives(r, logits)

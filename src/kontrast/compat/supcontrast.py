@@ -61,16 +61,16 @@ class SupConLoss(Loss):
         features = _views(features)
         if labels is not None and mask is not None:
             raise ValueError("Cannot define both `labels` and `mask`")
-        total, own, number = _positives(features, labels, mask)
+        total, own, mass = _positives(features, labels, mask)
         views = 1 if self.contrast_mode == "one" else features.shape[1]
         z = features.transpose(0, 1).flatten(0, 1)  # view after view: anchor i is row i, in either mode
         anchors = z[: views * len(features)]
         tau, _ = self._tau()
 
-        some = torch.where(number < SMALLEST, 1.0, number)  # (1)
+        some = torch.where(mass < SMALLEST, 1.0, mass)  # (1)
         positive = (anchors * total.repeat(views, 1)).sum(1) - own.repeat(views) * anchors.square().sum(1)  # (4)
         positive = positive / (some.repeat(views) * tau)
-        weight = (number / some).repeat(views) / len(anchors)  # of 1 or 0, but for tiny sums of weights
+        weight = (mass / some).repeat(views) / len(anchors)  # of 1 or 0, but for tiny sums of weights
         value = self._normaliser(anchors, z, weight) - positive.mean()  # (2)
         return value * (tau / self.base_temperature)  # (3)
 
@@ -106,8 +106,8 @@ def _positives(features: Tensor, labels: Tensor | None, mask: Tensor | None) -> 
         mask = _check_mask(mask, features)
         own = mask.diagonal().to(features.dtype)
         # In float64, so that taking m_ii away again leaves 0 where nothing else was there.
-        number = (views * mask.sum(1, dtype=torch.float64) - own).to(features.dtype)
-        return masked_sum(mask, over_views), own, number
+        mass = (views * mask.sum(1, dtype=torch.float64) - own).to(features.dtype)
+        return masked_sum(mask, over_views), own, mass
     if labels is None:
         return over_views, own, own * (views - 1)
     group = _groups(labels, features)

@@ -7,6 +7,7 @@ are whose positives.
 from __future__ import annotations
 
 import functools
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from kontrast import distributed
 from kontrast.losses._base import Core, Loss
-from kontrast.losses._inputs import integer_labels, not_empty, rows, same_dtype
+from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype
 from kontrast.losses._softmax import Hide, hide_diagonal, hide_nothing
 from kontrast.losses._tiles import spans, strip_height
 
@@ -223,12 +224,34 @@ class GroupLoss(Loss):
 
     no_positive: str
 
-    def _over_groups(self, core: Core, groups: Groups) -> Tensor:
+    @full_precision
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Any = None,
+        *,
+        positives: Tensor | None = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Any = None,
+    ) -> Tensor:
+        """``embeddings [N, D]`` or ``[N, V, D]``, ``labels [N]`` → a scalar, or ``[N]``, ``[N, V]``.
+
+        ``positives [N, N]`` (bool) says instead of labels who is whose positive; its diagonal counts for the other
+        views of an instance only. ``ref_emb [M, D]`` with ``ref_labels [M]`` are the candidates, nobody excluded.
+        """
+        groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
+        self._refuse_lonely(groups)
+        value = self._reduce(self._core(groups), groups.anchors, counts=groups.counts, valid=groups.valid)
+        return value.view(groups.shape) if self.reduction == "none" else value
+
+    @abstractmethod
+    def _core(self, groups: Groups) -> Core:
+        """The loss per anchor, or weighted."""
+
+    def _refuse_lonely(self, groups: Groups) -> None:
         lonely = self._over_ranks((~groups.valid).sum()) if self.no_positive == "error" else 0
         if lonely:
             raise ValueError(
                 f"{int(lonely)} of {sum(groups.counts)} anchors have no positive. Give each label at least two rows "
                 f'(or two views), or pass no_positive="skip" to leave them out of the mean or "zero" to count them as 0'
             )
-        value = self._reduce(core, groups.anchors, counts=groups.counts, valid=groups.valid)
-        return value.view(groups.shape) if self.reduction == "none" else value

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
-from kontrast.losses._inputs import integer_labels, not_empty, rows, same_dtype, same_shape
+from kontrast.losses._base import Core, Loss
+from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, hide_diagonal, hide_index, hide_nothing
 
 
@@ -20,6 +21,7 @@ class Keys:
     key: Tensor  # [N, D]
     candidates: Tensor  # [M, D]: every rank's keys, or the negatives given
     own: Hide  # hides the candidate that is the anchor's own: its key, or its row of a memory bank
+    own_index: Tensor | None  # [N], the rows of the bank
     in_batch: bool  # whether the candidates are the keys
     num_negatives: int
     counts: list[int]  # anchors on each rank
@@ -37,15 +39,15 @@ def prepare(loss: Loss, query: Tensor, key: Tensor, negatives: Tensor | None, ow
         query, key = same_dtype(query, key)
         query, key = loss._rows(query), loss._rows(key)
         candidates, start = loss._gather(key, counts)
-        return Keys(query, key, candidates, hide_diagonal(start), True, len(candidates) - 1, counts)
+        return Keys(query, key, candidates, hide_diagonal(start), None, True, len(candidates) - 1, counts)
     negatives = rows("negatives", negatives, like=query)
     not_empty("negatives", len(negatives))
     query, key, negatives = same_dtype(query, key, negatives)
     query, key, negatives = loss._rows(query), loss._rows(key), loss._rows(negatives)
     if own_index is None:
-        return Keys(query, key, negatives, hide_nothing, False, len(negatives), counts)
+        return Keys(query, key, negatives, hide_nothing, None, False, len(negatives), counts)
     own_index = check_own_index(own_index, query, negatives)
-    return Keys(query, key, negatives, hide_index(own_index), False, len(negatives) - 1, counts)
+    return Keys(query, key, negatives, hide_index(own_index), own_index, False, len(negatives) - 1, counts)
 
 
 def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tensor:
@@ -57,6 +59,33 @@ def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tens
             f"{len(negatives) - 1}"
         )
     return own_index
+
+
+class KeyLoss(Loss):
+    """A loss of queries against their keys and the negatives."""
+
+    @full_precision
+    def forward(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
+    ) -> Tensor:
+        """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``.
+
+        Without ``negatives`` the other keys are them. ``own_index`` names each anchor's own row of ``negatives`` (of a
+        memory bank), which is left out.
+        """
+        keys = prepare(self, query, key, negatives, own_index)
+        return self._reduce(self._core(keys), keys.query, counts=keys.counts)
+
+    @abstractmethod
+    def _core(self, keys: Keys) -> Core:
+        """The loss per anchor, or weighted."""
+
+    def _logits(self, keys: Keys) -> tuple[Tensor, float, Tensor, bool]:
+        """The queries and their products' scale (see `_scaled`), the positive logits, and whether all are bounded."""
+        x, scale = self._scaled(keys.query)
+        _, now = self._tau()
+        bounded = self._bounded(keys.query, keys.candidates, now) and self._bounded(keys.query, keys.key, now)
+        return x, scale, (x * keys.key).sum(1) * scale, bounded
 
 
 def dense(

@@ -14,6 +14,7 @@ those strips leave the cache, and it is slower.)
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,7 +23,7 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Core, Loss
-from kontrast.losses._inputs import not_empty, rows, same_dtype, same_shape
+from kontrast.losses._inputs import full_precision, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass
 from kontrast.losses._tiles import Grads, tiled
 
@@ -75,6 +76,16 @@ class RelationLoss(Loss):
     """A loss against a sharpened target distribution; with an own slot it is SCE, without one ReSSL."""
 
     target_temperature: float
+
+    @full_precision
+    def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
+        """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
+        batch = prepare(self, online, target, queue)
+        return self._reduce(self._core(batch), batch.online, counts=batch.counts)
+
+    @abstractmethod
+    def _core(self, batch: Relations) -> Core:
+        """The loss per anchor, or weighted."""
 
     def _relate(
         self, batch: Relations, *, own_slot: bool, zero_logit: bool = False, contrastive_weight: float = 0.0

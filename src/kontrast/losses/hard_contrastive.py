@@ -20,15 +20,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision, whole_number
-from kontrast.losses._keys import dense, prepare
+from kontrast.losses._base import Core
+from kontrast.losses._inputs import whole_number
+from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._softmax import Softmax, row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips, tiled
 
 
-class HardContrastiveLoss(Loss):
+class HardContrastiveLoss(KeyLoss):
     """InfoNCE over the nearest ``hard_negatives`` of each anchor (all, if there are fewer).
 
     >>> q = torch.tensor([[1.0, 0.0]])
@@ -51,17 +51,9 @@ class HardContrastiveLoss(Loss):
         self._set_temperature(temperature)
         self.hard_negatives = whole_number("hard_negatives", hard_negatives, least=1)
 
-    @full_precision
-    def forward(
-        self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
-    ) -> Tensor:
-        """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``."""
-        keys = prepare(self, query, key, negatives, own_index)
-        _, now = self._tau()
-        x, scale = self._scaled(keys.query)
-        positive = (x * keys.key).sum(1) * scale
+    def _core(self, keys: Keys) -> Core:
+        x, scale, positive, bounded = self._logits(keys)
         k = min(self.hard_negatives, keys.num_negatives)
-        bounded = self._bounded(keys.query, keys.candidates, now) and self._bounded(keys.query, keys.key, now)
 
         def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
             x, c, positive = tensors
@@ -83,9 +75,7 @@ class HardContrastiveLoss(Loss):
             values, grads = strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=self.tile)
             return values, grads[:3]
 
-        return self._reduce(
-            lambda weight: tiled(run, weight, x, keys.candidates, positive), keys.query, counts=keys.counts
-        )
+        return lambda weight: tiled(run, weight, x, keys.candidates, positive)
 
 
 def reference(

@@ -24,14 +24,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision
-from kontrast.losses._keys import dense, prepare
+from kontrast.losses._base import Core
+from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
 
 
-class InfoNCELoss(Loss):
+class InfoNCELoss(KeyLoss):
     """InfoNCE of each query against its key and the negatives.
 
     >>> q, k = torch.eye(3), torch.eye(3)
@@ -54,31 +53,19 @@ class InfoNCELoss(Loss):
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
 
-    @full_precision
-    def forward(
-        self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
-    ) -> Tensor:
-        """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``."""
-        keys = prepare(self, query, key, negatives, own_index)
-        _, now = self._tau()
-        x, scale = self._scaled(keys.query)
-        positive = (x * keys.key).sum(1) * scale
-        bounded = self._bounded(keys.query, keys.candidates, now) and self._bounded(keys.query, keys.key, now)
-
-        def core(weight: Tensor | None) -> Tensor:
-            return log_normaliser(
-                x,
-                keys.candidates,
-                positive,
-                hide=keys.own,
-                slot=True,
-                scale=scale,
-                bounded=bounded,
-                weight=weight,
-                tile=self.tile,
-            )
-
-        return self._reduce(core, keys.query, counts=keys.counts)
+    def _core(self, keys: Keys) -> Core:
+        x, scale, positive, bounded = self._logits(keys)
+        return lambda weight: log_normaliser(  # (1)
+            x,
+            keys.candidates,
+            positive,
+            hide=keys.own,
+            slot=True,
+            scale=scale,
+            bounded=bounded,
+            weight=weight,
+            tile=self.tile,
+        )
 
 
 def reference(

@@ -19,8 +19,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import full_precision, number
-from kontrast.losses._relations import RelationLoss, prepare
+from kontrast.losses._base import Core
+from kontrast.losses._inputs import number
+from kontrast.losses._relations import RelationLoss, Relations
 from kontrast.losses._tiles import Tile
 
 
@@ -46,11 +47,8 @@ class ReSSLLoss(RelationLoss):
         self._set_temperature(temperature)
         self.target_temperature = number("target_temperature", target_temperature, above=0.0)
 
-    @full_precision
-    def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
-        """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
-        batch = prepare(self, online, target, queue)
-        return self._reduce(self._relate(batch, own_slot=False), batch.online, counts=batch.counts)
+    def _core(self, batch: Relations) -> Core:
+        return self._relate(batch, own_slot=False)  # (3)
 
 
 def reference(

@@ -24,8 +24,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import full_precision, number, one_of
-from kontrast.losses._relations import RelationLoss, SCETerms, prepare
+from kontrast.losses._base import Core
+from kontrast.losses._inputs import number, one_of
+from kontrast.losses._relations import RelationLoss, Relations, SCETerms, prepare
 from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
 from kontrast.losses.ressl import ReSSLLoss
@@ -59,17 +60,11 @@ class SCELoss(RelationLoss):
             raise ValueError(f"contrastive_weight is a share, 0 … 1, got {contrastive_weight!r}")
         self.self_logit = one_of("self_logit", self_logit, ("masked", "zero"))
 
-    @full_precision
-    def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
-        """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
-        batch = prepare(self, online, target, queue)
-        core = self._relate(  # (6)
-            batch,
-            own_slot=True,
-            zero_logit=self.self_logit == "zero",
-            contrastive_weight=self.contrastive_weight,
+    def _core(self, batch: Relations) -> Core:
+        zero = self.self_logit == "zero"
+        return self._relate(  # (6)
+            batch, own_slot=True, zero_logit=zero, contrastive_weight=self.contrastive_weight
         )
-        return self._reduce(core, batch.online, counts=batch.counts)
 
 
 def sce_terms(

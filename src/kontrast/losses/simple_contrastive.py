@@ -18,14 +18,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision, number, whole_number
-from kontrast.losses._keys import dense, prepare
+from kontrast.losses._base import Core
+from kontrast.losses._inputs import number, whole_number
+from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips, tiled
 
 
-class SimpleContrastiveLoss(Loss):
+class SimpleContrastiveLoss(KeyLoss):
     """−s_ii + λ Σ s_ij, with λ = ``weight``, or 1/(number of negatives kept) if it is None.
 
     >>> q = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -50,12 +50,7 @@ class SimpleContrastiveLoss(Loss):
             None if hard_negatives is None else whole_number("hard_negatives", hard_negatives, least=1)
         )
 
-    @full_precision
-    def forward(
-        self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
-    ) -> Tensor:
-        """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``."""
-        keys = prepare(self, query, key, negatives, own_index)
+    def _core(self, keys: Keys) -> Core:
         k = min(self.hard_negatives or keys.num_negatives, keys.num_negatives)
         lam = 1.0 / max(k, 1) if self.weight is None else self.weight
         positive = (keys.query * keys.key).sum(1)
@@ -65,9 +60,8 @@ class SimpleContrastiveLoss(Loss):
             pushed = keys.query @ keys.candidates.sum(0)
             if keys.in_batch:
                 pushed = pushed - positive
-            elif own_index is not None:
-                own = keys.candidates.index_select(0, torch.as_tensor(own_index, device=pushed.device).long())
-                pushed = pushed - (keys.query * own).sum(1)
+            elif keys.own_index is not None:
+                pushed = pushed - (keys.query * keys.candidates.index_select(0, keys.own_index)).sum(1)
             values = lam * pushed - positive  # (1)
             return values if weight is None else torch.dot(weight, values)
 
@@ -90,8 +84,7 @@ class SimpleContrastiveLoss(Loss):
         def nearest_only(weight: Tensor | None) -> Tensor:
             return tiled(run, weight, keys.query, keys.candidates, positive)
 
-        core = everyone if k == keys.num_negatives else nearest_only
-        return self._reduce(core, keys.query, counts=keys.counts)
+        return everyone if k == keys.num_negatives else nearest_only
 
 
 def reference(

@@ -16,15 +16,13 @@ without positives as 0 in its mean, which is ``no_positive="zero"`` here; the de
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from kontrast.losses._base import Core
 from kontrast.losses._group_square import own_groups_square
-from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
-from kontrast.losses._inputs import full_precision, one_of
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups
+from kontrast.losses._inputs import one_of
 from kontrast.losses._softmax import log_normaliser, plain_block, softmax_square
 from kontrast.losses._tiles import Tile
 
@@ -56,24 +54,8 @@ class SupConLoss(GroupLoss):
         self.form = one_of("form", form, ("out", "in"))
         self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
 
-    @full_precision
-    def forward(
-        self,
-        embeddings: Tensor,
-        labels: Any = None,
-        *,
-        positives: Tensor | None = None,
-        ref_emb: Tensor | None = None,
-        ref_labels: Any = None,
-    ) -> Tensor:
-        """``embeddings [N, D]`` or ``[N, V, D]``, ``labels [N]`` → a scalar, or ``[N]``, ``[N, V]``.
-
-        ``positives [N, N]`` (bool) says instead of labels who is whose positive; its diagonal counts for the other
-        views of an instance only. ``ref_emb [M, D]`` with ``ref_labels [M]`` are the candidates, nobody excluded.
-        """
-        groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
-        core = self._out(groups) if self.form == "out" else self._in(groups)
-        return self._over_groups(core, groups)
+    def _core(self, groups: Groups) -> Core:
+        return self._out(groups) if self.form == "out" else self._in(groups)
 
     def _out(self, groups: Groups) -> Core:
         tau, now = self._tau()

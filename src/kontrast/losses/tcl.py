@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from kontrast.losses._base import Core
 from kontrast.losses._group_square import own_groups_square
-from kontrast.losses._groups import GroupLoss, Groups, dense_groups, prepare
-from kontrast.losses._inputs import full_precision, number, one_of
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups
+from kontrast.losses._inputs import number, one_of
 from kontrast.losses._softmax import row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, SquareBlock, Tile, in_range, largest_logit, strips, tiled
 
@@ -58,21 +58,7 @@ class TCLLoss(GroupLoss):
         self.k1, self.k2 = number("k1", k1, least=0.0), number("k2", k2, least=0.0)
         self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
 
-    @full_precision
-    def forward(
-        self,
-        embeddings: Tensor,
-        labels: Any = None,
-        *,
-        positives: Tensor | None = None,
-        ref_emb: Tensor | None = None,
-        ref_labels: Any = None,
-    ) -> Tensor:
-        """``embeddings [N, D]`` or ``[N, V, D]``, ``labels [N]`` → a scalar, or ``[N]``, ``[N, V]``.
-
-        ``positives`` and ``ref_emb`` with ``ref_labels`` are as in `SupConLoss`.
-        """
-        groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
+    def _core(self, groups: Groups) -> Core:
         tau, now = self._tau()
         z, c = groups.anchors, groups.candidates
         learned = isinstance(tau, Tensor)
@@ -84,16 +70,12 @@ class TCLLoss(GroupLoss):
         if groups.square and bounded and groups.mask is None and not learned:
             block, order = _sorted_block(groups, now, self.k1, self.k2)
 
-            def core(weight: Tensor | None) -> Tensor:
-                return own_groups_square(groups, z, block, order=order, scale=scale, weight=weight, tile=self.tile)
-        else:
-            positive = groups.positive_similarity() / tau
-            run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
-
-            def core(weight: Tensor | None) -> Tensor:
-                return tiled(run, weight, x, c, positive, tau if isinstance(tau, Tensor) else None)
-
-        return self._over_groups(core, groups)
+            return lambda weight: own_groups_square(
+                groups, z, block, order=order, scale=scale, weight=weight, tile=self.tile
+            )
+        positive = groups.positive_similarity() / tau
+        run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
+        return lambda weight: tiled(run, weight, x, c, positive, tau if isinstance(tau, Tensor) else None)
 
 
 def log2_or_none(k: float) -> float:
