@@ -21,6 +21,7 @@ import io
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -160,37 +161,32 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.{digits}g}"
 
 
-def timed(table: str, sizes: list[int], rounds: int) -> dict[int, dict[str, float]]:
-    return {n: milliseconds(TABLES[table](n), rounds=rounds) for n in sizes}
-
-
-def show(title: str, times: dict[int, dict[str, float]], limit: str) -> None:
+def times_table(title: str, times: dict[int, dict[str, float]]) -> str:
+    limit = "two products"
     names = list(next(iter(times.values())))
     cells = [
         [name, *(f"{number(t[name])} ({number(t[name] / t[limit], 2)})" if name in t else "–" for t in times.values())]
         for name in names
     ]
-    print(f"\n**{title}**: ms (times “{limit}”)\n")
-    print(markdown(["", *(f"N = {n:,}" for n in times)], cells), flush=True)
+    return f"**{title}**: ms (times “{limit}”)\n\n" + markdown(["", *(f"N = {n:,}" for n in times)], cells)
 
 
-def show_memory(table: str, sizes: list[int], *, ours_only: tuple[int, ...] = ()) -> None:
+def memory_table(table: str, title: str, sizes: list[int]) -> str:
+    """Peers and dense twins are left out where their matrices would not fit an ordinary machine."""
     names = [name for name in TABLES[table](64) if "products" not in name]
     cells = [
-        [name]
-        + [
-            number(in_fresh_process(__file__, ["--peak", table, name, n]))
-            if n not in ours_only or name in (OURS + "SupCon", OURS + "NT-Xent", OURS + "InfoNCE, keys learned")
-            else "–"
-            for n in sizes
-        ]
+        [name, *(number(_peak(table, name, n) if n <= 16384 or name.startswith(OURS) else None) for n in sizes)]
         for name in names
     ]
-    print(f"\n**Peak memory of one call** ({table}): MB above what was there before\n")
-    print(markdown(["", *(f"N = {n:,}" for n in sizes)], cells), flush=True)
+    header = ["", *(f"N = {n:,}" for n in sizes)]
+    return f"**Peak memory, {title}**: MB that one call adds\n\n" + markdown(header, cells)
 
 
-def show_goals(results: dict[str, dict[int, dict[str, float]]]) -> None:
+def _peak(table: str, name: str, n: int) -> float | None:
+    return in_fresh_process(__file__, ["--peak", table, name, n])
+
+
+def goals_table(results: dict[str, dict[int, dict[str, float]]]) -> str:
     cells = []
     for table, name, other, wanted in GOALS:
         for n, largest in wanted.items():
@@ -201,13 +197,25 @@ def show_goals(results: dict[str, dict[int, dict[str, float]]]) -> None:
                 goal = f"≥ {1 / largest:.0f} × faster" if faster else f"≤ {largest:g} ×"
                 seen = f"{1 / ratio:.1f} × faster" if faster else f"{ratio:.2f} ×"
                 cells.append([f"{name} against {other}", f"{n:,}", goal, seen, "yes" if ratio <= largest else "no"])
-    print("\n**Goals**\n")
-    print(markdown(["", "N", "goal", "measured", "reached"], cells), flush=True)
+    return "**Goals**\n\n" + markdown(["", "N", "goal", "measured", "reached"], cells)
+
+
+def write(readme: Path, sections: list[str]) -> None:
+    """The first table into the README, between its marks, and everything into docs/benchmarks.md."""
+    setting, first, *_ = sections
+    before, rest = readme.read_text().split("<!-- benchmark -->")
+    _, after = rest.split("<!-- /benchmark -->")
+    note = "The whole of it, with memory and goals: [docs/benchmarks.md](docs/benchmarks.md). To measure: `make bench`."
+    table = "\n\n".join(["<!-- benchmark -->", setting, first, note, "<!-- /benchmark -->"])
+    readme.write_text(before + table + after)
+    page = ["# Benchmarks", "Written by `python benchmarks/losses.py --write`.", __doc__.split("\n\n", 2)[2].strip()]
+    (readme.parent / "docs" / "benchmarks.md").write_text("\n\n".join([*page, *sections]) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
+    parser.add_argument("--write", action="store_true", help="put the tables into README.md and docs/benchmarks.md")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=None)
     parser.add_argument("--peak", nargs=3, metavar=("TABLE", "CALL", "N"), help="print one call's peak memory and stop")
@@ -219,24 +227,31 @@ def main() -> None:
         call = TABLES[table](int(n))[name]
         print(peak_megabytes(call))
         return
-    print(
-        f"torch {torch.__version__}, {arguments.threads} threads, D = {DIM}, float32, Python {sys.version.split()[0]}"
-    )
+
+    sections: list[str] = []
+
+    def show(section: str) -> None:
+        sections.append(section)
+        print(section, end="\n\n", flush=True)
+
+    versions = f"torch {torch.__version__.partition('+')[0]}, Python {sys.version.split()[0]}"
+    show(f"{versions}, {arguments.threads} CPU threads, D = {DIM}, float32, forward and backward.")
     rounds = arguments.rounds or (5 if arguments.quick else 9)
     sizes = [512, 2048] if arguments.quick else [512, 1024, 2048, 4096, 8192, 16384]
-    results = {"square": timed("square", sizes, rounds)}
-    show("Rows against each other", results["square"], "two products")
-    results["queue"] = timed("queue", [256] if arguments.quick else [256, 1024], rounds)
-    show("Rows against a queue of 16,384", results["queue"], "two products")
-    if arguments.quick:
-        show_memory("square", [2048])
-    else:
-        largest = 65536
-        call = square(largest)[OURS + "SupCon"]
-        print(f"\nkontrast SupCon at N = {largest:,}: {milliseconds({'': call}, rounds=1)[''] / 1e3:.1f} s")
-        show_memory("square", [2048, 4096, 8192, 16384, largest], ours_only=(largest,))
-        show_memory("queue", [256, 1024])
-    show_goals(results)
+    batches, largest = ([256], 2048) if arguments.quick else ([256, 1024], 65536)
+    results = {"square": {n: milliseconds(TABLES["square"](n), rounds=rounds) for n in sizes}}
+    show(times_table("Rows against each other", results["square"]))
+    results["queue"] = {n: milliseconds(TABLES["queue"](n), rounds=rounds) for n in batches}
+    show(times_table("Rows against a queue of 16,384", results["queue"]))
+    if not arguments.quick:
+        seconds = milliseconds({"": square(largest)[OURS + "SupCon"]}, rounds=1)[""] / 1e3
+        show(f"kontrast SupCon at N = {largest:,}: {seconds:.1f} s.")
+    show(memory_table("square", "rows against each other", sorted({2048, *sizes[3:], largest})))
+    if not arguments.quick:
+        show(memory_table("queue", "rows against a queue of 16,384", batches))
+    show(goals_table(results))
+    if arguments.write:
+        write(Path(__file__).parents[1] / "README.md", sections)
 
 
 if __name__ == "__main__":
