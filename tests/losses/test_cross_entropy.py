@@ -226,7 +226,6 @@ def test_weights_begin_uniform_within_one_over_the_root_of_dim(dim: int) -> None
     # Of 200·dim uniform draws the largest is within 5 % of the end but for a chance of 0.95^200 < 4e-5.
     assert weight.max() > 0.95 * largest
     assert weight.min() < -0.95 * largest
-    assert weight.requires_grad is False
 
 
 def test_weights_can_be_drawn_anew() -> None:

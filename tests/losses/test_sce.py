@@ -234,10 +234,9 @@ def test_the_queue_replaces_the_batch() -> None:
         torch.testing.assert_close(value[i], alone, **EXACT)
 
 
-@pytest.mark.parametrize("form", ["batch"])
 @each_self_logit
 @each_weight
-def test_alone_in_the_batch_it_is_zero(form: str, self_logit: str, lam: float) -> None:
+def test_alone_in_the_batch_it_is_zero(self_logit: str, lam: float) -> None:
     online = rows(1, D, seed=9).requires_grad_()
     target = rows(1, D, seed=10)
     value = SCELoss(0.2, 0.1, lam, self_logit=self_logit)(online, target)

@@ -1,4 +1,4 @@
-"""Cross-entropy with weights at a regular simplex ("CE-fix") against (1) of losses/simplex_cross_entropy.py and S1–S3."""
+"""Cross-entropy with weights fixed at a regular simplex ("CE-fix", Graf et al.): (1) of its file, and S1–S3."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_points_at_the_vertices_have_the_bound_of_cross_entropy(k: int, dim: int
     labels = torch.arange(k)
     lowest = math.log(1 + (k - 1) * math.exp(-k * radius * length / (k - 1)))
     at_vertices = loss(loss.weight * (length / radius), labels).item()
-    # The logit is rounded by 1e-7 of ρr, and the value by as much, absolutely.
+    # Rounding the weights moves the exponent by about 1e-7 of ρr, and a small value relatively by as much.
     assert at_vertices == pytest.approx(lowest, rel=1e-6 * radius * length)
     if dim > 1:
         for seed in range(5):

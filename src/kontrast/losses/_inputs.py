@@ -11,6 +11,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -114,15 +115,16 @@ def not_empty(name: str, size: int) -> None:
 
 def integer_labels(name: str, labels: Any, length: int, device: torch.device) -> Tensor:
     """Labels as int64: any integer dtype, any values, also a list or an array."""
-    try:
-        labels = torch.as_tensor(labels, device=device)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{name} must be integers, one a row: {error}") from error
-    if labels.numel() and (labels.is_floating_point() or labels.is_complex()):
+    if not isinstance(labels, Tensor):
+        array = np.array(labels)  # a copy: of any byte order and strides, and writable
+        if array.dtype.kind not in "iub" and array.size:
+            raise ValueError(f"{name} must be integers, one a row, got {type(labels).__name__} of {array.dtype}")
+        labels = torch.from_numpy(array.astype(np.int64))
+    elif labels.numel() and (labels.is_floating_point() or labels.is_complex()):
         raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")
     if labels.shape != (length,):
         raise ValueError(f"{name} has shape {list(labels.shape)}; expected [{length}], one a row of the embeddings")
-    return torch.as_tensor(labels.long())
+    return torch.as_tensor(labels, dtype=torch.int64, device=device)
 
 
 def unit(x: Tensor) -> Tensor:
