@@ -22,6 +22,7 @@ from tests.losses.literal import (
     assert_values,
     axes,
     dot,
+    far_out,
     on_sphere,
     pair_inputs,
     pairs,
@@ -52,6 +53,13 @@ def test_value_is_eq_1(form: str, k: int, tau: float) -> None:
     expected = [eq_1(pair, tau, k) for pair in pairs(**on_sphere(inputs))]
     assert_values(reference(**on_sphere(inputs), temperature=tau, hard_negatives=k), expected)
     assert_values(HardContrastiveLoss(tau, k, reduction="none")(**inputs), expected)
+
+
+@each_form
+def test_value_is_eq_1_where_a_maximum_is_subtracted(form: str) -> None:
+    inputs = far_out(pair_inputs(form))
+    expected = [eq_1(pair, 1.0, 3) for pair in pairs(**inputs)]
+    assert_values(HardContrastiveLoss(1.0, 3, normalize=False, reduction="none")(**inputs), expected)
 
 
 @pytest.mark.parametrize("k", [1, 3, N - 1])

@@ -19,6 +19,7 @@ from tests.losses.literal import (
     Pair,
     assert_values,
     axes,
+    far_out,
     on_sphere,
     pair_inputs,
     pairs,
@@ -54,6 +55,13 @@ def test_unnormalised_value_is_eq_1_on_the_rows_as_they_are(form: str) -> None:
     inputs = pair_inputs(form)
     expected = [eq_1(pair, 0.9) for pair in pairs(**inputs)]
     assert_values(InfoNCELoss(0.9, normalize=False, reduction="none")(**inputs), expected)
+
+
+@each_form
+def test_value_is_eq_1_where_a_maximum_is_subtracted(form: str) -> None:
+    inputs = far_out(pair_inputs(form))
+    expected = [eq_1(pair, 1.0) for pair in pairs(**inputs)]
+    assert_values(InfoNCELoss(1.0, normalize=False, reduction="none")(**inputs), expected)
 
 
 # ------------------------------------------------------------------------------------------------- gradients

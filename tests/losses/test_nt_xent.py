@@ -19,6 +19,7 @@ from tests.losses.literal import (
     assert_values,
     axes,
     dot,
+    far_out,
     in_both_roles,
     points,
     rows,
@@ -46,6 +47,13 @@ def test_value_is_eq_1(tau: float) -> None:
     first, second = unit(views["view1"]), unit(views["view2"])
     assert_values(reference(first, second, temperature=tau), expected, N, 2)
     assert_values(NTXentLoss(tau, reduction="none")(**views), expected, N, 2)
+
+
+def test_value_is_eq_1_where_a_maximum_is_subtracted() -> None:
+    views = far_out(two_views())
+    z = torch.cat(list(views.values())).tolist()
+    expected = [eq_1(z, i + v * N, 1.0) for i in range(N) for v in range(2)]
+    assert_values(NTXentLoss(1.0, normalize=False, reduction="none")(**views), expected, N, 2)
 
 
 def test_gradient_of_eq_1_in_both_roles() -> None:

@@ -16,6 +16,7 @@ from tests.losses.literal import (
     Relation,
     as_anchor,
     assert_values,
+    far_out,
     on_sphere,
     points,
     relation_inputs,
@@ -45,6 +46,13 @@ def test_value_is_eq_3(form: str, tau: float, tau_m: float) -> None:
     expected = [eq_3(relation, tau, tau_m) for relation in relations(**on_sphere(inputs))]
     assert_values(reference(**on_sphere(inputs), temperature=tau, target_temperature=tau_m), expected)
     assert_values(ReSSLLoss(tau, tau_m, reduction="none")(**inputs), expected)
+
+
+@each_form
+def test_value_is_eq_3_where_a_maximum_is_subtracted(form: str) -> None:
+    inputs = far_out(relation_inputs(form))
+    expected = [eq_3(relation, 1.0, 1.0) for relation in relations(**inputs)]
+    assert_values(ReSSLLoss(1.0, 1.0, normalize=False, reduction="none")(**inputs), expected)
 
 
 @each_form

@@ -18,6 +18,7 @@ from tests.losses.literal import (
     as_anchor,
     assert_same,
     assert_values,
+    far_out,
     on_sphere,
     points,
     relation_inputs,
@@ -63,6 +64,15 @@ def test_value_is_eq_4(form: str, self_logit: str, lam: float, tau: float, tau_m
     options = {"temperature": tau, "target_temperature": tau_m, "contrastive_weight": lam, "self_logit": self_logit}
     assert_values(reference(**on_sphere(inputs), **options), expected)
     assert_values(SCELoss(**options, reduction="none")(**inputs), expected)
+
+
+@each_form
+@each_self_logit
+def test_value_is_eq_4_where_a_maximum_is_subtracted(form: str, self_logit: str) -> None:
+    inputs = far_out(relation_inputs(form))
+    expected = [eq_4(relation, 1.0, 1.0, 0.4, self_logit) for relation in relations(**inputs)]
+    loss = SCELoss(1.0, 1.0, 0.4, self_logit=self_logit, normalize=False, reduction="none")
+    assert_values(loss(**inputs), expected)
 
 
 @each_form

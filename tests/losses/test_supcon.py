@@ -29,6 +29,7 @@ from tests.losses.literal import (
     assert_same,
     assert_values,
     dot,
+    far_out,
     group_inputs,
     groups,
     in_both_roles,
@@ -71,6 +72,15 @@ def test_value_is_eq_1_and_eq_3(form: str, name: str, equation: Callable[[Group,
     shape = inputs["embeddings"].shape[:-1]
     assert_values(reference(**on_sphere(inputs), temperature=tau, form=name), expected, *shape)
     assert_values(SupConLoss(tau, form=name, reduction="none")(**inputs), expected, *shape)
+
+
+@each_form
+@pytest.mark.parametrize(("name", "equation"), [("out", eq_1), ("in", eq_3)])
+def test_value_where_a_maximum_is_subtracted(form: str, name: str, equation: Callable[[Group, float], float]) -> None:
+    inputs = far_out(group_inputs(form))
+    expected = [equation(group, 1.0) for group in groups(**inputs)]
+    value = SupConLoss(1.0, form=name, normalize=False, reduction="none")(**inputs)
+    assert_values(value, expected, *inputs["embeddings"].shape[:-1])
 
 
 # --------------------------------------------------------------------------------------------------- gradients

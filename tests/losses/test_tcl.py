@@ -25,6 +25,7 @@ from tests.losses.literal import (
     assert_values,
     axes,
     dot,
+    far_out,
     group_inputs,
     groups,
     in_both_roles,
@@ -63,6 +64,15 @@ def test_value_is_eq_1(form: str, k1: float, k2: float, tau: float) -> None:
     shape = inputs["embeddings"].shape[:-1]
     assert_values(reference(**on_sphere(inputs), temperature=tau, k1=k1, k2=k2), expected, *shape)
     assert_values(TCLLoss(tau, k1, k2, reduction="none")(**inputs), expected, *shape)
+
+
+@each_form
+@each_tuning
+def test_value_is_eq_1_where_a_maximum_is_subtracted(form: str, k1: float, k2: float) -> None:
+    inputs = far_out(group_inputs(form))
+    expected = [eq_1(group, 1.0, k1, k2) for group in groups(**inputs)]
+    value = TCLLoss(1.0, k1, k2, normalize=False, reduction="none")(**inputs)
+    assert_values(value, expected, *inputs["embeddings"].shape[:-1])
 
 
 # --------------------------------------------------------------------------------------------------- gradients

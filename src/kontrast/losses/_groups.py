@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from kontrast import distributed
+from kontrast.losses._autograd import first_order_only
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype
 from kontrast.losses._softmax import Hide, hide_diagonal, hide_nothing
@@ -173,25 +174,27 @@ def _expand(positives: Tensor, n: int, candidates: int, views: int, *, ref: bool
 
 
 def masked_sum(mask: Tensor, c: Tensor) -> Tensor:
-    """mask @ c for a bool mask, in blocks, so that no float copy of the mask is made."""
+    """mask @ c for a mask of another dtype (bool, say), in blocks, so that no float copy of it is made."""
+    return _MaskedSum.apply(mask, c)  # type: ignore[no-any-return]
 
-    class Sum(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, c: Tensor) -> Tensor:
-            out = c.new_empty(len(mask), c.shape[1])
-            for r in spans(len(mask), height):
-                torch.mm(mask[r].to(c.dtype), c, out=out[r])
-            return out
 
-        @staticmethod
-        def backward(ctx: Any, grad: Tensor) -> Tensor:
-            out = grad.new_zeros(mask.shape[1], grad.shape[1])
-            for r in spans(len(mask), height):
-                out.addmm_(mask[r].to(grad.dtype).T, grad[r])
-            return out
+class _MaskedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, mask: Tensor, c: Tensor) -> Tensor:
+        ctx.mask = mask
+        out = c.new_empty(len(mask), c.shape[1])
+        for r in spans(len(mask), strip_height(mask.shape[1], c.element_size(), "auto")):
+            torch.mm(mask[r].to(c.dtype), c, out=out[r])
+        return out
 
-    height = strip_height(mask.shape[1], c.element_size(), "auto")
-    return Sum.apply(c)  # type: ignore[no-any-return]
+    @staticmethod
+    @first_order_only
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+        mask = ctx.mask
+        out = grad.new_zeros(mask.shape[1], grad.shape[1])
+        for r in spans(len(mask), strip_height(mask.shape[1], grad.element_size(), "auto")):
+            out.addmm_(mask[r].to(grad.dtype).T, grad[r])
+        return None, out
 
 
 def dense_groups(

@@ -77,7 +77,7 @@ def sce_terms(
     normalize: bool = True,
     gather_distributed: bool = True,
 ) -> SCETerms:
-    """The three parts of (5) per anchor: what InfoNCE, ReSSL and the ceiling each contribute.
+    """The three parts of (5) per anchor: what InfoNCE, ReSSL and the ceiling each contribute (own slot masked).
 
     >>> terms = sce_terms(torch.eye(3), torch.eye(3), temperature=1.0, target_temperature=1.0)
     >>> terms.info_nce[0], terms.ressl[0], terms.ceil[0]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from kontrast import simplex
@@ -30,7 +31,6 @@ class SimplexCrossEntropyLoss(Loss):
     ``radius`` is the length of each weight (raise it when the embeddings are normalised: they cannot grow then);
     ``seed`` turns the simplex, and the same seed gives the same weights.
 
-    >>> import torch
     >>> loss = SimplexCrossEntropyLoss(num_classes=3, dim=2)
     >>> loss(loss.weight, torch.tensor([0, 1, 2]))  # log(1 + 2 e^{−3/2})
     tensor(0.3690)
@@ -54,7 +54,8 @@ class SimplexCrossEntropyLoss(Loss):
         self.num_classes = whole_number("num_classes", num_classes, least=2)
         self.dim = whole_number("dim", dim, least=1)
         self.radius, self.seed = number("radius", radius, above=0.0), seed
-        vertices = simplex.vertices(self.num_classes, self.dim, radius=self.radius, seed=seed)
+        dtype = torch.get_default_dtype()
+        vertices = simplex.vertices(self.num_classes, self.dim, radius=self.radius, seed=seed, dtype=dtype)
         self.register_buffer("weight", vertices)
 
     @full_precision
