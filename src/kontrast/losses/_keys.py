@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype, same_shape
-from kontrast.losses._softmax import Hide, hide_diagonal, hide_index, hide_nothing
+from kontrast.losses._softmax import Hide, hide_diagonal, hide_index, hide_nothing, log_normaliser
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,21 @@ class KeyLoss(Loss):
     @abstractmethod
     def _core(self, keys: Keys) -> Core:
         """The loss per anchor, or weighted."""
+
+    def _over_all(self, keys: Keys) -> Core:
+        """InfoNCE with every negative."""
+        x, scale, positive, bounded = self._logits(keys)
+        return lambda weight: log_normaliser(
+            x,
+            keys.candidates,
+            positive,
+            hide=keys.own,
+            slot=True,
+            scale=scale,
+            bounded=bounded,
+            weight=weight,
+            tile=self.tile,
+        )
 
     def _logits(self, keys: Keys) -> tuple[Tensor, float, Tensor, bool]:
         """The queries and their products' scale (see `_scaled`), the positive logits, and whether all are bounded."""

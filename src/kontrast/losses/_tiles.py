@@ -11,7 +11,8 @@ The N×M logits never exist at once:
 
 - `strips`: a block of rows against every candidate. Whole rows are there, so the normaliser is known within
   the block and both gradients, to x and to c, follow without recomputing; a row maximum is exact when logits
-  are unbounded, and a loss may do what it likes with its rows (top-k, a second distribution).
+  are unbounded, and a loss may do what it likes with its rows (the nearest k, a second exponential). Where neither
+  is needed, `_softmax.softmax_pass` streams smaller blocks that stay in cache.
 - `square`: z against itself with bounded logits. Only blocks on or above the diagonal are computed, one
   exponential serving (i, j) and (j, i):
 

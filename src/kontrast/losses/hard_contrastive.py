@@ -52,8 +52,10 @@ class HardContrastiveLoss(KeyLoss):
         self.hard_negatives = whole_number("hard_negatives", hard_negatives, least=1)
 
     def _core(self, keys: Keys) -> Core:
+        k = self.hard_negatives
+        if k >= keys.num_negatives:  # nothing to choose
+            return self._over_all(keys)
         x, scale, positive, bounded = self._logits(keys)
-        k = min(self.hard_negatives, keys.num_negatives)
 
         def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
             x, c, positive = tensors

@@ -26,7 +26,6 @@ from torch import Tensor
 
 from kontrast.losses._base import Core
 from kontrast.losses._keys import KeyLoss, Keys, dense
-from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
 
 
@@ -54,18 +53,7 @@ class InfoNCELoss(KeyLoss):
         self._set_temperature(temperature)
 
     def _core(self, keys: Keys) -> Core:
-        x, scale, positive, bounded = self._logits(keys)
-        return lambda weight: log_normaliser(  # (1)
-            x,
-            keys.candidates,
-            positive,
-            hide=keys.own,
-            slot=True,
-            scale=scale,
-            bounded=bounded,
-            weight=weight,
-            tile=self.tile,
-        )
+        return self._over_all(keys)  # (1)
 
 
 def reference(
