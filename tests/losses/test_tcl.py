@@ -260,3 +260,14 @@ def test_negative_tunings_are_refused() -> None:
 def test_the_defaults_are_the_papers_for_cifar_10() -> None:
     loss = TCLLoss()
     assert (loss.temperature, loss.k1, loss.k2) == (0.1, 5000.0, 1.0)
+
+
+def test_no_term_that_is_not_there_can_overflow() -> None:
+    """k1 = 0 with opposite rows of great length: e^{−s} alone would be infinite."""
+    z = torch.tensor([[100.0, 0.0], [-100.0, 0.0], [0.0, 100.0]], requires_grad=True)
+    labels = torch.tensor([0, 0, 1])
+    value = TCLLoss(temperature=1.0, k1=0.0, normalize=False)(z, labels)
+    torch.testing.assert_close(value, SupConLoss(temperature=1.0, normalize=False)(z, labels))
+    value.backward()
+    assert z.grad is not None
+    assert z.grad.isfinite().all()

@@ -69,7 +69,6 @@ class TCLLoss(GroupLoss):
 
         if groups.square and bounded and groups.mask is None and not learned:
             block, order = _sorted_block(groups, now, self.k1, self.k2)
-
             return lambda weight: own_groups_square(
                 groups, z, block, order=order, scale=scale, weight=weight, tile=self.tile
             )
@@ -92,15 +91,15 @@ def _strips(groups: Groups, tau: float, k1: float, k2: float, scale: float, boun
         def block(logits: Tensor, r: slice, grad: bool) -> Rows:
             everyone = slice(0, len(c))
             same = groups.positives(r, everyone)
-            second = torch.mul(logits, -tau).masked_fill_(~same, -torch.inf)
+            second = torch.mul(logits, -tau).add_(log2_or_none(k1)).masked_fill_(~same, -torch.inf)
             if k2 != 1:
                 logits.add_(torch.full_like(logits, log2_or_none(k2)).masked_fill_(same, 0.0))
             groups.hide_self(logits, r, everyone)
             shift = None
             if not bounded:
-                shift = row_shift(logits, second.amax(1) + log2_or_none(k1))
+                shift = row_shift(logits, second.amax(1))
                 second.sub_(shift[:, None])
-            second.exp2_().mul_(k1)
+            second.exp2_()
             tilt = None
             if needs[3]:
                 tilt = -(second * logits.masked_fill(~same, 0.0)).sum(1) / LOG2E  # ∂D/∂τ of the k1 term
