@@ -148,9 +148,9 @@ def softmax_pass(
     gx = torch.zeros_like(x) if wants_x else None
     gc = torch.zeros_like(c) if wants_c else None
     gp = torch.zeros_like(values) if wants_positive else None
-    width = stream_width(len(c), x.device, tile)
+    height = max(1, min(len(x), strip_height(len(c) if wants_c else 1, x.element_size(), tile)))
+    width = stream_width(height, len(c), x.element_size(), tile)
     columns = list(spans(len(c), width))
-    height = max(1, min(len(x), strip_height(len(c) if wants_c else width, x.element_size(), tile)))
     blocks = slots(len(columns) if wants_c else 1, height * width, like=x)
     for r in spans(len(x), height):
         sums = x.new_zeros(r.stop - r.start)

@@ -44,6 +44,7 @@ RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that need
 KEEP_BYTES = 144 * 2**20  # blocks of a square kept for its gradient: all of them up to N = 8,192 in float32
 SLAB_BYTES = 24 * 2**20  # they are allocated in pieces that glibc keeps for the next step instead of unmapping
 STRIP_BYTES = 32 * 2**20  # one block of whole rows
+STREAM_BYTES = 8 * 2**20  # one block where rows need not be whole
 
 Tile = int | str  # a number of rows, or "auto"
 Grads = tuple[Tensor | None, ...]
@@ -62,26 +63,28 @@ def check_tile(tile: Tile) -> Tile:
 def square_side(n: int, device: torch.device, tile: Tile) -> int:
     """Side of a square's blocks.
 
-    "auto" on a CPU is what was fastest on two cores with 1 MB of L2 each at D = 128: 1,024 from N = 8,192 (fewer,
-    larger products), 512 below. An accelerator starts each operation at a cost and gets 4,096 (chosen, not measured).
+    "auto" on a CPU was measured on two cores with 1 MB of L2 each at D = 128: 512 is the fastest below N = 4,096, and
+    from there 1,024 is as fast within 3 %. Of sizes as fast the larger is taken: each operation on a block waits for
+    all its threads, so where another process holds one of the cores, the time goes with the number of operations. An
+    accelerator starts each operation at a cost and gets 4,096 (chosen, not measured).
     """
     if isinstance(tile, int):
         return tile
     if device.type != "cpu":
         return 4096
-    return 512 if n < 8192 else 1024
+    return 512 if n < 4096 else 1024
 
 
 def strip_height(m: int, itemsize: int, tile: Tile) -> int:
-    """How many whole rows of m logits make a block: "auto" fills STRIP_BYTES, between 16 and 1,024 rows."""
+    """How many whole rows of m logits make a block: "auto" fills STRIP_BYTES, between 16 and 2,048 rows."""
     if isinstance(tile, int):
         return tile
-    return min(1024, max(16, STRIP_BYTES // (itemsize * max(m, 1))))
+    return min(2048, max(16, STRIP_BYTES // (itemsize * max(m, 1))))
 
 
-def stream_width(m: int, device: torch.device, tile: Tile) -> int:
-    """Columns of a block where rows need not be whole: 512 on a CPU, which with 1,024 rows stays near the cache."""
-    return min(m, tile if isinstance(tile, int) else 512 if device.type == "cpu" else 4096)
+def stream_width(height: int, m: int, itemsize: int, tile: Tile) -> int:
+    """Columns of a block where rows need not be whole: with 2,048 rows 1,024, with fewer rows more (STREAM_BYTES)."""
+    return min(m, tile if isinstance(tile, int) else max(1024, STREAM_BYTES // (itemsize * height)))
 
 
 def spans(n: int, size: int) -> Iterator[slice]:

@@ -69,8 +69,10 @@ class TCLLoss(GroupLoss):
 
         if groups.square and bounded and groups.mask is None and not learned:
             block, order = _sorted_block(groups, now, self.k1, self.k2)
+            # Smaller blocks hold positives in fewer of them, which here pays longer than for the plain square.
+            tile = 512 if self.tile == "auto" and z.device.type == "cpu" and len(z) < 8192 else self.tile
             return lambda weight: own_groups_square(
-                groups, z, block, order=order, scale=scale, weight=weight, tile=self.tile
+                groups, z, block, order=order, scale=scale, weight=weight, tile=tile
             )
         positive = groups.positive_similarity() / tau
         run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
