@@ -103,8 +103,12 @@ def other_checks(sizes: list[int], rank: int) -> None:
     value = SupConLoss()(rows[mine].clone().requires_grad_(), lonely[mine])
     assert value == 0
     if len(sizes) > 1:
-        with pytest.raises(ValueError, match="the ranks hold rows of different shapes"):
+        with pytest.raises(ValueError, match="the ranks hold rows of different shapes or types"):
             distributed.row_counts(torch.zeros(2, 3 + rank))
+        with pytest.raises(ValueError, match=r"rank 0 .* of 32 bits, rank 1 .* of 64 bits"):
+            distributed.row_counts(torch.zeros(2, 3, dtype=torch.float64 if rank else torch.float32))
+        with pytest.raises(ValueError, match="the ranks hold rows of different shapes or types"):
+            distributed.row_counts(torch.zeros(2, 3, 4) if rank else torch.zeros(2, 3))
     with pytest.raises(ValueError, match="embeddings is empty"):
         SupConLoss()(rows[:0], labels[:0])
     if len(sizes) > 1 and sizes[rank]:

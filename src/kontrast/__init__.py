@@ -46,6 +46,10 @@ ARROW = (
 SHELLS = ("compat", "sklearn", "cli")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *(n for n in (*ROOT, *ARROW, *SHELLS) if importlib.util.find_spec(f"{__name__}.{n}"))})
+
+
 def __getattr__(name: str) -> Any:
     if name in (*ROOT, *ARROW, *SHELLS) and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")

@@ -47,13 +47,16 @@ def row_counts(local: Tensor) -> list[int]:
     """How many rows each rank holds; checks that the ranks agree on everything but the rows."""
     if not active():
         return [len(local)]
-    mine = torch.tensor(local.shape, device=local.device)
-    shapes = [torch.empty_like(mine) for _ in range(world_size())]
-    dist.all_gather(shapes, mine)
-    seen = [tuple(shape.tolist()) for shape in shapes]
-    if len({shape[1:] for shape in seen}) > 1:
-        raise ValueError(f"the ranks hold rows of different shapes: {seen}")
-    return [shape[0] for shape in seen]
+    # Of one length whatever the rank holds, so that ranks that disagree all learn of it here.
+    header = [local.element_size(), local.ndim, *local.shape, *[0] * (4 - local.ndim)]
+    mine = torch.tensor(header, device=local.device)
+    headers = [torch.empty_like(mine) for _ in range(world_size())]
+    dist.all_gather(headers, mine)
+    seen = [(size, shape[:ndim]) for size, ndim, *shape in (h.tolist() for h in headers)]
+    if len({(size, *shape[1:]) for size, shape in seen}) > 1:
+        forms = ", ".join(f"rank {r} {shape} of {8 * size} bits" for r, (size, shape) in enumerate(seen))
+        raise ValueError(f"the ranks hold rows of different shapes or types: {forms}")
+    return [shape[0] for _, shape in seen]
 
 
 def gather(local: Tensor, counts: list[int]) -> Tensor:

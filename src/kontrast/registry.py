@@ -38,9 +38,9 @@ class Family(Mapping[str, type[Any]]):
 
     def __getitem__(self, name: str) -> type[Any]:
         known = self.names()
-        key = name.replace("-", "_")
+        key = str(name).replace("-", "_")
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
+            near = difflib.get_close_matches(key.lower().removesuffix("loss"), known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
             raise KeyError(f"no {name!r} in {self.package}{hint} Known: {', '.join(known)}")
         module = importlib.import_module(f"{self.package}.{key}")

@@ -156,6 +156,42 @@ def test_learned_temperature_is_a_parameter_and_moves() -> None:
         loss(rows, labels)
 
 
+@pytest.mark.parametrize("case", TEMPERED, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_learned_temperature_of_any_precision(case: Case, dtype: torch.dtype) -> None:
+    """Its value is rounded to its dtype; what is computed with it is not."""
+    tau = torch.tensor(0.3, dtype=dtype, requires_grad=True)
+    inputs = case.inputs(seed=5)
+    expected = case.make(temperature=float(tau.detach()), reduction="none")(**inputs)
+    value = case.make(temperature=tau, reduction="none")(**inputs)
+    torch.testing.assert_close(value.detach(), expected)
+    value.sum().backward()
+    assert tau.grad is not None
+    assert tau.grad.dtype == dtype
+
+
+@every_case
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_changing_an_input_before_backward_is_noticed_or_harmless(case: Case, reduction: str) -> None:
+    """A queue is often written to right after the loss: the gradient must be the old one's, or an error."""
+    loss = case.make(reduction=reduction, normalize=False).double()
+    inputs = case.inputs(seed=15)
+    name = case.differentiable(inputs)[0]
+    expected = torch.autograd.grad(loss(**{**inputs, name: inputs[name].requires_grad_()}).sum(), inputs[name])[0]
+    for changed in [k for k in inputs if k != name]:
+        mine = {k: v.detach().clone() for k, v in inputs.items()}
+        mine[name].requires_grad_()
+        value = loss(**mine).sum()
+        mine[changed].copy_(mine[changed].roll(1, 0))
+        complaint = "modified by an inplace operation"
+        try:
+            (got,) = torch.autograd.grad(value, mine[name])
+            torch.testing.assert_close(got, expected, msg=lambda m, c=changed: f"{c}: {m}")
+        except RuntimeError as error:
+            complaint = str(error)
+        assert "modified by an inplace operation" in complaint
+
+
 # ------------------------------------------------------------------------------------------------ invariance
 
 
@@ -213,6 +249,35 @@ def test_low_precision_inputs_are_computed_in_float32(case: Case, dtype: torch.d
             rough = {torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
             scale = exact_grads[name].abs().max()
             assert (gradient.double() - exact_grads[name]).abs().max() <= rough * scale
+
+
+@pytest.mark.parametrize("key", ["info_nce", "nt_xent", "supcon"])
+@pytest.mark.parametrize("temperature", [0.05, 0.03, 0.001])
+def test_a_loss_near_zero_keeps_its_digits(key: str, temperature: float) -> None:
+    """Close pairs far from all others, one positive each: neither negative nor noise."""
+    generator = torch.Generator().manual_seed(0)
+    first = torch.randn(32, 256, generator=generator)
+    pair = [first, first + 0.05 * torch.randn(32, 256, generator=generator)]
+
+    def value(loss: Any, *rows: Tensor) -> Tensor:
+        return loss(torch.stack(rows, dim=1)) if key == "supcon" else loss(*rows)
+
+    got, exact = ([x.to(dtype, copy=True).requires_grad_() for x in pair] for dtype in (torch.float32, torch.float64))
+    loss = FAMILY[key](temperature=temperature)
+    mine, true = value(loss, *got), value(loss, *exact)
+    assert mine >= 0
+    torch.testing.assert_close(mine.double(), true, rtol=1e-3, atol=1e-30)
+    mine.backward()
+    true.backward()
+    for a, b in zip(got, exact, strict=True):
+        assert (a.grad.double() - b.grad).abs().max() <= 0.2 * b.grad.abs().max() + 1e-30
+
+
+def test_rows_whose_squares_overflow_are_still_normalised() -> None:
+    rows, labels = torch.randn(8, 4), torch.arange(8) % 2
+    loss = FAMILY["supcon"]()
+    torch.testing.assert_close(loss(rows * 1e25, labels), loss(rows, labels))
+    assert loss(rows.index_fill(0, torch.tensor([1]), torch.inf), labels).isnan()
 
 
 @each_loss

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from kontrast.losses import Loss
-from kontrast.losses._groups import masked_sum
+from kontrast.losses._groups import masked_sum, row_sums
 from kontrast.losses._inputs import full_precision, not_empty, number, rows
 from kontrast.losses._softmax import hide_diagonal, log_normaliser, softmax_square
 
@@ -106,7 +106,7 @@ def _positives(features: Tensor, labels: Tensor | None, mask: Tensor | None) -> 
         mask = _check_mask(mask, features)
         own = mask.diagonal().to(features.dtype)
         # In float64, so that taking m_ii away again leaves 0 where nothing else was there.
-        mass = (views * mask.sum(1, dtype=torch.float64) - own).to(features.dtype)
+        mass = (views * row_sums(mask, torch.float64) - own).to(features.dtype)
         return masked_sum(mask, over_views), own, mass
     if labels is None:
         return over_views, own, own * (views - 1)

@@ -58,8 +58,11 @@ class Loss(nn.Module):
     def _tau(self) -> tuple[float | Tensor, float]:
         """The temperature as it enters the graph, and its present value."""
         now = temperature_now(self.temperature)
-        learned = isinstance(self.temperature, Tensor) and self.temperature.requires_grad
-        return self.temperature.reshape(()) if learned else now, now  # type: ignore[union-attr]
+        if not (isinstance(self.temperature, Tensor) and self.temperature.requires_grad):
+            return now, now
+        # Its roots and quotients are taken in the widest precision there is; as a scalar it widens no rows.
+        widest = torch.float32 if self.temperature.device.type == "mps" else torch.float64
+        return self.temperature.reshape(()).to(widest), now
 
     def _scaled(self, z: Tensor, power: float = 1.0) -> tuple[Tensor, float]:
         """z and what its products are still to be multiplied by: 1/τ, unless τ is learned and so divides z here.
@@ -90,7 +93,7 @@ class Loss(nn.Module):
 
     @property
     def _together(self) -> bool:
-        return self.gather_distributed and distributed.active()
+        return self.gather_distributed and distributed.world_size() > 1
 
     # ----------------------------------------------------------------------------------------- reduction
 

@@ -64,6 +64,22 @@ class Groups:
             same.diagonal(self.self_start + r.start - c.start).fill_(False)
         return same
 
+    def partners(self) -> Tensor:
+        """Where each group has at most two members: the candidate that is each anchor's other, or itself."""
+        assert self.group is not None
+        assert self.candidate_group is not None
+        assert self.self_start is not None
+        place = torch.arange(len(self.candidate_group), device=self.candidate_group.device)
+        sums = place.new_zeros(self.num_groups).index_add_(0, self.candidate_group, place)
+        own = place[self.self_start : self.self_start + len(self.group)]
+        return torch.where(self.valid, sums[self.group] - own, own)
+
+    @property
+    def pairs(self) -> bool:
+        """Whether no anchor has more than one positive, so that `partners` says it all."""
+        alone = self.mask is not None or self.self_start is None or self.num_groups < 2
+        return not alone and len(self.num_positives) > 0 and int(self.num_positives.max()) == 1
+
     @functools.cached_property
     def share(self) -> Tensor:
         """1/|P(i)|, 1 without positives."""
@@ -119,7 +135,7 @@ def prepare(
 
     if positives is not None:
         mask = _expand(positives, n, len(candidates), views, ref=ref_emb is not None)
-        number = mask.sum(1)
+        number = row_sums(mask, torch.int64)
         if self_start is not None:
             number = number - mask.diagonal(self_start).long()
         return Groups(z, candidates, self_start, None, None, 0, mask, number, counts, shape)
@@ -173,6 +189,14 @@ def _expand(positives: Tensor, n: int, candidates: int, views: int, *, ref: bool
     return mask if ref else mask.repeat_interleave(views, dim=1)
 
 
+def row_sums(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """mask.sum(1) in blocks: torch would first make a copy of the whole mask in the dtype of the sums."""
+    out = torch.empty(len(mask), dtype=dtype, device=mask.device)
+    for r in spans(len(mask), strip_height(mask.shape[1], 8, "auto")):
+        out[r] = mask[r].sum(1, dtype=dtype)
+    return out
+
+
 def masked_sum(mask: Tensor, c: Tensor) -> Tensor:
     """mask @ c for a mask of another dtype (bool, say), in blocks, so that no float copy of it is made."""
     return _MaskedSum.apply(mask, c)  # type: ignore[no-any-return]
@@ -181,7 +205,7 @@ def masked_sum(mask: Tensor, c: Tensor) -> Tensor:
 class _MaskedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mask: Tensor, c: Tensor) -> Tensor:
-        ctx.mask = mask
+        ctx.save_for_backward(mask)
         out = c.new_empty(len(mask), c.shape[1])
         for r in spans(len(mask), strip_height(mask.shape[1], c.element_size(), "auto")):
             torch.mm(mask[r].to(c.dtype), c, out=out[r])
@@ -190,7 +214,7 @@ class _MaskedSum(torch.autograd.Function):
     @staticmethod
     @first_order_only
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        mask = ctx.mask
+        (mask,) = ctx.saved_tensors
         out = grad.new_zeros(mask.shape[1], grad.shape[1])
         for r in spans(len(mask), strip_height(mask.shape[1], grad.element_size(), "auto")):
             out.addmm_(mask[r].to(grad.dtype).T, grad[r])
@@ -216,7 +240,7 @@ def dense_groups(
         is_positive = positives.repeat_interleave(views, 0)
         is_positive = is_positive if ref_emb is not None else is_positive.repeat_interleave(views, 1)
     else:
-        own = torch.arange(len(embeddings)) if labels is None else labels
+        own = torch.arange(len(embeddings), device=z.device) if labels is None else labels
         own = own.repeat_interleave(views)
         is_positive = own[:, None] == (own if ref_labels is None else ref_labels)
     return s, is_positive & seen, seen, embeddings.shape[:-1]

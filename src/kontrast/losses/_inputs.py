@@ -124,7 +124,8 @@ def integer_labels(name: str, labels: Any, length: int, device: torch.device) ->
         raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")
     if labels.shape != (length,):
         raise ValueError(f"{name} has shape {list(labels.shape)}; expected [{length}], one a row of the embeddings")
-    return torch.as_tensor(labels, dtype=torch.int64, device=device)
+    # A copy, because a loss may read them again in backward.
+    return torch.as_tensor(labels, device=device).to(torch.int64, copy=True)
 
 
 def unit(x: Tensor) -> Tensor:
@@ -146,6 +147,9 @@ class _Unit(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        if not bool(norm.isfinite().all()):  # squares overflow before the rows do: take out the largest entry first
+            largest = x.abs().amax(-1, keepdim=True)
+            norm = torch.linalg.vector_norm(x / largest.clamp(min=1.0), dim=-1, keepdim=True) * largest.clamp(min=1.0)
         # Below this the squares underflow and the norm is not known: such a row counts as zero.
         vanishing = norm <= torch.finfo(x.dtype).tiny ** 0.5
         inverse = norm.reciprocal().masked_fill_(vanishing, 0.0)

@@ -137,7 +137,7 @@ class RelationLoss(Loss):
             values = (x * 0.0).sum(1)
             return values if weight is None else values.sum()
 
-        return nothing if alone else lambda weight: tiled(run, weight, x)
+        return nothing if alone else lambda weight: tiled(run, weight, x, fixed=(t, c))
 
 
 def twice(hide: Hide, n: int) -> Hide:

@@ -54,6 +54,16 @@ def hide_index(index: Tensor) -> Hide:
     return hide
 
 
+def hide_both(first: Hide, second: Hide) -> Hide:
+    """Anchors see neither what the one hides nor what the other does."""
+
+    def hide(logits: Tensor, r: slice, c: slice) -> None:
+        first(logits, r, c)
+        second(logits, r, c)
+
+    return hide
+
+
 def row_shift(logits: Tensor, *others: Tensor) -> Tensor:
     """The largest logit of each row (and of further ones), to be subtracted; 0 for a row that sees nothing."""
     largest = logits.amax(1)
@@ -111,15 +121,16 @@ def log_normaliser(
     bounded: bool,
     weight: Tensor | None,
     tile: Tile,
+    fixed: Sequence[Tensor | None] = (),
 ) -> Tensor:
-    """log D_i − positive_i over the candidates c, ``[N]``, or its weighted sum."""
+    """log D_i − positive_i over the candidates c, ``[N]``, or its weighted sum. ``fixed`` is for `tiled`."""
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
         x, c, positive = tensors
         block = Softmax(x.new_zeros(len(x)) if positive is None else positive, hide, slot, bounded)
         return softmax_pass(x, c, block, scale=scale, weight=weight, needs=needs, tile=tile)
 
-    return tiled(run, weight, x, c, positive)
+    return tiled(run, weight, x, c, positive, fixed=fixed)
 
 
 def softmax_pass(
@@ -190,6 +201,21 @@ def plain_block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
         logits.fill_diagonal_(0.0)
     over_columns = logits.sum(1)
     return over_columns, over_columns if r == c else logits.sum(0)
+
+
+def pair_square(z: Tensor, positive: Tensor, hide: Hide, *, scale: float, weight: Tensor | None, tile: Tile) -> Tensor:
+    """`softmax_square` where each anchor has one positive, which ``hide`` leaves out of the blocks: as a slot of its
+    own it has the same logit above and below the fraction, so that a loss near 0 keeps its digits."""
+
+    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
+        hide(logits, r, c)
+        return plain_block(logits, r, c)
+
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        z, positive = tensors
+        return square(z, positive, block, slot=True, scale=scale, weight=weight, needs=needs, tile=tile)
+
+    return tiled(run, weight, z, positive)
 
 
 def softmax_square(z: Tensor, positive: Tensor, *, scale: float, weight: Tensor | None, tile: Tile) -> Tensor:

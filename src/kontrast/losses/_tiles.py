@@ -31,6 +31,7 @@ incoming g. Either way what is kept between the passes is O(N·D).
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -55,9 +56,11 @@ Grads = tuple[Tensor | None, ...]
 
 def check_tile(tile: Tile) -> Tile:
     """``"auto"``, or the side of a block."""
-    if tile != "auto" and not (isinstance(tile, int) and not isinstance(tile, bool) and tile > 0):
+    if tile == "auto":
+        return tile
+    if not isinstance(tile, numbers.Integral) or isinstance(tile, bool) or tile < 1:
         raise ValueError(f'tile must be "auto" or a whole number above 0, got {tile!r}')
-    return tile
+    return int(tile)
 
 
 def square_side(n: int, device: torch.device, tile: Tile) -> int:
@@ -125,23 +128,34 @@ class Pass(Protocol):
     ) -> tuple[Tensor, Grads]: ...
 
 
-def tiled(run: Pass, weight: Tensor | None, *tensors: Tensor | None) -> Tensor:
-    """ℓ as a differentiable ``[N]``, or, given each anchor's weight, the scalar Σ_i weight_i ℓ_i."""
+def tiled(run: Pass, weight: Tensor | None, *tensors: Tensor | None, fixed: Sequence[Tensor | None] = ()) -> Tensor:
+    """ℓ as a differentiable ``[N]``, or, given each anchor's weight, the scalar Σ_i weight_i ℓ_i.
+
+    ``fixed`` are tensors of the user's that ``run`` also reads: changing them before backward must be an error.
+    """
     differentiable = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-    return _Tiled.apply(run, weight, differentiable, *tensors)  # type: ignore[no-any-return]
+    return _Tiled.apply(run, weight, differentiable, fixed, *tensors)  # type: ignore[no-any-return]
 
 
 class _Tiled(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, run: Pass, weight: Tensor | None, differentiable: bool, *tensors: Tensor) -> Tensor:
-        needs = ctx.needs_input_grad[3:]
+    def forward(
+        ctx: Any,
+        run: Pass,
+        weight: Tensor | None,
+        differentiable: bool,
+        fixed: Sequence[Tensor | None],
+        *tensors: Tensor,
+    ) -> Tensor:
+        needs = ctx.needs_input_grad[4:]
         ctx.deferred = weight is None
         values, grads = run(tensors, weight if differentiable else None, needs)
         if weight is not None:
             ctx.save_for_backward(*grads)
             return torch.dot(weight, values)
         ctx.run = run
-        ctx.save_for_backward(*tensors)
+        ctx.number = len(tensors)
+        ctx.save_for_backward(*tensors, *fixed)  # the latter only for autograd to see that they stay as they are
         return values
 
     @staticmethod
@@ -149,10 +163,10 @@ class _Tiled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Grads:
         if ctx.deferred:
             with torch.autocast(grad.device.type, enabled=False):
-                _, grads = ctx.run(ctx.saved_tensors, grad, ctx.needs_input_grad[3:])
+                _, grads = ctx.run(ctx.saved_tensors[: ctx.number], grad, ctx.needs_input_grad[4:])
         else:
             grads = tuple(None if g is None else g * grad for g in ctx.saved_tensors)
-        return (None, None, None, *grads)
+        return (None, None, None, None, *grads)
 
 
 # ----------------------------------------------------------------------------------- whole rows at a time
@@ -228,12 +242,16 @@ def square(
     positive: Tensor,
     block: SquareBlock,
     *,
+    slot: bool = False,
     scale: float,
     weight: Tensor | None,
     needs: Sequence[bool],
     tile: Tile,
 ) -> tuple[Tensor, Grads]:
-    """z against itself, its logits within RANGE. ``needs`` and the gradients are for z and positive."""
+    """z against itself, its logits within RANGE. ``needs`` and the gradients are for z and positive.
+
+    With ``slot`` the positive is a candidate of its own, which the block function has left out.
+    """
     n = len(z)
     z2 = z.contiguous() * (LOG2E * scale) ** 0.5
     side = min(square_side(n, z.device, tile), n)
@@ -257,9 +275,16 @@ def square(
             d[c] += over_rows
         if keep:
             kept.append(e)
-    d.clamp_(min=torch.finfo(d.dtype).tiny)  # an anchor without any candidate has no positive, and no weight either
-    values = d.log().sub_(positive)  # (1)
-    gp = -weight if weight is not None and needs[1] else None
+    slope: Tensor | float = -1.0
+    if slot:
+        own = torch.exp2(positive * LOG2E)
+        values = torch.log1p(d / own)  # (1), with the digits of a loss near 0
+        slope = -d / (d + own)
+        d += own
+    else:
+        d.clamp_(min=torch.finfo(d.dtype).tiny)  # an anchor without a candidate has no positive, and no weight either
+        values = d.log().sub_(positive)  # (1)
+    gp = weight * slope if weight is not None and needs[1] else None
     if weight is None or not wants_z:
         return values, (None, gp)
 

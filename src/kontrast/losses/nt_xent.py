@@ -17,9 +17,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kontrast.losses._base import Loss
+from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, rows, same_dtype, same_shape
-from kontrast.losses._softmax import hide_diagonal, log_normaliser, softmax_square
+from kontrast.losses._softmax import hide_both, hide_diagonal, hide_index, log_normaliser, pair_square
 from kontrast.losses._tiles import Tile
 
 
@@ -56,14 +56,19 @@ class NTXentLoss(Loss):
         everyone, start = self._gather(z, counts)
         bounded = self._bounded(z, everyone, now)
 
-        def core(weight: Tensor | None) -> Tensor:
-            if bounded and not self._together:
-                x, scale = self._scaled(z, power=0.5)
-                return softmax_square(x, positive, scale=scale, weight=weight, tile=self.tile)
+        n = len(view1)
+        if bounded and not self._together:
+            x, scale = self._scaled(z, power=0.5)
+            other = hide_both(hide_diagonal(n), hide_diagonal(-n))
+            core: Core = lambda weight: pair_square(  # noqa: E731
+                x, positive, other, scale=scale, weight=weight, tile=self.tile
+            )
+        else:
             x, scale = self._scaled(z)
-            hide = hide_diagonal(start)
-            return log_normaliser(
-                x, everyone, positive, hide=hide, scale=scale, bounded=bounded, weight=weight, tile=self.tile
+            other = hide_index(torch.arange(start, start + 2 * n, device=z.device).roll(n))
+            hide = hide_both(hide_diagonal(start), other)
+            core = lambda weight: log_normaliser(  # noqa: E731
+                x, everyone, positive, hide=hide, slot=True, scale=scale, bounded=bounded, weight=weight, tile=self.tile
             )
 
         value = self._reduce(core, z, counts=counts)

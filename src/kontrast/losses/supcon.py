@@ -23,7 +23,7 @@ from kontrast.losses._base import Core
 from kontrast.losses._group_square import own_groups_square
 from kontrast.losses._groups import GroupLoss, Groups, dense_groups
 from kontrast.losses._inputs import one_of
-from kontrast.losses._softmax import log_normaliser, plain_block, softmax_square
+from kontrast.losses._softmax import hide_both, hide_index, log_normaliser, pair_square, plain_block, softmax_square
 from kontrast.losses._tiles import Tile
 
 
@@ -60,11 +60,35 @@ class SupConLoss(GroupLoss):
     def _out(self, groups: Groups) -> Core:
         tau, now = self._tau()
         bounded = self._bounded(groups.anchors, groups.candidates, now)
+        if groups.pairs:
+            return self._pairs(groups, bounded)
         if groups.square and bounded and groups.mask is None:
             x, scale = self._scaled(groups.anchors, power=0.5)
             return lambda weight: own_groups_square(groups, x, plain_block, scale=scale, weight=weight, tile=self.tile)
         positive = groups.positive_similarity() / tau
         return lambda weight: self._normaliser(groups, positive, bounded, weight)  # (1)
+
+    def _pairs(self, groups: Groups, bounded: bool) -> Core:
+        """(1) with one positive each, which is InfoNCE's form: the positive as a slot of its own."""
+        partner = groups.partners()
+        if groups.square and bounded:
+            x, scale = self._scaled(groups.anchors, power=0.5)
+            positive = (x * x.index_select(0, partner)).sum(1) * scale
+            other = hide_index(partner)
+            return lambda weight: pair_square(x, positive, other, scale=scale, weight=weight, tile=self.tile)
+        x, scale = self._scaled(groups.anchors)
+        positive = (x * groups.candidates.index_select(0, partner)).sum(1) * scale
+        return lambda weight: log_normaliser(
+            x,
+            groups.candidates,
+            positive,
+            hide=hide_both(groups.hide_self, hide_index(partner)),
+            slot=True,
+            scale=scale,
+            bounded=bounded,
+            weight=weight,
+            tile=self.tile,
+        )
 
     def _in(self, groups: Groups) -> Core:
         _, now = self._tau()
@@ -83,6 +107,7 @@ class SupConLoss(GroupLoss):
                 groups.candidates,
                 log_number,
                 hide=only_positives,
+                fixed=(groups.mask,),
                 scale=scale,
                 bounded=bounded,
                 weight=weight,

@@ -76,7 +76,9 @@ class TCLLoss(GroupLoss):
             )
         positive = groups.positive_similarity() / tau
         run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
-        return lambda weight: tiled(run, weight, x, c, positive, tau if isinstance(tau, Tensor) else None)
+        return lambda weight: tiled(
+            run, weight, x, c, positive, tau if isinstance(tau, Tensor) else None, fixed=(groups.mask,)
+        )
 
 
 def log2_or_none(k: float) -> float:
