@@ -175,7 +175,7 @@ def memory_table(table: str, title: str, sizes: list[int]) -> str:
     """Peers and dense twins are left out where their matrices would not fit an ordinary machine."""
     names = [name for name in TABLES[table](64) if "products" not in name]
     cells = [
-        [name, *(number(_peak(table, name, n) if n <= 16384 or name.startswith(OURS) else None) for n in sizes)]
+        [name, *(number(_peak(table, name, n) if n <= 8192 or name.startswith(OURS) else None) for n in sizes)]
         for name in names
     ]
     header = ["", *(f"N = {n:,}" for n in sizes)]
@@ -246,7 +246,7 @@ def main() -> None:
     if not arguments.quick:
         seconds = milliseconds({"": square(largest)[OURS + "SupCon"]}, rounds=1)[""] / 1e3
         show(f"kontrast SupCon at N = {largest:,}: {seconds:.1f} s.")
-    show(memory_table("square", "rows against each other", sorted({2048, *sizes[3:], largest})))
+    show(memory_table("square", "rows against each other", sorted({2048, *sizes[4:5], largest})))
     if not arguments.quick:
         show(memory_table("queue", "rows against a queue of 16,384", batches))
     show(goals_table(results))

@@ -44,5 +44,5 @@ class _Once(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         raise RuntimeError(
             "kontrast's losses have no second derivative: their gradient is computed block by block. For one, use the "
-            "dense `reference` in the loss's module, which is plain torch"
+            "dense `reference` in the loss's module: plain torch, per anchor, on rows that are normalised already"
         )

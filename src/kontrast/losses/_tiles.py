@@ -45,7 +45,7 @@ RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that need
 KEEP_BYTES = 144 * 2**20  # blocks of a square kept for its gradient: all of them up to N = 8,192 in float32
 SLAB_BYTES = 24 * 2**20  # they are allocated in pieces that glibc keeps for the next step instead of unmapping
 STRIP_BYTES = 32 * 2**20  # one block of whole rows
-STREAM_BYTES = 8 * 2**20  # one block where rows need not be whole
+STREAM_BYTES = 4 * 2**20  # one block where rows need not be whole
 
 Tile = int | str  # a number of rows, or "auto"
 Grads = tuple[Tensor | None, ...]
@@ -79,14 +79,14 @@ def square_side(n: int, device: torch.device, tile: Tile) -> int:
 
 
 def strip_height(m: int, itemsize: int, tile: Tile) -> int:
-    """How many whole rows of m logits make a block: "auto" fills STRIP_BYTES, between 16 and 2,048 rows."""
+    """How many whole rows of m logits make a block: "auto" fills STRIP_BYTES, between 16 and 1,024 rows."""
     if isinstance(tile, int):
         return tile
-    return min(2048, max(16, STRIP_BYTES // (itemsize * max(m, 1))))
+    return min(1024, max(16, STRIP_BYTES // (itemsize * max(m, 1))))
 
 
 def stream_width(height: int, m: int, itemsize: int, tile: Tile) -> int:
-    """Columns of a block where rows need not be whole: with 2,048 rows 1,024, with fewer rows more (STREAM_BYTES)."""
+    """Columns of a block where rows need not be whole: with 1,024 rows 1,024, with fewer rows more (STREAM_BYTES)."""
     return min(m, tile if isinstance(tile, int) else max(1024, STREAM_BYTES // (itemsize * height)))
 
 
