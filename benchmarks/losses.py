@@ -8,8 +8,10 @@ products, S reused" writes S into memory allocated once, which is faster still. 
 come from an encoder (the losses normalise them), labels are of 10 classes, and the gradient goes to the rows; for
 InfoNCE the keys are detached unless said otherwise. NT-Xent's N counts the rows of both views.
 
-Times are medians of rounds in which all calls of one size take turns. Memory is the rise of the process's peak during
-one call, each in a fresh process.
+Times are medians of rounds in which all calls of one size take turns; a turn is three calls in a row, of which the
+fastest counts. A call of more than two seconds is made once only, so it also pays for its first touch of memory: from
+N = 8,192 on that is so for some of the dense twins and peers, and flatters the ratios to them. Memory is the rise of the
+process's peak during one call, each in a fresh process; dense twins and peers are left out beyond N = 8,192.
 """
 
 from __future__ import annotations
@@ -172,7 +174,7 @@ def times_table(title: str, times: dict[int, dict[str, float]]) -> str:
 
 
 def memory_table(table: str, title: str, sizes: list[int]) -> str:
-    """Peers and dense twins are left out where their matrices would not fit an ordinary machine."""
+    """Peers and dense twins are left out beyond N = 8,192, where each of them takes long."""
     names = [name for name in TABLES[table](64) if "products" not in name]
     cells = [
         [name, *(number(_peak(table, name, n) if n <= 8192 or name.startswith(OURS) else None) for n in sizes)]
@@ -208,7 +210,7 @@ def write(readme: Path, sections: list[str]) -> None:
     note = "The whole of it, with memory and goals: [docs/benchmarks.md](docs/benchmarks.md). To measure: `make bench`."
     table = "\n\n".join(["<!-- benchmark -->", setting, first, note, "<!-- /benchmark -->"])
     readme.write_text(before + table + after)
-    page = ["# Benchmarks", "Written by `python benchmarks/losses.py --write`.", __doc__.split("\n\n", 2)[2].strip()]
+    page = ["# Benchmarks", f"Written by `python {' '.join(sys.argv)}`.", __doc__.split("\n\n", 2)[2].strip()]
     (readme.parent / "docs" / "benchmarks.md").write_text("\n\n".join([*page, *sections]) + "\n")
 
 
