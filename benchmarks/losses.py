@@ -10,8 +10,8 @@ InfoNCE the keys are detached unless said otherwise. NT-Xent's N counts the rows
 
 Times are medians of rounds in which all calls of one size take turns; a turn is three calls in a row, of which the
 fastest counts. A call of more than two seconds is made once only, so it also pays for its first touch of memory: from
-N = 8,192 on that is so for some of the dense twins and peers, and flatters the ratios to them. Memory is the rise of the
-process's peak during one call, each in a fresh process; dense twins and peers are left out beyond N = 8,192.
+N = 8,192 on that is so for some of the dense twins and peers, and flatters the ratios to them. Memory is the rise of
+the process's peak during one call, each in a fresh process; dense twins and peers are left out beyond N = 8,192.
 """
 
 from __future__ import annotations
