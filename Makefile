@@ -5,8 +5,9 @@ READY := .venv/.installed
 
 .PHONY: demo test test-all check bench clean
 
-demo: $(READY)  ## the loss benchmark in its small form
+demo: $(READY)  ## the loss benchmark in its small form, and the theory, checked
 	$(BIN)/python benchmarks/losses.py --quick
+	$(BIN)/kontrast verify
 
 test: $(READY)  ## every test but the long ones
 	$(BIN)/python -m pytest -q
@@ -20,8 +21,9 @@ check: $(READY)  ## the daily loop: format, lint, types, tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
-bench: $(READY)  ## time and memory of every loss against its peers and its limit
+bench: $(READY)  ## time and memory of losses and measures against their peers and limits
 	$(BIN)/python benchmarks/losses.py
+	$(BIN)/python benchmarks/geometry.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

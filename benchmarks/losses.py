@@ -20,7 +20,6 @@ import argparse
 import contextlib
 import importlib.util
 import io
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +31,17 @@ from torch import Tensor
 
 from kontrast import losses
 from kontrast.losses import hard_contrastive, info_nce, nt_xent, ressl, sce, supcon, tcl
-from measure import Call, in_fresh_process, markdown, milliseconds, peak_megabytes
+from measure import (
+    Call,
+    Sections,
+    in_fresh_process,
+    markdown,
+    milliseconds,
+    number,
+    print_peak,
+    setting,
+    write_page,
+)
 
 DIM, CLASSES, QUEUE, SEED = 128, 10, 16384, 0
 OURS = "kontrast "
@@ -157,12 +166,6 @@ GOALS: list[Goal] = [
 # --------------------------------------------------------------------------------------------------- the tables
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.{digits}g}"
-
-
 def times_table(title: str, times: dict[int, dict[str, float]]) -> str:
     limit = "two products"
     names = list(next(iter(times.values())))
@@ -203,41 +206,35 @@ def goals_table(results: dict[str, dict[int, dict[str, float]]]) -> str:
 
 
 def write(readme: Path, sections: list[str]) -> None:
-    """The first table into the README, between its marks, and everything into docs/benchmarks.md."""
-    setting, first, *_ = sections
+    """The first table into the README, between its marks, and everything into docs/benchmarks/losses.md."""
+    used, first, *_ = sections
     before, rest = readme.read_text().split("<!-- benchmark -->")
     _, after = rest.split("<!-- /benchmark -->")
-    note = "The whole of it, with memory and goals: [docs/benchmarks.md](docs/benchmarks.md). To measure: `make bench`."
-    table = "\n\n".join(["<!-- benchmark -->", setting, first, note, "<!-- /benchmark -->"])
+    page = "[docs/benchmarks/losses.md](docs/benchmarks/losses.md)"
+    note = f"The whole of it, with memory and goals: {page}. To measure: `make bench`."
+    table = "\n\n".join(["<!-- benchmark -->", used, first, note, "<!-- /benchmark -->"])
     readme.write_text(before + table + after)
-    page = ["# Benchmarks", f"Written by `python {' '.join(sys.argv)}`.", __doc__.split("\n\n", 2)[2].strip()]
-    (readme.parent / "docs" / "benchmarks.md").write_text("\n\n".join([*page, *sections]) + "\n")
+    write_page("losses", __doc__, sections)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
-    parser.add_argument("--write", action="store_true", help="put the tables into README.md and docs/benchmarks.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into README.md and docs/benchmarks/losses.md"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=None)
     parser.add_argument("--peak", nargs=3, metavar=("TABLE", "CALL", "N"), help="print one call's peak memory and stop")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.peak:
-        table, name, n = arguments.peak
-        TABLES[table](64)[name]()  # libraries and threads are there before the count begins
-        call = TABLES[table](int(n))[name]
-        print(peak_megabytes(call))
+        print_peak(TABLES, *arguments.peak)
         return
 
-    sections: list[str] = []
-
-    def show(section: str) -> None:
-        sections.append(section)
-        print(section, end="\n\n", flush=True)
-
-    versions = f"torch {torch.__version__.partition('+')[0]}, Python {sys.version.split()[0]}"
-    show(f"{versions}, {arguments.threads} CPU threads, D = {DIM}, float32, forward and backward.")
+    sections = Sections()
+    show = sections.show
+    show(f"{setting()}, D = {DIM}, float32, forward and backward.")
     rounds = arguments.rounds or (5 if arguments.quick else 9)
     sizes = [512, 2048] if arguments.quick else [512, 1024, 2048, 4096, 8192, 16384]
     batches, largest = ([256], 2048) if arguments.quick else ([256, 1024], 65536)

@@ -7,9 +7,11 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+
+import torch
 
 Call = Callable[[], object]
 SLOW = 2.0  # a call that takes longer (seconds) is timed once
@@ -64,6 +66,41 @@ def in_fresh_process(script: str, arguments: Iterable[object], *, timeout: float
     command = [sys.executable, script, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     return float(done.stdout.split()[-1]) if done.returncode == 0 else None
+
+
+def print_peak(tables: Mapping[str, Callable[[int], dict[str, Call]]], table: str, name: str, size: str) -> None:
+    """One call's peak memory, as the last line printed: what `in_fresh_process` reads."""
+    tables[table](64)[name]()  # libraries and threads are there before the count begins
+    call = tables[table](int(size))[name]
+    print(peak_megabytes(call))
+
+
+class Sections(list[str]):
+    """What a benchmark has to say, printed as it comes."""
+
+    def show(self, section: str) -> None:
+        self.append(section)
+        print(section, end="\n\n", flush=True)
+
+
+def setting() -> str:
+    """The versions and threads a table was made with."""
+    versions = f"torch {torch.__version__.partition('+')[0]}, Python {sys.version.split()[0]}"
+    return f"{versions}, {torch.get_num_threads()} CPU threads"
+
+
+def write_page(name: str, doc: str, sections: Iterable[str]) -> None:
+    """docs/benchmarks/NAME.md: how it was measured, in the script's own words, and the tables."""
+    command = " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]])
+    page = [f"# Benchmarks: {name}", f"Written by `python {command}`.", doc.split("\n\n", 2)[2].strip(), *sections]
+    (Path(__file__).parents[1] / "docs" / "benchmarks" / f"{name}.md").write_text("\n\n".join(page) + "\n")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Three digits, or all before the point."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.{digits}g}"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

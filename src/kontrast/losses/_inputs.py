@@ -9,7 +9,7 @@ import functools
 import math
 import numbers
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -18,21 +18,22 @@ from torch import Tensor
 from kontrast.losses._autograd import first_order_only
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def full_precision(forward: Callable[P, Tensor]) -> Callable[P, Tensor]:
+def full_precision(forward: Callable[P, R]) -> Callable[P, R]:
     """Run a loss as it stands: outside autocast, so that half-precision training does not reach inside it, and
     outside torch.compile, which would unroll the loops over blocks (the graph breaks around the loss)."""
 
     @functools.wraps(forward)
-    def eager(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+    def eager(*args: P.args, **kwargs: P.kwargs) -> R:
         tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
         device = "cpu" if tensor is None else tensor.device.type
         with torch.autocast(device, enabled=False):
             return forward(*args, **kwargs)
 
     @functools.wraps(forward)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if torch.compiler.is_compiling():  # asked here, because disabling ahead would load the compiler on import
             return torch.compiler.disable(eager)(*args, **kwargs)  # type: ignore[no-untyped-call, no-any-return]
         return eager(*args, **kwargs)

@@ -1,0 +1,53 @@
+"""The command line: parse, call, print. ``kontrast COMMAND``, or ``python -m kontrast COMMAND``; a command a file.
+
+Results go to standard output, progress and errors to standard error; ``--json`` prints what a program can read.
+An error in what was asked ends with status 2 and one paragraph that says what to do. What a command needs is loaded
+when it runs, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+import kontrast
+from kontrast.cli import geometry, verify
+from kontrast.cli._console import err
+
+app = typer.Typer(
+    name="kontrast",
+    help="Contrastive representation learning: losses, geometry, theory.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(geometry.geometry)
+app.command()(verify.verify)
+
+
+def main() -> None:
+    """Run the command line; input errors become a message and status 2."""
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("stopped")
+        sys.exit(130)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"kontrast {kontrast.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass

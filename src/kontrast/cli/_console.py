@@ -1,0 +1,50 @@
+"""What the commands print with: results to standard output, progress and errors to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+WIDE = 120  # of what goes into a file or a pipe, where nothing need wrap at a terminal's edge
+
+out = Console() if sys.stdout.isatty() else Console(width=WIDE)
+err = Console(stderr=True)
+
+
+@contextmanager
+def steps(what: str) -> Iterator[Any]:
+    """A callback ``(name, done, of)``: a bar on a terminal, else a line for each step."""
+    if not err.is_terminal:
+        yield lambda name, done, of: err.print(f"{what} {done + 1}/{of}: {name}", highlight=False)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task(what)
+        yield lambda name, done, of: progress.update(task, description=f"{what} {name}", completed=done, total=of)
+
+
+def number(x: float) -> str:
+    """Four digits after the point, or an exponent where that would show none."""
+    if x == 0 or not math.isfinite(x):
+        return f"{x:g}"
+    return f"{x:.4f}" if 1e-3 <= abs(x) < 1e5 else f"{x:.2e}"
+
+
+def dump(record: Any) -> str:
+    """JSON as the standard has it: NaN and infinity become null."""
+    return json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _finite(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [_finite(value) for value in x]
+    return None if isinstance(x, float) and not math.isfinite(x) else x

@@ -1,0 +1,96 @@
+"""``kontrast geometry``: embeddings, measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+import kontrast
+from kontrast.cli._console import dump, number, out, steps
+
+if TYPE_CHECKING:
+    from kontrast.geometry import Line
+
+
+def geometry(
+    features: Annotated[
+        Path, typer.Argument(help="features.npy [N, D], an .npz with features (and labels), or a run.")
+    ],
+    labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="A classifier's weights.npy [K, D].")] = None,
+    temperature: Annotated[float, typer.Option(help="The loss's, for penalty entropy and gradient response.")] = 0.1,
+    k1: Annotated[float, typer.Option(help="TCL's k1, for the gradient response.")] = 5000.0,
+    k2: Annotated[float, typer.Option(help="TCL's k2.")] = 1.0,
+    t: Annotated[float, typer.Option(help="Of the uniformity.")] = 2.0,
+    anchors: Annotated[int, typer.Option(min=1, help="Rows sampled for the measures per anchor.")] = 5000,
+    seed: Annotated[int, typer.Option(help="Of that sample.")] = 0,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Take the rows as they are instead of on the unit sphere.")
+    ] = False,
+    write: Annotated[Path | None, typer.Option(help="Where the JSON goes [FEATURES.geometry.json].")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the JSON instead of a table, and write no file.")
+    ] = False,
+) -> None:
+    """Measure embeddings: uniformity, rank, entropy; with labels tolerance, simplex, collapse, gradients."""
+    from kontrast.cli._files import load_array, load_features
+    from kontrast.geometry import summary
+
+    x, y = load_features(features, labels)
+    w = None if weights is None else load_array(weights)
+    with steps("measuring") as told:
+        lines = summary(
+            x,
+            y,
+            w,
+            temperature=temperature,
+            k1=k1,
+            k2=k2,
+            t=t,
+            anchors=anchors,
+            seed=seed,
+            normalize=not raw,
+            progress=told,
+        )
+    sampled = min(anchors, len(x))
+    record = {
+        "features": str(features),
+        "labels": None if y is None else str(labels or features),
+        "rows": len(x),
+        "dim": x.shape[1],
+        "normalised": not raw,
+        "temperature": temperature,
+        "k1": k1,
+        "k2": k2,
+        "anchors": sampled,
+        "seed": seed,
+        "kontrast": kontrast.__version__,
+        "measures": [dataclasses.asdict(line) for line in lines],
+    }
+    if as_json:
+        print(dump(record))
+        return
+    out.print(_geometry_table(lines, f"{features.name}: {len(x):,} rows of {x.shape[1]}"))
+    if sampled < len(x):
+        out.print(f"Entropy, neighbours and gradient responses: {sampled:,} rows sampled (seed {seed}).")
+    target = write or features.with_name(f"{features.name}.geometry.json")
+    target.write_text(dump(record) + "\n")
+    out.print(f"written: {escape(str(target))}", soft_wrap=True)
+
+
+def _geometry_table(lines: Sequence[Line], title: str) -> Table:
+    table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD)
+    for column, justify in (("measure", "left"), ("value", "right"), ("± error", "right"), ("theory", "right")):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    table.add_column("reached when")
+    for line in lines:
+        numbers = (line.value, line.error, line.theory)
+        table.add_row(line.name, *("–" if x is None else number(x) for x in numbers), line.meaning)
+    return table

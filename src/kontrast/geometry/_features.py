@@ -1,0 +1,146 @@
+"""What comes into a measure: features and labels, checked, detached, on the unit sphere unless asked otherwise."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kontrast.losses._inputs import full_precision, integer_labels, number, rows, same_shape, unit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FEW = 30  # below this a mean's standard error is itself not known to a fifth
+
+
+class TooFewSamples(UserWarning):
+    """A measure was computed, but on so few samples that it says little."""
+
+
+def measure(function: Callable[P, R]) -> Callable[P, R]:
+    """A measure needs no gradients, and is computed as it stands under autocast and torch.compile."""
+    without_gradient: Callable[P, R] = torch.no_grad()(full_precision(function))
+    return without_gradient
+
+
+def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None) -> Tensor:
+    """Tensor or array ``[N, D]``, finite, in computing precision, its rows of length one if asked."""
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind != "f":
+            raise ValueError(f"{name} must hold floating point numbers, got an array of {x.dtype}")
+        native = np.ascontiguousarray(x, dtype=x.dtype.newbyteorder("="))
+        x = torch.from_numpy(native if native.flags.writeable else native.copy())  # torch warns of read-only memory
+    x = rows(name, x, like=like).detach()
+    if len(x) == 0:
+        raise ValueError(f"{name} has shape {list(x.shape)}: there is nothing to measure")
+    finite = x.isfinite().all(1)
+    if not bool(finite.all()):
+        bad = int((~finite).sum())
+        first = int((~finite).nonzero()[0])
+        raise ValueError(
+            f"{name} holds NaN or infinity in {bad} of {len(x)} rows (first: row {first}): leave them out, or see "
+            f"why the encoder makes them"
+        )
+    return unit(x) if normalize else x
+
+
+def parts(x: Tensor, height: int = 8192) -> Iterator[tuple[slice, Tensor]]:
+    """The rows a part at a time, in float64: all at once they would take twice the memory of the features."""
+    for start in range(0, len(x), height):
+        r = slice(start, min(start + height, len(x)))
+        yield r, x[r].double()
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels as 0 … K−1 in the order of their values, with what they were."""
+
+    index: Tensor  # [N]
+    values: list[int]  # what each class is called
+    counts: Tensor  # [K]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def sums(self, x: Tensor) -> Tensor:
+        """Σ over each class's rows, ``[K, D]``, in float64: classes can be large."""
+        found = torch.zeros(len(self), x.shape[1], dtype=torch.float64, device=x.device)
+        for r, part in parts(x):
+            found.index_add_(0, self.index[r], part)
+        return found
+
+    def means(self, x: Tensor) -> Tensor:
+        """The class means, ``[K, D]``, float64."""
+        return self.sums(x) / self.counts[:, None]
+
+
+def classes(labels: Any, x: Tensor, *, least: int = 1) -> Classes:
+    """The classes of the rows; at least this many of them."""
+    values, index, counts = torch.unique(
+        integer_labels("labels", labels, len(x), x.device), return_inverse=True, return_counts=True
+    )
+    if len(values) < least:
+        raise ValueError(f"labels hold {len(values)} class ({values.tolist()}); this measure compares at least {least}")
+    return Classes(index, values.tolist(), counts)
+
+
+def one_or_many(
+    name: str, given: Any, *, above: float | None = None, least: float | None = None
+) -> tuple[list[float], bool]:
+    """A number, or several as a sequence, array or tensor: a list of floats in their range, and whether it was one."""
+    if isinstance(given, Tensor | np.ndarray):
+        given = given.tolist()
+    alone = not isinstance(given, Sequence) or isinstance(given, str)
+    values = [given] if alone else list(given)
+    if not values:
+        raise ValueError(f"{name} is empty: give a number, or several")
+    return [number(name, value, above=above, least=least) for value in values], alone
+
+
+def warn_if_few(samples: int, least: int, what: str) -> None:
+    """Say when a measure rests on too little, at the line that asked for it."""
+    if samples < least:
+        message = f"{what}: {samples}, fewer than {least}; the value says little"
+        warnings.warn(message, TooFewSamples, stacklevel=_frames_inside() + 1)
+
+
+def _frames_inside() -> int:
+    """How many calls stand between here and the code outside this package (and the decorators it uses)."""
+    frame, depth = sys._getframe(1), 1
+    inside = ("kontrast.", "torch.", "contextlib", "functools")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1
+
+
+def check_keys(
+    query: Any, key: Any, negatives: Any, own_index: Any, *, normalize: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Queries, keys, candidates, and each query's own place among the candidates (None: nobody's own is there)."""
+    query = as_rows("query", query, normalize=normalize)
+    key = as_rows("key", key, normalize=normalize, like=query)
+    same_shape("query", query, "key", key)
+    if negatives is None:
+        if own_index is not None:
+            raise ValueError("own_index names rows of negatives, but negatives is None")
+        if len(key) < 2:
+            raise ValueError("one query and its key alone have no negatives: pass more rows, or negatives")
+        return query, key, key, torch.arange(len(query), device=query.device)
+    negatives = as_rows("negatives", negatives, normalize=normalize, like=query)
+    if own_index is None:
+        return query, key, negatives, None
+    own = integer_labels("own_index", own_index, len(query), query.device)
+    if int(own.min()) < 0 or int(own.max()) >= len(negatives):
+        raise ValueError(
+            f"own_index holds {int(own.min())} … {int(own.max())}, but negatives has rows 0 … {len(negatives) - 1}"
+        )
+    if len(negatives) < 2:
+        raise ValueError("the only row of negatives is the anchor's own: nothing is left to compare with")
+    return query, key, negatives, own

@@ -1,0 +1,274 @@
+"""Where a loss stands: chance, collapsed, bound, and how much of the way from chance to the bound is done.
+
+- *chance*: all similarities 0, as unrelated embeddings in many dimensions have them;
+- *collapsed*: all embeddings equal (cross-entropy: the best constant answer, the entropy of the labels, or
+  the bound if that is higher);
+- *bound*: what no embeddings can go below, for this temperature and this batch; see `closed_forms`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import torch
+
+from kontrast import losses
+from kontrast.geometry.bounds import closed_forms
+from kontrast.losses._inputs import integer_labels, number, temperature_now, whole_number
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A loss's value between chance and its bound; ``value`` and so ``share`` are None if none was given."""
+
+    chance: float
+    collapsed: float
+    bound: float
+    value: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Of the way from chance (0) to the bound (1); negative above chance."""
+        if self.value is None or self.chance == self.bound:
+            return None
+        return (self.chance - self.value) / (self.chance - self.bound)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a loss was computed on; each loss says which of these it needs."""
+
+    labels: list[int] | None
+    num_pairs: int | None
+    num_views: int
+    num_negatives: int | None
+    target_entropy: float
+    radius: float | None
+
+    def groups(self, loss: losses.Loss) -> list[int]:
+        """How many rows each group of positives has: a class's, or an instance's views."""
+        if self.labels is not None:
+            return [count * self.num_views for count in Counter(self.labels).values()]
+        return [self.num_views] * self.need("num_pairs", "labels (or num_pairs, for views without labels)", loss)
+
+    def negatives(self, loss: losses.Loss) -> tuple[int, bool]:
+        """How many negatives each anchor has, and whether they are the batch's own keys."""
+        if self.num_negatives is not None:
+            return self.num_negatives, False
+        return self.need("num_pairs", "num_pairs (in a batch) or num_negatives (a queue or bank)", loss) - 1, True
+
+    def need(self, name: str, wanted: str, loss: losses.Loss) -> int:
+        """A number that must be there."""
+        value: int | None = getattr(self, name)
+        if value is None:
+            raise ValueError(f"where {type(loss).__name__} stands depends on the batch: pass {wanted}")
+        return value
+
+    def anchors(self, loss: losses.Loss) -> int:
+        """How many terms a sum has; for a mean it does not matter."""
+        if loss.reduction != "sum":
+            return 1
+        if self.labels is not None and self.num_pairs is None:
+            return len(self.labels)
+        return self.need("num_pairs", "num_pairs, over which reduction='sum' sums (beside num_negatives)", loss)
+
+    def largest_similarity(self, loss: losses.Loss) -> float:
+        """ρ²: 1 for normalised rows."""
+        return self.length(loss) ** 2
+
+    def length(self, loss: losses.Loss) -> float:
+        """ρ."""
+        if loss.normalize:
+            return 1.0
+        if self.radius is None:
+            raise ValueError(f"{type(loss).__name__} does not normalise: pass radius, the largest norm of an embedding")
+        return self.radius
+
+
+def standing(
+    loss: losses.Loss,
+    value: float | torch.Tensor | None = None,
+    *,
+    labels: Any = None,
+    num_pairs: int | None = None,
+    num_views: int = 1,
+    num_negatives: int | None = None,
+    target_entropy: float = 0.0,
+    radius: float | None = None,
+) -> Standing:
+    """Chance, collapsed value and bound of a loss on a batch like this, and where ``value`` stands between them.
+
+    - SupCon, TCL: ``labels`` of the batch and ``num_views`` of each row; without labels ``num_pairs`` instances.
+    - NT-Xent: ``num_pairs``. InfoNCE, hard, simple: ``num_pairs`` in a batch, ``num_negatives`` against a queue.
+    - ReSSL, SCE: the same, and ``target_entropy``, the mean entropy of the target relations
+      (``penalty_entropy(target, target, queue, temperature=target_temperature).mean()``).
+    - Cross-entropy: ``labels`` (balanced if left out), ``radius``, the largest norm of an embedding.
+
+    ``radius`` is needed by every loss with ``normalize=False``. The numbers are on the scale of the loss: means, or
+    sums for ``reduction="sum"``, which needs to know over how many anchors (``num_pairs`` or ``labels``).
+
+    >>> from kontrast import losses
+    >>> at = standing(losses.SupConLoss(temperature=0.5), 1.0, labels=[0, 0, 1, 1])
+    >>> [round(x, 4) for x in (at.chance, at.bound, at.share)]  # log 3, log(1 + 2 e^{−4}), the share of the way
+    [1.0986, 0.036, 0.0928]
+    """
+    batch = Batch(
+        labels=None if labels is None else _as_list(labels),
+        num_pairs=None if num_pairs is None else whole_number("num_pairs", num_pairs, least=1),
+        num_views=whole_number("num_views", num_views, least=1),
+        num_negatives=None if num_negatives is None else whole_number("num_negatives", num_negatives, least=1),
+        target_entropy=number("target_entropy", target_entropy, least=0.0),
+        radius=None if radius is None else number("radius", radius, least=0.0),
+    )
+    found, anchors = _limits(loss, batch)
+    scale = anchors if loss.reduction == "sum" else 1
+    chance, collapsed, bound = (scale * x for x in found)
+    if isinstance(value, torch.Tensor):
+        value = float(value.detach())
+    return Standing(chance, collapsed, bound, value)
+
+
+def _as_list(labels: Any) -> list[int]:
+    length = len(labels) if hasattr(labels, "__len__") and getattr(labels, "ndim", None) != 0 else 0
+    if length == 0:
+        raise ValueError(f"labels must be whole numbers, one a row of the batch, got {labels!r}")
+    found: list[int] = integer_labels("labels", labels, length, torch.device("cpu")).tolist()
+    return found
+
+
+Limits = tuple[float, float, float]  # chance, collapsed, bound
+
+
+@singledispatch
+def _limits(loss: losses.Loss, batch: Batch) -> tuple[Limits, int]:
+    """The three values, means over the anchors, and the number of anchors."""
+    raise ValueError(f"no chance and no bound are known for {type(loss).__name__}")
+
+
+@_limits.register
+def _info_nce(loss: losses.InfoNCELoss, batch: Batch) -> tuple[Limits, int]:
+    return _against_keys(loss, batch, kept=None), batch.anchors(loss)
+
+
+@_limits.register
+def _hard(loss: losses.HardContrastiveLoss, batch: Batch) -> tuple[Limits, int]:
+    return _against_keys(loss, batch, kept=loss.hard_negatives), batch.anchors(loss)
+
+
+def _against_keys(loss: losses.Loss, batch: Batch, kept: int | None) -> Limits:
+    negatives, in_batch = batch.negatives(loss)
+    # The nearest are at least as similar as all on average, so the bounds for all hold with the number kept.
+    number_kept = min(negatives, kept or negatives)
+    return _three(loss, batch, 1, number_kept, -1 / negatives if in_batch and negatives else -1.0)
+
+
+@_limits.register
+def _nt_xent(loss: losses.NTXentLoss, batch: Batch) -> tuple[Limits, int]:
+    pairs = batch.need("num_pairs", "num_pairs", loss)
+    return _three(loss, batch, 1, 2 * pairs - 2, -1 / max(pairs - 1, 1)), 2 * pairs
+
+
+@_limits.register
+def _simple(loss: losses.SimpleContrastiveLoss, batch: Batch) -> tuple[Limits, int]:
+    """−s_ii + μ·(mean negative): Σ⟨q_i, k_i⟩ and ⟨Σq, Σk⟩ bound it by −max(1 + μ/(N−1), |μ−1|) in a batch."""
+    negatives, in_batch = batch.negatives(loss)
+    kept = min(negatives, loss.hard_negatives or negatives)
+    mu = float(kept > 0) if loss.weight is None else loss.weight * kept
+    lowest = -max(1 + mu / negatives, abs(mu - 1)) if in_batch and negatives else -(1 + mu)
+    rho2 = batch.largest_similarity(loss)
+    return (0.0, rho2 * (mu - 1), rho2 * lowest), batch.anchors(loss)
+
+
+@_limits.register
+def _supcon(loss: losses.SupConLoss, batch: Batch) -> tuple[Limits, int]:
+    return _over_groups(loss, batch, 0.0, 1.0)
+
+
+@_limits.register
+def _tcl(loss: losses.TCLLoss, batch: Batch) -> tuple[Limits, int]:
+    return _over_groups(loss, batch, loss.k1, loss.k2)
+
+
+def _over_groups(loss: losses.SupConLoss | losses.TCLLoss, batch: Batch, k1: float, k2: float) -> tuple[Limits, int]:
+    groups = batch.groups(loss)
+    rows = sum(groups)
+    if loss.no_positive == "error" and 1 in groups:
+        raise ValueError("some anchors have no positive, and this loss has no_positive='error'")
+    counted = rows if loss.no_positive == "zero" else sum(m for m in groups if m > 1)
+    balanced = len(set(groups)) == 1 and len(groups) > 1
+    furthest = -1 / (len(groups) - 1) if balanced else -1.0
+    # Groups of one size are alike, so each size is worked out once.
+    mean = [0.0, 0.0, 0.0]
+    for m, times in Counter(groups).items():
+        for i, x in enumerate(_three(loss, batch, m - 1, rows - m, furthest, k1, k2)):
+            mean[i] += times * m * x / max(counted, 1)
+    return (mean[0], mean[1], mean[2]), counted
+
+
+def _three(
+    loss: losses.Loss,
+    batch: Batch,
+    positives: int,
+    negatives: int,
+    furthest: float,
+    k1: float = 0.0,
+    k2: float = 1.0,
+) -> Limits:
+    """The value with all similarities 0, all ρ², and positives ρ² with negatives at ``furthest`` ρ²."""
+    tau = temperature_now(loss.temperature)
+    rho2 = batch.largest_similarity(loss)
+
+    def value(positive: float, negative: float) -> float:
+        return closed_forms.anchor_value(positives, negatives, positive, negative, temperature=tau, k1=k1, k2=k2)
+
+    return value(0.0, 0.0), value(rho2, rho2), value(rho2, furthest * rho2)
+
+
+@_limits.register
+def _ressl(loss: losses.ReSSLLoss, batch: Batch) -> tuple[Limits, int]:
+    others, _ = batch.negatives(loss)
+    chance = math.log(max(others, 1))
+    return (chance, chance, batch.target_entropy), batch.anchors(loss)
+
+
+@_limits.register
+def _sce(loss: losses.SCELoss, batch: Batch) -> tuple[Limits, int]:
+    """A cross-entropy is never below its target's entropy, here of w = λ·own + (1−λ)·s."""
+    others, _ = batch.negatives(loss)
+    chance = math.log(others + 1) if others else 0.0
+    share = 1 - loss.contrastive_weight
+    bound = 0.0  # the zero logit puts an unknown share of s on the own slot
+    if loss.self_logit == "masked":
+        bound = share * batch.target_entropy + sum(-x * math.log(x) for x in (share, 1 - share) if x > 0)
+    return (chance, chance, min(bound, chance)), batch.anchors(loss)
+
+
+@_limits.register
+def _cross_entropy(loss: losses.CrossEntropyLoss, batch: Batch) -> tuple[Limits, int]:
+    norm = float(loss.weight.detach().double().norm())
+    (chance, collapsed, bound), anchors = _classifier(loss, batch, loss.num_classes, norm)
+    extra = 0.0 if loss.reduction == "none" else loss.weight_penalty * norm**2 / anchors
+    return (chance + extra, collapsed + extra, bound + extra), anchors
+
+
+@_limits.register
+def _simplex_cross_entropy(loss: losses.SimplexCrossEntropyLoss, batch: Batch) -> tuple[Limits, int]:
+    return _classifier(loss, batch, loss.num_classes, math.sqrt(loss.num_classes) * loss.radius)
+
+
+def _classifier(loss: losses.Loss, batch: Batch, num_classes: int, weight_norm: float) -> tuple[Limits, int]:
+    shares = [1 / num_classes] * num_classes
+    if batch.labels is not None:
+        counts = Counter(batch.labels)
+        if wrong := sorted(c for c in counts if not 0 <= c < num_classes):
+            raise ValueError(
+                f"labels hold {wrong[0]}; with num_classes={num_classes} they must be in 0 … {num_classes - 1}"
+            )
+        shares = [counts[c] / len(batch.labels) for c in range(num_classes)]
+    constant = -sum(p * math.log(p) for p in shares if p > 0)
+    bound = closed_forms.cross_entropy_any(shares, batch.length(loss), weight_norm)
+    return (math.log(num_classes), max(constant, bound), bound), batch.anchors(loss)

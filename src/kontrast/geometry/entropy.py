@@ -1,0 +1,93 @@
+r"""The relative penalty on an anchor's negatives, and its entropy.
+
+s_ij are the similarities of anchor i to its negatives:
+
+    (1)  r_i(s_ij) = e^{s_ij/τ} / Σ_{k≠i} e^{s_ik/τ}          how the gradient is shared out among the negatives
+    (2)  H(r_i) = −Σ_j r_i(s_ij) log r_i(s_ij) = log Σ_k e^{s_ik/τ} − Σ_j r_i(s_ij) s_ij/τ
+    (3)  dH/dτ = Var_{r_i}(s)/τ³ ≥ 0
+
+(Wang & Liu eq. 5; supplement section 2.) H lies between 0 (all on the nearest negative, τ → 0) and log M (all alike,
+τ → ∞, M negatives); by (3) it rises with τ unless all similarities are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast.geometry._features import check_keys, measure, one_or_many
+from kontrast.geometry._tiles import HIDDEN, strips
+from kontrast.losses._inputs import number, same_dtype
+
+LOG2E = math.log2(math.e)
+
+
+@measure
+def penalty_entropy(
+    query: Any,
+    key: Any,
+    negatives: Any = None,
+    own_index: Any = None,
+    *,
+    temperature: float | Sequence[float],
+    normalize: bool = True,
+) -> Tensor:
+    """(2) per anchor, ``[N]``; for several temperatures ``[N, len(temperature)]``, at the price of one product.
+
+    The arguments are those of `losses.InfoNCELoss`: without ``negatives`` the other rows of ``key`` are the negatives;
+    ``own_index`` names each anchor's own row of ``negatives``, left out.
+
+    >>> key = torch.eye(5)
+    >>> penalty_entropy(key, key, temperature=0.1)  # four negatives, all equally similar: log 4
+    tensor([1.3863, 1.3863, 1.3863, 1.3863, 1.3863])
+    """
+    taus, alone = one_or_many("temperature", temperature, above=0.0)
+    anchors, _, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
+    anchors, candidates = same_dtype(anchors, candidates)
+    found = anchors.new_empty(len(anchors), len(taus))
+    for r, s in strips(anchors, candidates, own):
+        s.sub_(s.amax(1, keepdim=True))
+        for i, tau in enumerate(taus):
+            e = torch.mul(s, LOG2E / tau).exp2_()
+            total = e.sum(1)
+            found[r, i] = total.log() - (e.mul_(s).sum(1) / total / tau)  # (2)
+    return found[:, 0] if alone else found
+
+
+@measure
+def relative_penalty(
+    query: Any,
+    key: Any,
+    negatives: Any = None,
+    own_index: Any = None,
+    *,
+    temperature: float,
+    normalize: bool = True,
+) -> Tensor:
+    """(1) for every anchor and candidate at once, ``[N, M]``; 0 at the anchor's own. For looking at some anchors.
+
+    >>> key = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> relative_penalty(key[:1], key[:1], key[1:], temperature=1.0)  # similarities 0 and 1
+    tensor([[0.2689, 0.7311]])
+    """
+    tau = number("temperature", temperature, above=0.0)
+    anchors, _, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
+    anchors, candidates = same_dtype(anchors, candidates)
+    s = anchors @ candidates.T
+    if own is not None:
+        s.scatter_(1, own[:, None], HIDDEN)
+    return (s / tau).softmax(1)  # (1)
+
+
+def penalty_curve(similarities: Tensor, temperature: float) -> Tensor:
+    """(1) of given similarities along the last dimension: Wang & Liu's figure 3 has them spread over −1 … 1.
+
+    >>> penalty_curve(torch.tensor([-1.0, 0.0, 1.0]), temperature=0.5)
+    tensor([0.0159, 0.1173, 0.8668])
+    """
+    tau = number("temperature", temperature, above=0.0)
+    return (similarities / tau).softmax(-1)

@@ -1,0 +1,191 @@
+r"""What pulls and pushes an anchor: gradients of the contrastive losses with respect to the similarities.
+
+InfoNCE (Wang & Liu), P_ij = e^{s_ij/τ}/Σ_k e^{s_ik/τ} over the positive and the negatives:
+
+    (1)  |∂L_i/∂s_ii| = (1/τ) Σ_{k≠i} P_ik,   |∂L_i/∂s_ij| = (1/τ) P_ij          (eq. 4)
+    (2)  r_i(s_ij) = |∂L_i/∂s_ij| / |∂L_i/∂s_ii|                                  (eq. 5)
+
+SupCon and TCL (TCL, Lemmas 1 and 2; k1 = 0, k2 = 1 is SupCon), D_i the loss's denominator:
+
+    (3)  X_ip = 1/|P(i)|,   P_ip = e^{s_ip/τ}/D_i,   Y_ip = τ k1 e^{−s_ip}/D_i,   P_in = k2 e^{s_in/τ}/D_i
+    (4)  D_i = Σ_p e^{s_ip/τ} + k1 Σ_p e^{−s_ip} + k2 Σ_n e^{s_in/τ}
+    (5)  response to a positive |X − P + Y|, to a negative P_in;  τ times the coefficient of z_p, z_n in ∂L_i/∂z_i
+    (6)  through the normalisation each is multiplied by √(1 − s²): 0 for an easy positive (s = 1)
+
+Ranges: (1) 0 … 1/τ; (2) 0 … 1; P 0 … 1, X + Y ≥ 0; the response to a positive is 0 … 1 for SupCon.
+
+Theorem 1 (TCL's response is above SupCon's for k1, k2 ≥ 1) is about hard positives: it can fail where P_ip > X_ip,
+which never is the case for the least similar one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast.geometry._features import Classes, as_rows, check_keys, classes, measure, one_or_many
+from kontrast.geometry._tiles import HIDDEN, strips
+from kontrast.losses._inputs import number, same_dtype
+
+LOG2E = math.log2(math.e)
+
+
+@dataclass(frozen=True)
+class GradientMagnitudes:
+    """(1) and (2), ``[N]`` each."""
+
+    positive: Tensor  # |∂L_i/∂s_ii|
+    negative: Tensor  # Σ_j |∂L_i/∂s_ij|, by (1) the same
+    hardest: Tensor  # the largest of them
+    ratio: Tensor  # (2) of the hardest negative: its share of the whole push
+
+
+@measure
+def gradient_magnitudes(
+    query: Any,
+    key: Any,
+    negatives: Any = None,
+    own_index: Any = None,
+    *,
+    temperature: float,
+    normalize: bool = True,
+) -> GradientMagnitudes:
+    """(1) per anchor; arguments as `losses.InfoNCELoss`. For (2) of every negative see `relative_penalty`.
+
+    >>> key = torch.eye(3)
+    >>> found = gradient_magnitudes(key, key, temperature=1.0)  # e against 1 and 1
+    >>> found.positive[0], found.negative[0], found.ratio[0]
+    (tensor(0.4239), tensor(0.4239), tensor(0.5000))
+    """
+    tau = number("temperature", temperature, above=0.0)
+    query, key, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
+    query, key, candidates = same_dtype(query, key, candidates)
+    positive = (query * key).sum(1) / tau
+    nearest, log_sum = torch.empty_like(positive), torch.empty_like(positive)
+    for r, s in strips(query, candidates, own):
+        nearest[r] = s.amax(1)
+        log_sum[r] = _log_sum_exp(s, nearest[r], tau)
+    push = torch.sigmoid(log_sum - positive) / tau  # (1): Σ_{k≠i} P_ik, which keeps its digits where 1 − P_ii has none
+    ratio = (nearest / tau - log_sum).exp()
+    return GradientMagnitudes(positive=push, negative=push.clone(), hardest=push * ratio, ratio=ratio)
+
+
+@dataclass(frozen=True)
+class GradientResponse:
+    """(3) and (5) for each anchor's hardest positive and hardest negative.
+
+    Tensors are ``[N]``; for lists of k1 or k2 ``[N, len(k1), len(k2)]``. Anchors without positives are left out.
+    """
+
+    anchors: Tensor  # [N], the rows of the embeddings these are
+    similarity_positive: Tensor  # [N], of the hardest (least similar) positive
+    similarity_negative: Tensor  # [N], of the hardest (most similar) negative; −∞ if there is none
+    x: Tensor
+    p_positive: Tensor
+    y: Tensor
+    p_negative: Tensor
+
+    @property
+    def positive(self) -> Tensor:
+        """|X − P + Y|, the response to the hardest positive."""
+        return (self.x - self.p_positive + self.y).abs()
+
+    @property
+    def negative(self) -> Tensor:
+        """P_in, the response to the hardest negative."""
+        return self.p_negative
+
+    def through_normalisation(self) -> tuple[Tensor, Tensor]:
+        """(6): both responses as they reach the unnormalised output."""
+        return tuple(
+            response * _spread((1 - s.clamp(-1, 1).square()).sqrt(), response)
+            for response, s in ((self.positive, self.similarity_positive), (self.negative, self.similarity_negative))
+        )  # type: ignore[return-value]
+
+
+@measure
+def gradient_response(
+    embeddings: Any,
+    labels: Any,
+    *,
+    temperature: float,
+    k1: float | Sequence[float],
+    k2: float | Sequence[float],
+    normalize: bool = True,
+) -> GradientResponse:
+    """(3)–(5) per anchor of a labelled batch ``[N, D]``, for one k1 and k2 or a grid of them, in one pass.
+
+    >>> z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+    >>> at = gradient_response(z, [0, 0, 1, 1], temperature=1.0, k1=[0.0, 1.0], k2=1.0)
+    >>> at.positive[0].flatten()  # anchor 0: positive at 0, negatives at 1 and −1; SupCon, then TCL
+    tensor([0.7553, 1.0000])
+    """
+    tau = number("temperature", temperature, above=0.0)
+    (k1s, one), (k2s, other) = one_or_many("k1", k1, least=0.0), one_or_many("k2", k2, least=0.0)
+    scalar = one and other
+    z = as_rows("embeddings", embeddings, normalize=normalize)
+    found = classes(labels, z)
+    number_of = found.counts[found.index] - 1
+    has = number_of > 0
+    if not bool(has.any()):
+        raise ValueError(f"no anchor has a positive: {len(found)} classes among {len(z)} rows")
+    terms = _anchor_terms(z, found, tau)
+    anchors = has.nonzero()[:, 0]
+    s_p, s_n, log_p, log_y, log_n = terms[:, anchors].double()
+
+    a, b = (torch.tensor(k, dtype=torch.float64, device=z.device).log() for k in (k1s, k2s))
+    a, b = a[None, :, None], b[None, None, :]
+    s_p3, s_n3, log_p, log_y, log_n = (t[:, None, None] for t in (s_p, s_n, log_p, log_y, log_n))
+    log_d = torch.logaddexp(torch.logaddexp(log_p, a + log_y), b + log_n)  # (4)
+    x = (1 / number_of[anchors].double())[:, None, None].expand_as(log_d)
+    parts = (
+        x,
+        (s_p3 / tau - log_d).exp(),
+        (math.log(tau) + a - s_p3 - log_d).exp(),
+        (b + s_n3 / tau - log_d).exp(),
+    )  # (3)
+    x, p, y, q = (part[:, 0, 0] if scalar else part for part in (t.to(z.dtype) for t in parts))
+    return GradientResponse(anchors, s_p.to(z.dtype), s_n.to(z.dtype), x, p, y, q)
+
+
+def _anchor_terms(z: Tensor, found: Classes, tau: float) -> Tensor:
+    """``[5, N]``: s of the hardest positive and negative, log Σ_p e^{s/τ}, log Σ_p e^{−s}, log Σ_n e^{s/τ}.
+
+    Rows are sorted by class, so that a strip's positives stand in few columns side by side.
+    """
+    order = torch.argsort(found.index, stable=True)
+    z, index = z[order], found.index[order]
+    stops = found.counts.cumsum(0)
+    terms = z.new_empty(5, len(z))
+    for r, s in strips(z, z):
+        own = slice(int(stops[index[r.start]] - found.counts[index[r.start]]), int(stops[index[r.stop - 1]]))
+        same = index[r, None] == index[None, own]
+        positive = s[:, own].clone()
+        s[:, own].masked_fill_(same, HIDDEN)
+        same.diagonal(r.start - own.start).fill_(False)
+        hardest = s.amax(1)
+        terms[:, order[r]] = torch.stack(
+            [
+                positive.masked_fill(~same, torch.inf).amin(1),
+                torch.where(hardest > HIDDEN / 2, hardest, -torch.inf),
+                (positive / tau).masked_fill_(~same, -torch.inf).logsumexp(1),
+                (-positive).masked_fill_(~same, -torch.inf).logsumexp(1),
+                torch.where(hardest > HIDDEN / 2, _log_sum_exp(s, hardest, tau), -torch.inf),
+            ]
+        )
+    return terms
+
+
+def _log_sum_exp(s: Tensor, top: Tensor, tau: float) -> Tensor:
+    """log Σ_j e^{s_ij/τ} with the largest known; uses s up."""
+    return s.sub_(top[:, None]).mul_(LOG2E / tau).exp2_().sum(1).log_().add_(top / tau)
+
+
+def _spread(factor: Tensor, like: Tensor) -> Tensor:
+    """A factor per anchor beside values per anchor or per anchor and grid point."""
+    return factor.view(-1, *[1] * (like.ndim - 1))

@@ -1,0 +1,110 @@
+r"""Neural collapse: the four measures of the last phase of training.
+
+μ_c class means, μ_G the mean of the class means, Σ_W and Σ_B the covariance within and between classes, M the rows
+μ_c − μ_G, W the classifier's weights:
+
+    (NC1)  tr(Σ_W Σ_B⁺)/K                                   variability within classes vanishes
+    (NC2)  std_c ‖m_c‖ / mean_c ‖m_c‖,                      means of one length,
+           mean_{c≠c'} |cos(m_c, m_c') + 1/(K−1)|           at the simplex's angles; the same for W
+    (NC3)  ‖W/‖W‖_F − M/‖M‖_F‖²_F                            weights and means aligned
+    (NC4)  share of samples whose nearest class mean is not the classifier's choice
+
+(Papyan, Han & Donoho; the phenomenon Graf et al. relate their theorems to.) All are ≥ 0 and 0 at complete collapse;
+NC3 ≤ 4, NC4 ≤ 1.
+
+Deviates: the paper takes the features as the network gives them; here rows are normalised unless ``normalize=False``,
+as in every measure: pass that for networks trained with cross-entropy. Weights are compared without bias. Σ_B's
+pseudo-inverse keeps its K − 1 directions above 1e−10 of the largest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast.geometry._features import Classes, as_rows, classes, measure, parts, warn_if_few
+from kontrast.geometry.estimate import Record, jackknife
+from kontrast.geometry.simplex import _weights, optimum, pairwise_cosines
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralCollapse(Record):
+    """NC1–NC4; those that need a classifier are None without one."""
+
+    nc1: float
+    nc2_norm: float
+    nc2_angle: float
+    nc2_norm_weights: float | None = None
+    nc2_angle_weights: float | None = None
+    nc3: float | None = None
+    nc4: float | None = None
+
+
+@measure
+def neural_collapse(
+    features: Any, labels: Any, weights: Any = None, *, normalize: bool = True, with_error: bool = False
+) -> NeuralCollapse:
+    """``features [N, D]``, ``labels [N]``, and a classifier's ``weights [K, D]`` if there is one.
+
+    >>> from kontrast.simplex import vertices
+    >>> found = neural_collapse(vertices(4).repeat(10, 1), torch.arange(40) % 4, 3 * vertices(4))
+    >>> [round(x, 6) for x in (found.nc1, found.nc2_angle, found.nc3, found.nc4)]
+    [0.0, 0.0, 0.0, 0.0]
+    """
+    x = as_rows("features", features, normalize=normalize)
+    found = classes(labels, x, least=2)
+    w = None if weights is None else _weights(weights, x, found)
+    warn_if_few(int(found.counts.min()), 5, "samples in the smallest class that neural collapse is computed on")
+    once = partial(_neural_collapse, weights=w)
+    result = once(x, found.index)
+    if not with_error:
+        return result
+    return NeuralCollapse(**{**vars(result), "errors": jackknife(once, x, found.index)})
+
+
+def _neural_collapse(x: Tensor, labels: Tensor, weights: Tensor | None) -> NeuralCollapse:
+    found = classes(labels, x)
+    means = found.means(x)
+    m = means - means.mean(0)
+    extra: dict[str, Any] = {}
+    if weights is not None:
+        extra["nc2_norm_weights"], extra["nc2_angle_weights"] = _nc2(weights)
+        extra["nc3"] = float((weights / weights.norm() - m / m.norm()).square().sum())
+        extra["nc4"] = _nc4(x, means, weights)
+    norm, angle = _nc2(m)
+    return NeuralCollapse(nc1=_nc1(x, found, means, m), nc2_norm=norm, nc2_angle=angle, **extra)
+
+
+def _nc1(x: Tensor, found: Classes, means: Tensor, m: Tensor) -> float:
+    """In the span of M, which is all that Σ_B⁺ sees: M = U S Vᵀ, so Σ_B⁺ = K V S⁻² Vᵀ."""
+    _, s, v = torch.linalg.svd(m, full_matrices=False)
+    kept = s > s.max() * 1e-5  # of Σ_B's eigenvalues, 1e−10
+    if not bool(kept.any()) or float(s.max()) == 0:
+        return float("inf")
+    s, v = s[kept], v[kept]
+    within = torch.zeros(len(s), dtype=torch.float64, device=x.device)
+    for r, part in parts(x):
+        within += ((part - means[found.index[r]]) @ v.T).square().sum(0)
+    k = len(found)
+    return float((within / len(x) * k / s.square()).sum()) / k
+
+
+def _nc2(points: Tensor) -> tuple[float, float]:
+    norms = points.norm(dim=1)
+    return (
+        float(norms.std(correction=0) / norms.mean()),
+        float((pairwise_cosines(points) - optimum(len(points))).abs().mean()),
+    )
+
+
+def _nc4(x: Tensor, means: Tensor, weights: Tensor) -> float:
+    different = 0
+    half_square = means.square().sum(1) / 2
+    for _, part in parts(x):
+        nearest = (part @ means.T - half_square).argmax(1)
+        different += int((nearest != (part @ weights.T).argmax(1)).sum())
+    return different / len(x)

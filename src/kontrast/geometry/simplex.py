@@ -1,0 +1,196 @@
+r"""How near class means and classifier weights are to a regular simplex, and samples to their class.
+
+ζ_1 … ζ_K are the class means (of unit rows), or the rows of a classifier's weight matrix; ρ = mean ‖ζ_k‖:
+
+    (S1)  ‖Σ_k ζ_k‖/(Kρ)                        origin-centred: 0
+    (S2)  std_k ‖ζ_k‖ / ρ                       of one length: 0
+    (S3)  std_{k<l} ‖ζ_k − ζ_l‖ / mean          at one distance: 0
+
+    (1)   cos(ζ_k, ζ_l) = −1/(K−1)              all pairs, at the simplex
+    (2)   cos(x_i, ζ_{y_i}) = 1                 all samples, where classes collapse; also to the class's weight
+    (3)   angular form: 1 − arccos(cos)/π       −1 … 1 becomes 0 … 1; at the simplex 1 − arccos(−1/(K−1))/π
+
+(Graf et al.) A regular simplex of K points needs K − 1 dimensions. Ranges: S1 0 … 1; S2 and S3 from 0, above 1 only
+where most points are 0 or equal.
+
+Deviates: the slides speak of cosine similarity, the authors' notebook draws (3); both are given.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast.geometry._features import Classes, as_rows, classes, measure, warn_if_few
+from kontrast.geometry.estimate import Record, jackknife
+from kontrast.losses._inputs import unit, whole_number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simplex(Record):
+    """Deviations, means of the cosines, and the cosines themselves for drawing. Weights' are None without weights."""
+
+    origin: float  # S1 of the class means
+    norm: float  # S2
+    distance: float  # S3
+    across_means: float  # mean of (1); optimum beside it
+    spread_across_means: float  # standard deviation of (1): 0
+    within: float  # mean of (2): 1
+    optimum: float  # −1/(K−1)
+    num_classes: int
+    reachable: bool  # whether the features have K − 1 dimensions
+    cosines_means: Tensor  # [K(K−1)/2], each pair of class means
+    cosines_within: Tensor  # [N], each sample to its class mean
+    weight_origin: float | None = None
+    weight_norm: float | None = None
+    weight_distance: float | None = None
+    across_weights: float | None = None
+    to_weight: float | None = None
+    cosines_weights: Tensor | None = None  # [K(K−1)/2]
+    cosines_to_weight: Tensor | None = None  # [N], each sample to its class's weight
+
+    @property
+    def optimum_angular(self) -> float:
+        """(3) at the simplex.
+
+        >>> [round(optimum(k, angular=True), 4) for k in (4, 10, 100)]
+        [0.3918, 0.4646, 0.4968]
+        """
+        return optimum(self.num_classes, angular=True)
+
+
+@measure
+def simplex(
+    features: Any, labels: Any, weights: Any = None, *, normalize: bool = True, with_error: bool = False
+) -> Simplex:
+    """``features [N, D]``, ``labels [N]``, and a classifier's ``weights [K, D]`` if there is one.
+
+    Row k of ``weights`` belongs to the k-th smallest label. ``with_error`` fills ``errors`` by the jackknife.
+
+    >>> from kontrast.simplex import vertices
+    >>> found = simplex(vertices(4).repeat(10, 1), torch.arange(40) % 4)
+    >>> round(found.across_means, 4), round(found.optimum, 4), round(found.within, 4), round(found.distance, 4)
+    (-0.3333, -0.3333, 1.0, 0.0)
+    """
+    x = as_rows("features", features, normalize=normalize)
+    found = classes(labels, x, least=2)
+    w = None if weights is None else _weights(weights, x, found)
+    warn_if_few(int(found.counts.min()), 5, "samples in the smallest class that simplex is computed on")
+    once = functools.partial(_simplex, weights=w)
+    result = once(x, found.index)
+    if not with_error:
+        return result
+    return _with_errors(result, jackknife(once, x, found.index))
+
+
+def _with_errors(result: Simplex, errors: dict[str, float]) -> Simplex:
+    known = {name: error for name, error in errors.items() if name not in ("optimum", "num_classes")}
+    return Simplex(**{**vars(result), "errors": known})
+
+
+def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
+    found = classes(labels, x)
+    means = found.means(x)
+    k = len(found)
+    s1, s2, s3 = deviations(means)
+    across, within = pairwise_cosines(means), _to_own(x, means, found)
+    extra: dict[str, Any] = {}
+    if weights is not None:
+        w1, w2, w3 = deviations(weights)
+        between, own = pairwise_cosines(weights), _to_own(x, weights, found)
+        extra = {
+            "weight_origin": w1,
+            "weight_norm": w2,
+            "weight_distance": w3,
+            "across_weights": float(between.mean()),
+            "to_weight": float(own.mean()),
+            "cosines_weights": between,
+            "cosines_to_weight": own,
+        }
+    return Simplex(
+        origin=s1,
+        norm=s2,
+        distance=s3,
+        across_means=float(across.mean()),
+        spread_across_means=float(across.std(correction=0)),
+        within=float(within.mean()),
+        optimum=optimum(k),
+        num_classes=k,
+        reachable=x.shape[1] >= k - 1,
+        cosines_means=across,
+        cosines_within=within,
+        **extra,
+    )
+
+
+def deviations(points: Tensor) -> tuple[float, float, float]:
+    """(S1), (S2), (S3) of points ``[K, D]``.
+
+    >>> from kontrast.simplex import vertices
+    >>> [round(x, 6) for x in deviations(vertices(5, dtype=torch.float64))]
+    [0.0, 0.0, 0.0]
+    >>> [round(x, 4) for x in deviations(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))]  # not centred, else regular
+    [0.7071, 0.0, 0.0]
+    """
+    points = points.double()
+    norms = torch.linalg.vector_norm(points, dim=1)
+    rho = float(norms.mean())
+    distances = torch.pdist(points)
+    if rho == 0:
+        return math.nan, math.nan, math.nan
+    s1 = float(torch.linalg.vector_norm(points.mean(0))) / rho
+    s2 = float(norms.std(correction=0)) / rho
+    mean_distance = float(distances.mean())
+    s3 = float(distances.std(correction=0)) / mean_distance if mean_distance else 0.0
+    return s1, s2, s3
+
+
+def pairwise_cosines(points: Tensor) -> Tensor:
+    """(1): the cosines of all pairs, ``[K(K−1)/2]``.
+
+    >>> pairwise_cosines(torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]))
+    tensor([ 0., -1.,  0.])
+    """
+    z = unit(points)
+    i, j = torch.triu_indices(len(z), len(z), 1, device=z.device)
+    return (z @ z.T)[i, j]
+
+
+def optimum(num_classes: int, *, angular: bool = False) -> float:
+    """(1) or (3) at the simplex.
+
+    >>> optimum(5)
+    -0.25
+    """
+    cosine = -1 / (whole_number("num_classes", num_classes, least=2) - 1)
+    return 1 - math.acos(cosine) / math.pi if angular else cosine
+
+
+def angular(cosines: Tensor) -> Tensor:
+    """(3): what the authors' notebook draws.
+
+    >>> angular(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    return 1 - cosines.clamp(-1, 1).arccos() / math.pi
+
+
+def _to_own(x: Tensor, points: Tensor, found: Classes) -> Tensor:
+    """(2): the cosine of each row and its class's point."""
+    towards = unit(points).to(x.dtype)
+    return (unit(x) * towards[found.index]).sum(1)
+
+
+def _weights(weights: Any, x: Tensor, found: Classes) -> Tensor:
+    w = as_rows("weights", weights, normalize=False, like=x)
+    if len(w) != len(found):
+        raise ValueError(
+            f"weights has shape {list(w.shape)}, one row a class, but labels hold {len(found)} classes: "
+            f"pass features of every class, or the rows of those present"
+        )
+    return w.double()

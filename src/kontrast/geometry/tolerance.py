@@ -1,0 +1,86 @@
+r"""Tolerance: how similar samples of one class stay.
+
+    (1)  T = mean of ⟨x_i, x_j⟩ over distinct pairs i ≠ j of the same class
+           = Σ_c (‖S_c‖² − Σ_{i∈c} ‖x_i‖²) / Σ_c n_c(n_c−1)
+    (2)  error² = (n−1)/n Σ_i (T_{−i} − T̄)²,   T_{−i} = (A − 2⟨x_i, S_c − x_i⟩)/(B − 2(n_c − 1)),   T = A/B
+
+S_c is the sum of class c's rows, so no pair is ever looked at. (Wang & Liu eq. 11; (2) is the jackknife.)
+
+Range: −1/(n_c−1) … 1 for unit rows; 1 where classes collapse to points, about 0 for unrelated embeddings.
+
+Deviates: as printed, eq. 11 is a mean over *all* pairs with an indicator and could not exceed the share of same-class
+pairs (0.1 on CIFAR-10); the paper reports up to 0.61, so its numbers are means over same-class pairs, as here. Whether
+pairs of a sample with itself count is not stated; they do not here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import torch
+from torch import Tensor
+
+from kontrast.geometry._features import FEW, Classes, as_rows, classes, measure, parts, warn_if_few
+from kontrast.geometry.estimate import Estimate, from_left_out
+
+
+@overload
+def tolerance(features: Any, labels: Any, *, normalize: bool = ..., with_error: Literal[False] = ...) -> float: ...
+@overload
+def tolerance(features: Any, labels: Any, *, normalize: bool = ..., with_error: Literal[True]) -> Estimate: ...
+@measure
+def tolerance(features: Any, labels: Any, *, normalize: bool = True, with_error: bool = False) -> float | Estimate:
+    """(1): ``features [N, D]``, integer ``labels [N]``. A class with one sample has no pair and is left out.
+
+    >>> x = torch.eye(2).repeat(20, 1)
+    >>> tolerance(x, torch.arange(40) % 2)  # each class one point
+    1.0
+    >>> round(tolerance(x, torch.arange(40) // 20), 4)  # both points in each class, half and half: 9/19
+    0.4737
+    """
+    x = as_rows("features", features, normalize=normalize)
+    found = classes(labels, x)
+    total, pairs, own = _sums(x, found)
+    if float(pairs.sum()) == 0:
+        raise ValueError(
+            f"no class has two samples ({len(found)} classes, {len(x)} rows): tolerance compares samples of one class"
+        )
+    warn_if_few(len(x), FEW, "rows that tolerance is computed on")
+    value = total.sum() / pairs.sum()  # (1)
+    if not with_error:
+        return float(value)
+    without_pairs = pairs.sum() - 2 * (found.counts[found.index] - 1)
+    valid = without_pairs > 0
+    left_out = (total.sum() - 2 * own)[valid] / without_pairs[valid]
+    return Estimate(float(value), float(from_left_out(left_out)))  # (2)
+
+
+@measure
+def tolerance_per_class(features: Any, labels: Any, *, normalize: bool = True) -> dict[int, Estimate]:
+    """(1) within each class, with its error; NaN for a class with one sample, the error also for one with two.
+
+    >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> {c: e.value for c, e in tolerance_per_class(x, torch.tensor([3, 3, 7, 7])).items()}
+    {3: 1.0, 7: -1.0}
+    """
+    x = as_rows("features", features, normalize=normalize)
+    found = classes(labels, x)
+    total, pairs, own = _sums(x, found)
+    result = {}
+    for c, name in enumerate(found.values):
+        n = int(found.counts[c])
+        error = torch.tensor(float("nan"))
+        if n > 2:
+            error = from_left_out((total[c] - 2 * own[found.index == c]) / ((n - 1) * (n - 2)))
+        result[name] = Estimate(float(total[c] / pairs[c]), float(error))
+    return result
+
+
+def _sums(x: Tensor, found: Classes) -> tuple[Tensor, Tensor, Tensor]:
+    """Per class Σ_{i≠j} ⟨x_i, x_j⟩ and n_c(n_c − 1); per row ⟨x_i, S_c − x_i⟩."""
+    sums = found.sums(x)
+    own = torch.empty(len(x), dtype=torch.float64, device=x.device)
+    for r, part in parts(x):
+        own[r] = (part * (sums[found.index[r]] - part)).sum(1)
+    total = torch.zeros(len(found), dtype=torch.float64, device=x.device).index_add_(0, found.index, own)
+    return total, (found.counts * (found.counts - 1)).double(), own

@@ -1,0 +1,268 @@
+r"""TCL, supplement section 1, lemmas: the gradients of SupCon and TCL, and what the normalisation makes of them.
+
+P(i) are anchor i's positives, N(i) its negatives, s_ia = ⟨z_i, z_a⟩; L_i is differentiated by z_i as the anchor, the
+other rows held fixed. Numbers are the supplement's (Animesh & Chandraker):
+
+    (1)   Lemma 2: ∂L_i/∂z_i = (1/τ)[ Σ_p z_p (P^t_ip − X_ip − Y^t_ip) + Σ_n z_n P^t_in ]
+    (2)   X_ip = 1/|P(i)|
+    (3)   P^t_ip = e^{s_ip/τ} / D(z_i)
+    (4)   Y^t_ip = τ k1 e^{−s_ip} / D(z_i)
+    (5)   P^t_in = k2 e^{s_in/τ} / D(z_i)
+    (6)   L_i = −(1/|P(i)|) Σ_p log( e^{s_ip/τ} / D(z_i) )
+    (20)–(22)  D(z_i) = Σ_p e^{s_ip/τ} + k1 Σ_p e^{−s_ip} + k2 Σ_n e^{s_in/τ}
+
+Lemma 1 is (1) for SupCon, where k1 = 0 and k2 = 1: P^s_ia = e^{s_ia/τ} / Σ_{a'≠i} e^{s_ia'/τ} for both kinds, and no Y.
+Where z_i = w_i/‖w_i‖, positive p's part of ∂L_i/∂w_i is (P − X − Y)(z_p − s_ip z_i)/(τ‖w_i‖), whose length is
+
+    (24)  |P^t_ip − X_ip − Y^t_ip| √(1 − s_ip²) / (τ‖w_i‖)
+
+so that easy positives (s ≈ 1) hardly pull, and hard ones (s ≈ 0) with |P − X − Y| (text of the proof of Theorem 1; the
+number is ours). The theorems are in `tcl_theorems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from kontrast.losses import SupConLoss, TCLLoss
+from kontrast.losses._inputs import unit
+from kontrast.theory._check import check, required
+from kontrast.theory._similarities import group_values, largest, largest_error, on_sphere, spread
+
+TUNINGS = ((5000.0, 1.0), (4000.0, 1.2), (1.0, 1.5), (0.0, 2.0), (3.0, 0.0))  # k1, k2: the paper's first
+
+# ------------------------------------------------------------------------------------------------- the formulas
+
+
+def denominator(positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float) -> Tensor:
+    """(20)–(22): D(z_i) from the similarities ``[..., p]`` and ``[..., n]``, as ``[..., 1]``.
+
+    >>> denominator(torch.zeros(2), torch.zeros(3), temperature=0.5, k1=10.0, k2=2.0)  # 2 + 10·2 + 2·3
+    tensor([28.])
+    """
+    pulled = (positives / temperature).exp().sum(-1, keepdim=True)  # (20)
+    tuned = (-positives).exp().sum(-1, keepdim=True)  # (21)
+    pushed = (negatives / temperature).exp().sum(-1, keepdim=True)  # (22)
+    return pulled + k1 * tuned + k2 * pushed
+
+
+def mean_weight(positives: Tensor) -> float:
+    """(2): X_ip.
+
+    >>> mean_weight(torch.zeros(4))
+    0.25
+    """
+    return 1 / positives.shape[-1]
+
+
+def positive_probability(positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float) -> Tensor:
+    """(3): P^t_ip.
+
+    >>> positive_probability(torch.zeros(2), torch.zeros(3), temperature=0.5, k1=10.0, k2=2.0)  # 1/28
+    tensor([0.0357, 0.0357])
+    """
+    d = denominator(positives, negatives, temperature=temperature, k1=k1, k2=k2)
+    return (positives / temperature).exp() / d
+
+
+def tuned_pull(positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float) -> Tensor:
+    """(4): Y^t_ip.
+
+    >>> tuned_pull(torch.zeros(2), torch.zeros(3), temperature=0.5, k1=10.0, k2=2.0)  # 0.5·10/28
+    tensor([0.1786, 0.1786])
+    """
+    d = denominator(positives, negatives, temperature=temperature, k1=k1, k2=k2)
+    return temperature * k1 * (-positives).exp() / d
+
+
+def negative_probability(positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float) -> Tensor:
+    """(5): P^t_in.
+
+    >>> negative_probability(torch.zeros(2), torch.zeros(3), temperature=0.5, k1=10.0, k2=2.0)  # 2/28
+    tensor([0.0714, 0.0714, 0.0714])
+    """
+    d = denominator(positives, negatives, temperature=temperature, k1=k1, k2=k2)
+    return k2 * (negatives / temperature).exp() / d
+
+
+def tcl_loss(positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float) -> Tensor:
+    """(6): L_i.
+
+    >>> tcl_loss(torch.zeros(2), torch.zeros(3), temperature=0.5, k1=10.0, k2=2.0)  # log 28
+    tensor(3.3322)
+    """
+    p = positive_probability(positives, negatives, temperature=temperature, k1=k1, k2=k2)
+    return -p.log().sum(-1) / positives.shape[-1]
+
+
+def supcon_probability(similarities: Tensor, others: Tensor, *, temperature: float) -> Tensor:
+    """P^s_ia of Lemma 1 for some of the similarities (positives, say), the others being in the denominator too.
+
+    >>> supcon_probability(torch.zeros(2), torch.zeros(3), temperature=0.5)
+    tensor([0.2000, 0.2000])
+    """
+    e, rest = (similarities / temperature).exp(), (others / temperature).exp()
+    return e / (e.sum(-1, keepdim=True) + rest.sum(-1, keepdim=True))
+
+
+def supcon_gradient(anchor: Tensor, positives: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
+    """Lemma 1: ∂L_i/∂z_i from the rows z_i ``[D]``, z_p ``[p, D]`` and z_n ``[n, D]``.
+
+    >>> axes = torch.eye(3)
+    >>> supcon_gradient(axes[0], axes[1:2], axes[2:], temperature=0.5)  # 2·(½ − 1), 2·½
+    tensor([ 0., -1.,  1.])
+    """
+    s_p, s_n = positives @ anchor, negatives @ anchor
+    pull = supcon_probability(s_p, s_n, temperature=temperature) - mean_weight(s_p)
+    push = supcon_probability(s_n, s_p, temperature=temperature)
+    return (pull @ positives + push @ negatives) / temperature
+
+
+def tcl_gradient(
+    anchor: Tensor, positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float
+) -> Tensor:
+    """(1), Lemma 2: ∂L_i/∂z_i from the rows z_i ``[D]``, z_p ``[p, D]`` and z_n ``[n, D]``.
+
+    >>> axes = torch.eye(3)
+    >>> tcl_gradient(axes[0], axes[1:2], axes[2:], temperature=0.5, k1=1.0, k2=2.0)  # D = 4: 2(¼ − 1 − ⅛), 2·½
+    tensor([ 0.0000, -1.7500,  1.0000])
+    """
+    s_p, s_n = positives @ anchor, negatives @ anchor
+    pull = _pull(s_p, s_n, temperature=temperature, k1=k1, k2=k2)
+    push = negative_probability(s_p, s_n, temperature=temperature, k1=k1, k2=k2)
+    return (pull @ positives + push @ negatives) / temperature
+
+
+def normalised_pull(pull: Tensor, similarity: Tensor, *, temperature: float, norm: Tensor) -> Tensor:
+    """(24): the length of a positive's part of ∂L_i/∂w_i, from P − X − Y.
+
+    >>> normalised_pull(torch.tensor(-0.5), torch.tensor([0.0, 0.6]), temperature=0.5, norm=torch.tensor(2.0))
+    tensor([0.5000, 0.4000])
+    """
+    return pull.abs() * (1 - similarity**2).sqrt() / (temperature * norm)
+
+
+# --------------------------------------------------------------------------------------------------- the checks
+
+
+def _batches(generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, float]]:
+    """Unit rows, their labels (classes of unequal sizes), and a temperature."""
+    for dim, tau in ((3, 0.1), (8, 0.07), (16, 0.5)):
+        labels = torch.tensor([0, 1, 2, 0, 1, 0, 0, 1, 2, 1, 0])
+        yield on_sphere(generator, len(labels), dim), labels, tau
+
+
+def _as_anchor(loss: Callable[..., Tensor], z: Tensor, labels: Tensor) -> Tensor:
+    """∂L_i/∂z_i of a loss by its own backward, one anchor at a time: in L_i, z_i is the anchor alone."""
+    found = []
+    for i in range(len(z)):
+        rows = z.detach().requires_grad_()
+        found.append(torch.autograd.grad(loss(rows, labels)[i], rows)[0][i])
+    return torch.stack(found)
+
+
+def _by_formula(gradient: Callable[..., Tensor], z: Tensor, labels: Tensor, **tuning: float) -> Tensor:
+    found = []
+    for i in range(len(z)):
+        same = labels == labels[i]
+        same[i] = False
+        found.append(gradient(z[i], z[same], z[labels != labels[i]], **tuning))
+    return torch.stack(found)
+
+
+@check("TCL, Lemma 1", "SupCon: ∂L_i/∂z_i = (1/τ)[Σ_p z_p (P^s_ip − X_ip) + Σ_n z_n P^s_in]", tolerance=1e-12)
+def supcon_gradient_is_lemma_1(generator: torch.Generator) -> float:
+    """Against the backward of SupConLoss."""
+    error = 0.0
+    for z, labels, tau in _batches(generator):
+        measured = _as_anchor(SupConLoss(tau, normalize=False, reduction="none"), z, labels)
+        error = max(error, largest_error(_by_formula(supcon_gradient, z, labels, temperature=tau), measured))
+    return error
+
+
+@check("TCL, Lemma 2", "∂L_i/∂z_i = (1/τ)[Σ_p z_p (P^t_ip − X_ip − Y^t_ip) + Σ_n z_n P^t_in]", tolerance=1e-12)
+def tcl_gradient_is_lemma_2(generator: torch.Generator) -> float:
+    """Against the backward of TCLLoss."""
+    error = 0.0
+    for z, labels, tau in _batches(generator):
+        for k1, k2 in TUNINGS:
+            measured = _as_anchor(TCLLoss(tau, k1, k2, normalize=False, reduction="none"), z, labels)
+            found = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=k1, k2=k2)
+            error = max(error, largest_error(found, measured))
+    return error
+
+
+@check("TCL, Lemmas 1 and 2", "k1 = 0, k2 = 1: TCL is SupCon, in value and gradient", tolerance=1e-12)
+def untuned_tcl_is_supcon(generator: torch.Generator) -> float:
+    """TCLLoss, (6) and (1) against SupConLoss."""
+    error = 0.0
+    for z, labels, tau in _batches(generator):
+        supcon = SupConLoss(tau, normalize=False, reduction="none")
+        tcl = TCLLoss(tau, 0.0, 1.0, normalize=False, reduction="none")
+        error = max(error, largest_error(tcl(z, labels), supcon(z, labels)))
+        found = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=0.0, k2=1.0)
+        error = max(error, largest_error(found, _as_anchor(supcon, z, labels)))
+        s = spread(generator, 20, 3), spread(generator, 20, 7)
+        error = max(error, largest_error(tcl_loss(*s, temperature=tau, k1=0.0, k2=1.0), group_values(supcon, *s)))
+    return error
+
+
+def _parts(loss: Callable[..., Tensor], w: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
+    """Each candidate's part of ∂L_i/∂w_i, ``[A, p + n, D]``, for rows ``w [A, D]`` and candidates ``[A, p, D]`` and
+    ``[A, n, D]``: every similarity is taken with a copy of w_i of its own, and those are differentiated by."""
+    c = torch.cat([positives, negatives], 1)
+    copies = w[:, None].expand_as(c).clone().requires_grad_()
+    s = (copies / copies.norm(dim=-1, keepdim=True) * c).sum(-1)
+    p = positives.shape[1]
+    return torch.autograd.grad(group_values(loss, s[:, :p], s[:, p:]).sum(), copies)[0]
+
+
+@check(
+    "TCL, proof of Theorem 1", "positive p's part of ∂L_i/∂w_i has length |P−X−Y| √(1−s_ip²)/(τ‖w_i‖)", tolerance=1e-12
+)
+def normalisation_scales_positives(generator: torch.Generator) -> float:
+    """Against the parts of TCLLoss's backward through w/‖w‖; that their sum is its backward on w is asked too."""
+    error = 0.0
+    for dim, tau, k1, k2 in ((4, 0.1, 1.0, 1.5), (16, 0.1, 5000.0, 1.0), (16, 0.5, 0.0, 1.0)):
+        w = on_sphere(generator, 25, dim) * (0.5 + 3 * torch.rand(25, 1, generator=generator, dtype=torch.float64))
+        c, theirs = on_sphere(generator, 12, dim), torch.tensor([0] * 5 + [1] * 7)
+        raw = TCLLoss(tau, k1, k2, normalize=False, reduction="none")
+        parts = _parts(raw, w, c[:5].expand(25, -1, -1), c[5:].expand(25, -1, -1))
+        norm = w.norm(dim=1, keepdim=True)
+        s = w @ c.T / norm
+        pull = _pull(s[:, :5], s[:, 5:], temperature=tau, k1=k1, k2=k2)
+        found = normalised_pull(pull, s[:, :5], temperature=tau, norm=norm)
+        error = max(error, largest_error(found, parts[:, :5].norm(dim=2)))
+        leaf = w.clone().requires_grad_()
+        loss = TCLLoss(tau, k1, k2, reduction="sum")(leaf, [0] * 25, ref_emb=c, ref_labels=theirs)
+        error = max(error, largest_error(parts.sum(1), torch.autograd.grad(loss, leaf)[0]))
+    return error
+
+
+@check("TCL, proof of Theorem 1", "s_ip = 1: no pull through w/‖w‖; s_ip = 0: |P−X−Y|/(τ‖w_i‖)", tolerance=1e-12)
+def easy_positives_vanish(generator: torch.Generator) -> float:
+    """Positives of one anchor at 0, 0.9, 0.99, 0.9999 and 1; SupCon and TCL. At 1 what is left counts as the error."""
+    error = 0.0
+    similarity = torch.tensor([0.0, 0.9, 0.99, 0.9999, 1.0], dtype=torch.float64)
+    for tau, k1, k2 in ((0.1, 0.0, 1.0), (0.1, 5000.0, 1.0), (0.5, 1.0, 1.5)):
+        z, negatives = on_sphere(generator, 20, 8), on_sphere(generator, 20, 6, 8)
+        aside = unit((noise := on_sphere(generator, 20, 5, 8)) - (noise * z[:, None]).sum(2, keepdim=True) * z[:, None])
+        positives = similarity[:, None] * z[:, None] + (1 - similarity**2).sqrt()[:, None] * aside
+        loss = TCLLoss(tau, k1, k2, normalize=False, reduction="none")
+        length = _parts(loss, 2 * z, positives, negatives)[:, :5].norm(dim=2)
+        s_n = (negatives * z[:, None]).sum(2)
+        pull = _pull(similarity.expand(20, -1), s_n, temperature=tau, k1=k1, k2=k2)
+        found = normalised_pull(pull, similarity, temperature=tau, norm=torch.full_like(similarity, 2.0))
+        error = max(error, largest_error(found, length), largest_error(length[:, 0], pull[:, 0].abs() / (2 * tau)))
+        error = max(error, largest(length[:, -1])) + required(bool((length[:, 0] > 0).all()))
+    return error
+
+
+def _pull(positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float) -> Tensor:
+    """P − X − Y."""
+    p = positive_probability(positives, negatives, temperature=temperature, k1=k1, k2=k2)
+    y = tuned_pull(positives, negatives, temperature=temperature, k1=k1, k2=k2)
+    return p - mean_weight(positives) - y

@@ -1,0 +1,261 @@
+r"""Wang & Liu, "Understanding the Behaviour of Contrastive Loss": gradients, limits, the hard and the simple loss.
+
+s_ii is anchor i's similarity to its positive, s_ij, j ≠ i, those to its N − 1 negatives; L is InfoNCE, and
+P_ik = e^{s_ik/τ} / Σ_k e^{s_ik/τ} its softmax. Numbers are the paper's:
+
+    (3)  L_simple = −s_ii + λ Σ_{j≠i} s_ij
+    (4)  ∂L/∂s_ii = −(1/τ) Σ_{k≠i} P_ik,   ∂L/∂s_ij = P_ij/τ,   so |∂L/∂s_ii| = Σ_j |∂L/∂s_ij|
+    (5)  r_i(s_ij) = |∂L/∂s_ij| / |∂L/∂s_ii| = e^{s_ij/τ} / Σ_{k≠i} e^{s_ik/τ}
+    (6)  τ → 0⁺:  L → max(s_max − s_ii, 0)/τ
+    (7)  τ → ∞:   L → log N − ((N−1)/(Nτ)) s_ii + (1/(Nτ)) Σ_{k≠i} s_ik
+    (8)  the hard loss's r_i: (5) over the negatives with s_ij ≥ s_α, and 0 below
+    (9)  the hard loss: InfoNCE over those negatives
+
+(6), times τ, and (7) are `losses.cold_limit` and `losses.hot_limit`. How fast the limits are reached, with m the number
+of similarities (positive included) that share the largest value and δ the distance from it to the next (not there):
+
+    (a)  τ log m ≤ τL − τ·(6) ≤ τ log m + τ ((N−m)/m) e^{−δ/τ}
+    (b)  L − (7) = Var(s)/(2τ²) + O(τ⁻³),   the variance over all N similarities
+
+Deviates: by (a), L itself tends to (6) only where the largest similarity is unique; else it stays log m above. Times τ
+the limit always holds, and that is what `cold_limit` is. The text gives λ no value: (7) is (3) up to scale and a
+constant for λ = 1/(N−1), and for no other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from kontrast.losses import HardContrastiveLoss, InfoNCELoss, SimpleContrastiveLoss, cold_limit, hot_limit
+from kontrast.theory._check import check, required
+from kontrast.theory._similarities import as_keys, key_slopes, largest, largest_error, ratios, spread
+
+TEMPERATURES = (0.05, 0.07, 0.1, 0.2, 0.3, 0.5, 1.0)
+COLD = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3)
+HOT = (8.0, 16.0, 32.0, 64.0, 128.0, 1e6)
+
+# ------------------------------------------------------------------------------------------------- the formulas
+
+
+def positive_slope(positive: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
+    """(4): ∂L/∂s_ii, from the similarities ``[...]`` and ``[..., N − 1]``.
+
+    >>> positive_slope(torch.tensor(0.5), torch.tensor([0.0, 0.0]), temperature=0.5)  # −(1/τ)·2/(2 + e)
+    tensor(-0.8478)
+    """
+    return -negative_slope(positive, negatives, temperature=temperature).sum(-1)
+
+
+def negative_slope(positive: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
+    """(4): ∂L/∂s_ij.
+
+    >>> negative_slope(torch.tensor(0.5), torch.tensor([0.0, 0.0]), temperature=0.5)
+    tensor([0.4239, 0.4239])
+    """
+    own, others = (positive / temperature).exp()[..., None], (negatives / temperature).exp()
+    return others / (own + others.sum(-1, keepdim=True)) / temperature
+
+
+def relative_penalty(negatives: Tensor, *, temperature: float) -> Tensor:
+    """(5): how the negatives share out the gradient.
+
+    >>> relative_penalty(torch.tensor([0.0, 0.5]), temperature=0.5)  # 1/(1 + e), e/(1 + e)
+    tensor([0.2689, 0.7311])
+    """
+    e = (negatives / temperature).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+def hard_relative_penalty(negatives: Tensor, *, temperature: float, hard_negatives: int) -> Tensor:
+    """(8): (5) over the nearest negatives, renormalised, and 0 for the others.
+
+    >>> hard_relative_penalty(torch.tensor([0.0, 0.5, -1.0]), temperature=0.5, hard_negatives=2)
+    tensor([0.2689, 0.7311, 0.0000])
+    """
+    threshold = negatives.topk(hard_negatives, -1).values[..., -1:]
+    kept = (negatives / temperature).exp() * (negatives >= threshold)
+    return kept / kept.sum(-1, keepdim=True)
+
+
+def cold_excess(positive: Tensor, negatives: Tensor, *, temperature: float) -> tuple[Tensor, Tensor]:
+    """(a): the least and the most by which τL exceeds τ·(6).
+
+    >>> cold_excess(torch.tensor(1.0), torch.tensor([0.5, 0.0]), temperature=0.5)  # m = 1, δ = 0.5: 0 … 0.5·2/e
+    (tensor(0.), tensor(0.3679))
+    """
+    s = torch.cat([positive[..., None], negatives], -1)
+    largest = s == s.amax(-1, keepdim=True)
+    m = largest.sum(-1).to(s.dtype)
+    below = s.amax(-1) - s.masked_fill(largest, -torch.inf).amax(-1)
+    least = temperature * m.log()
+    return least, least + temperature * (s.shape[-1] - m) / m * (-below / temperature).exp()
+
+
+def hot_excess(positive: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
+    """(b): by how much L exceeds (7), to leading order.
+
+    >>> hot_excess(torch.tensor(1.0), torch.tensor([-1.0]), temperature=10.0)  # the variance is 1
+    tensor(0.0050)
+    """
+    s = torch.cat([positive[..., None], negatives], -1)
+    return s.var(-1, correction=0) / (2 * temperature**2)
+
+
+def simple_loss(positive: Tensor, negatives: Tensor) -> Tensor:
+    """(3) with λ = 1/(N−1).
+
+    >>> simple_loss(torch.tensor(0.9), torch.tensor([0.0, 0.5]))
+    tensor(-0.6500)
+    """
+    return -positive + negatives.sum(-1) / negatives.shape[-1]
+
+
+# --------------------------------------------------------------------------------------------------- the checks
+
+
+def _random(generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, float]]:
+    """Similarities to the positive ``[A]`` and to the negatives ``[A, N − 1]``, and a temperature."""
+    for n in (1, 7, 40):
+        for tau in TEMPERATURES:
+            yield spread(generator, 30), spread(generator, 30, n), tau
+
+
+def _info_nce(tau: float) -> InfoNCELoss:
+    return InfoNCELoss(tau, normalize=False, reduction="none")
+
+
+@check("Wang & Liu (4)", "∂L/∂s_ii = −(1/τ) Σ P_ik and ∂L/∂s_ij = P_ij/τ", tolerance=1e-12)
+def infonce_gradient(generator: torch.Generator) -> float:
+    """Against the backward of InfoNCELoss."""
+    error = 0.0
+    for positive, negatives, tau in _random(generator):
+        by_positive, by_negative = key_slopes(_info_nce(tau), positive, negatives)
+        error = max(error, largest_error(positive_slope(positive, negatives, temperature=tau), by_positive))
+        error = max(error, largest_error(negative_slope(positive, negatives, temperature=tau), by_negative))
+    return error
+
+
+@check("Wang & Liu (4)", "|∂L/∂s_ii| = Σ_j |∂L/∂s_ij|", tolerance=1e-12)
+def gradient_balance(generator: torch.Generator) -> float:
+    """The backward of InfoNCELoss with itself, and with the formula."""
+    error = 0.0
+    for positive, negatives, tau in _random(generator):
+        by_positive, by_negative = key_slopes(_info_nce(tau), positive, negatives)
+        total = by_negative.abs().sum(1)
+        formula = positive_slope(positive, negatives, temperature=tau).abs()
+        error = max(error, largest_error(by_positive.abs(), total), largest_error(formula, total))
+    return error
+
+
+@check("Wang & Liu (5)", "|∂L/∂s_ij|/|∂L/∂s_ii| = e^{s_ij/τ}/Σ_{k≠i} e^{s_ik/τ}, a distribution", tolerance=1e-12)
+def relative_penalty_is_boltzmann(generator: torch.Generator) -> float:
+    """The ratio of what InfoNCELoss's backward yields; the positive does not enter."""
+    error = 0.0
+    for positive, negatives, tau in _random(generator):
+        by_positive, by_negative = key_slopes(_info_nce(tau), positive, negatives)
+        r = relative_penalty(negatives, temperature=tau)
+        error = max(error, largest_error(r, by_negative.abs() / by_positive.abs()[:, None]))
+        error = max(error, largest_error(r.sum(1), torch.ones_like(positive)))
+    return error
+
+
+@check("Wang & Liu (6)", "τ → 0⁺: τL → max(s_max − s_ii, 0), within τ log N", tolerance=1e-12)
+def infonce_cold_limit(generator: torch.Generator) -> float:
+    """The distance from the limit at the lowest temperature (with the largest similarity ahead by 0.05 or more), and at
+    every temperature how far it is outside (a). Ties, where it falls with τ alone, are counted in (a) too."""
+    error = 0.0
+    for n in (1, 7, 40):
+        positive, negatives = spread(generator, 2000), spread(generator, 2000, n)
+        top = torch.cat([positive[:, None], negatives], 1).topk(2, 1).values
+        clear = top[:, 0] - top[:, 1] > 0.05
+        positive, negatives = positive[clear], negatives[clear]
+        error += required(bool((positive > negatives.amax(1)).any() and (positive < negatives.amax(1)).any()))
+        distances = []
+        for tau in COLD:
+            distances.append(excess := _above_cold(positive, negatives, tau))
+            error = max(error, _outside(excess, *cold_excess(positive, negatives, temperature=tau)))
+            tied = torch.where(negatives < 0, negatives, negatives.amax(1, keepdim=True))
+            excess = _above_cold(positive, tied, tau)
+            error = max(error, _outside(excess, *cold_excess(positive, tied, temperature=tau)))
+        error += required(all(ratio > 1 for ratio in ratios([largest(d) for d in distances[:-1]])))
+        error = max(error, largest(distances[-1]))
+    return error
+
+
+def _above_cold(positive: Tensor, negatives: Tensor, tau: float) -> Tensor:
+    keys = as_keys(positive, negatives)
+    value: Tensor = _info_nce(tau)(*keys)
+    return tau * value - cold_limit(*keys)
+
+
+def _outside(found: Tensor, least: Tensor, most: Tensor) -> float:
+    return largest(torch.maximum(least - found, found - most).clamp(min=0))
+
+
+@check("Wang & Liu (7)", "τ → ∞: L → log N − (N−1)/(Nτ) s_ii + 1/(Nτ) Σ s_ik, as 1/τ²", tolerance=1e-12)
+def infonce_hot_limit(generator: torch.Generator) -> float:
+    """The distance from the limit at the highest temperature; on the way it falls by four with each doubling, and is
+    the variance of (b) to within 1/τ of it."""
+    error = 0.0
+    for n in (1, 7, 40):
+        positive, negatives = spread(generator, 200), spread(generator, 200, n)
+        keys = as_keys(positive, negatives)
+        distances = []
+        for tau in HOT:
+            distance = _info_nce(tau)(*keys) - hot_limit(*keys, temperature=tau)
+            distances.append(largest(distance))
+            if tau < HOT[-1]:
+                leading = hot_excess(positive, negatives, temperature=tau)
+                error += required(bool(((distance - leading).abs() <= leading / tau + 1e-14).all()))
+        error += required(all(3.5 < ratio < 4.5 for ratio in ratios(distances[:-1])))
+        error = max(error, distances[-1])
+    return error
+
+
+@check("Wang & Liu (3), (7)", "(7) = log N + (N−1)/(Nτ) L_simple, with λ = 1/(N−1)", tolerance=1e-12)
+def simple_loss_is_hot_limit(generator: torch.Generator) -> float:
+    """(7) and SimpleContrastiveLoss against the formula."""
+    error = 0.0
+    for positive, negatives, tau in _random(generator):
+        keys, n = as_keys(positive, negatives), 1 + negatives.shape[1]
+        simple = simple_loss(positive, negatives)
+        error = max(error, largest_error(SimpleContrastiveLoss(normalize=False, reduction="none")(*keys), simple))
+        affine = math.log(n) + (n - 1) / (n * tau) * simple
+        error = max(error, largest_error(affine, hot_limit(*keys, temperature=tau)))
+    return error
+
+
+@check("Wang & Liu (3), (7)", "τ → ∞: (Nτ/(N−1)) ∂L/∂s → ∂L_simple/∂s, as 1/τ", tolerance=1e-12)
+def infonce_gradient_becomes_simple(generator: torch.Generator) -> float:
+    """The largest difference of InfoNCELoss's backward from the slopes of (3), −1 and 1/(N−1), at τ = 10¹³."""
+    error = 0.0
+    for n in (2, 8, 41):
+        positive, negatives = spread(generator, 50).requires_grad_(), spread(generator, 50, n - 1).requires_grad_()
+        simple = torch.autograd.grad(simple_loss(positive, negatives).sum(), (positive, negatives))
+        distances = []
+        for tau in (1e2, 1e3, 1e4, 1e13):
+            slopes = key_slopes(_info_nce(tau), positive.detach(), negatives.detach())
+            scale = n * tau / (n - 1)
+            distances.append(max(largest_error(scale * a, b) for a, b in zip(slopes, simple, strict=True)))
+        error += required(all(9 < ratio < 11 for ratio in ratios(distances[:-1])))
+        error = max(error, distances[-1])
+    return error
+
+
+@check("Wang & Liu (8), (9)", "the hard loss's |∂L/∂s_ij|/|∂L/∂s_ii| is r_i over the kept negatives", tolerance=1e-12)
+def hard_relative_penalty_is_renormalised(generator: torch.Generator) -> float:
+    """Against the backward of HardContrastiveLoss; it sums to 1, and what is not kept gets nothing."""
+    error = 0.0
+    for positive, negatives, tau in _random(generator):
+        for k in {1, (negatives.shape[1] + 1) // 2, negatives.shape[1]}:
+            loss = HardContrastiveLoss(tau, k, normalize=False, reduction="none")
+            by_positive, by_negative = key_slopes(loss, positive, negatives)
+            r = hard_relative_penalty(negatives, temperature=tau, hard_negatives=k)
+            error = max(error, largest_error(r, by_negative.abs() / by_positive.abs()[:, None]))
+            error = max(error, largest_error(r.sum(1), torch.ones_like(positive)))
+            error += required(bool(((by_negative > 0).sum(1) == k).all()))
+    return error

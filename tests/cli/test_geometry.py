@@ -1,0 +1,111 @@
+"""``kontrast geometry`` as a user runs it: files in, a table and JSON out, errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from kontrast import geometry
+from kontrast.cli import app, main
+from kontrast.simplex import vertices
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """features.npy, labels.npy and weights.npy: four noisy vertices of a simplex in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    corners = vertices(4, 8, seed=0).numpy()
+    labels = np.arange(200) % 4
+    np.save(tmp_path / "features.npy", (corners[labels] + 0.1 * rng.normal(size=(200, 8))).astype(np.float32))
+    np.save(tmp_path / "labels.npy", labels)
+    np.save(tmp_path / "weights.npy", corners)
+    return tmp_path
+
+
+def measures(record: dict[str, object]) -> dict[str, dict[str, object]]:
+    return {m["name"]: m for m in record["measures"]}  # type: ignore[index, union-attr, attr-defined]
+
+
+def test_table_and_json_agree_with_the_functions(files: Path) -> None:
+    done = runner.invoke(app, ["geometry", str(files / "features.npy"), str(files / "labels.npy")])
+    assert done.exit_code == 0, done.output
+    record = json.loads((files / "features.npy.geometry.json").read_text())
+    found = measures(record)
+    x, y = np.load(files / "features.npy"), np.load(files / "labels.npy")
+    expected = geometry.uniformity(x, with_error=True)
+    assert found["uniformity, t = 2"]["value"] == pytest.approx(expected.value, abs=1e-6)
+    assert found["uniformity, t = 2"]["error"] == pytest.approx(expected.error, rel=1e-4)
+    assert found["uniformity, t = 2"]["theory"] == pytest.approx(geometry.uniformity_limit(8))
+    assert found["tolerance"]["value"] == pytest.approx(geometry.tolerance(x, y), abs=1e-6)
+    assert found["cosine of two class means"]["theory"] == pytest.approx(-1 / 3)
+    assert f"{geometry.tolerance(x, y):.4f}" in done.output
+    assert "written:" in done.output
+    assert len(found) == len(record["measures"]), "names are unique"
+
+
+def test_without_labels_only_what_features_allow(files: Path) -> None:
+    done = runner.invoke(app, ["geometry", str(files / "features.npy"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = measures(json.loads(done.stdout))
+    assert "tolerance" not in found
+    assert "effective rank" in found
+    assert not (files / "features.npy.geometry.json").exists(), "--json writes no file"
+
+
+def test_weights_add_their_lines(files: Path) -> None:
+    arguments = [str(files / "features.npy"), str(files / "labels.npy"), "--weights", str(files / "weights.npy")]
+    done = runner.invoke(app, ["geometry", *arguments, "--json"])
+    found = measures(json.loads(done.stdout))
+    assert found["cosine of two weights"]["value"] == pytest.approx(-1 / 3, abs=1e-6)
+    assert found["NC4, not the nearest mean"]["value"] == 0
+
+
+def test_an_npz_and_a_run_folder_carry_their_labels(files: Path) -> None:
+    x, y = np.load(files / "features.npy"), np.load(files / "labels.npy")
+    run = files / "run"
+    run.mkdir()
+    np.savez(run / "analysis.npz", features=x, labels=y, other=np.zeros(3))
+    for path in (run, run / "analysis.npz"):
+        found = measures(json.loads(runner.invoke(app, ["geometry", str(path), "--json"]).stdout))
+        assert found["tolerance"]["value"] == pytest.approx(geometry.tolerance(x, y), abs=1e-6)
+
+
+def test_anchors_are_sampled_by_the_seed(files: Path) -> None:
+    arguments = ["geometry", str(files / "features.npy"), "--json", "--anchors", "50", "--seed"]
+    first, again, other = (json.loads(runner.invoke(app, [*arguments, seed]).stdout) for seed in "112")
+    name = "penalty entropy, τ = 0.1"
+    assert first == again
+    assert measures(first)[name]["value"] != measures(other)[name]["value"]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda p: "missing.npy", r"there is no file .*missing\.npy"),
+        (lambda p: (p / "x.txt").write_text("1 2") and "x.txt", r"neither \.npy nor \.npz"),
+        (lambda p: (p / "x.npy").write_bytes(b"junk") and "x.npy", "cannot be read as a numpy file"),
+        (lambda p: np.save(p / "x.npy", np.array([{}], dtype=object)) or "x.npy", "cannot be read as a numpy file"),
+        (lambda p: np.save(p / "x.npy", np.zeros(3)) or "x.npy", r"accepted: \[N, D\]"),
+        (lambda p: np.save(p / "x.npy", np.full((40, 2), np.nan)) or "x.npy", "NaN or infinity in 40 of 40 rows"),
+        (lambda p: np.savez(p / "x.npz", a=np.zeros(3)) or "x.npz", "expected an array named 'features'"),
+        (lambda p: (p / "folder").mkdir() or "folder", "folder without analysis.npz"),
+    ],
+)
+def test_errors_say_what_to_do(
+    make, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["kontrast", "geometry", str(tmp_path / make(tmp_path))])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    seen = capsys.readouterr().err
+    assert "Traceback" not in seen
+    import re
+
+    assert re.search(says, seen), seen

@@ -1,0 +1,142 @@
+"""Graf et al. on cross-entropy: every check holds, every check can fail, and the formulas against numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from kontrast import simplex
+from kontrast.geometry import bounds
+from kontrast.theory import graf as module
+from kontrast.theory._about_simplex import shaken, worst, worst_violation
+from kontrast.theory._check import REGISTRY
+from tests.theory.breaking import SEEDS, Breaks, broken, checks_of
+
+
+def bound_with_k_below(num_classes: int, radius: float, weight_norm: float) -> float:
+    """ρ√K/K instead of ρ√K/(K−1): too high, but only near the simplex."""
+    return bounds.cross_entropy(num_classes, radius, weight_norm * (num_classes - 1) / num_classes)
+
+
+def bound_without_root(num_classes: int, radius: float, weight_norm: float) -> float:
+    return bounds.cross_entropy(num_classes, radius, weight_norm / math.sqrt(num_classes))
+
+
+def slope_of_one_negative(num_classes: int, radius: float, weight_norm: float) -> float:
+    factor = radius * math.sqrt(num_classes) / (num_classes - 1)
+    return -factor / (math.exp(factor * weight_norm) + num_classes - 1)
+
+
+def equation_with_half_the_penalty(r: float, num_classes: int, radius: float, penalty: float) -> float:
+    k = num_classes
+    return penalty * r * (math.exp(k / (k - 1) * radius * r) + k - 1) - radius
+
+
+def radius_of_weight_decay(num_classes: int, radius: float, penalty: float) -> float:
+    return bounds.regularised_weight_radius(num_classes, radius, penalty / 2)
+
+
+def minimum_with_one_weight_penalised(num_classes: int, radius: float, penalty: float) -> float:
+    r = bounds.regularised_weight_radius(num_classes, radius, penalty)
+    return bounds.cross_entropy(num_classes, radius, math.sqrt(num_classes) * r) + penalty * r * r
+
+
+def vertices_without_scale(num_classes: int, dim: int, **options: Any) -> Tensor:
+    return simplex.vertices(num_classes, dim, **options) * math.sqrt((num_classes - 1) / num_classes)
+
+
+BREAKS: Breaks = {
+    "cross-entropy-is-above-its-bound": ("cross_entropy_bound", bound_with_k_below),
+    "cross-entropy-bound-is-the-simplex": ("cross_entropy_bound", bound_without_root),
+    "cross-entropy-bound-falls-with-weights": ("cross_entropy_slope", slope_of_one_negative),
+    "penalised-slope-is-the-radius-equation": ("weight_radius_equation", equation_with_half_the_penalty),
+    "penalty-fixes-the-weights": ("weight_radius", radius_of_weight_decay),
+    "penalised-cross-entropy-finds-the-simplex": ("regularised_minimum", minimum_with_one_weight_penalised),
+    "fixed-weights-are-a-simplex": ("vertices", vertices_without_scale),
+}
+
+
+LONG = {"penalised-cross-entropy-finds-the-simplex"}  # their further seeds are left to `make test-all`
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        pytest.param(name, seed, marks=[pytest.mark.slow] if name in LONG and seed else [])
+        for name in BREAKS
+        for seed in SEEDS
+    ],
+)
+def test_holds(name: str, seed: int) -> None:
+    outcome = REGISTRY[name].run(seed)
+    assert outcome.holds, outcome
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    assert not broken(monkeypatch, module, BREAKS, name).holds
+
+
+def test_every_check_is_broken_once() -> None:
+    assert list(BREAKS) == checks_of(module)
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_says_what_it_is(name: str) -> None:
+    check = REGISTRY[name]
+    assert 0 < len(check.statement) <= 110
+    assert "\n" not in check.statement
+    assert check.source.startswith("Graf et al.")
+
+
+def test_a_bound_that_is_too_low_is_not_the_simplex(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not violated, but neither is it reached; the two checks of the theorem need each other."""
+    monkeypatch.setattr(module, "cross_entropy_bound", lambda k, rho, norm: bounds.cross_entropy(k, rho, 1.1 * norm))
+    assert REGISTRY["cross-entropy-is-above-its-bound"].run(0).holds
+    assert not REGISTRY["cross-entropy-bound-is-the-simplex"].run(0).holds
+
+
+def test_the_bound_is_not_the_only_thing_that_must_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A radius that is off by a hundredth fails the curve and the run."""
+    monkeypatch.setattr(module, "weight_radius", lambda *args: 1.01 * bounds.regularised_weight_radius(*args))
+    assert not REGISTRY["penalty-fixes-the-weights"].run(0).holds
+    assert not REGISTRY["penalised-cross-entropy-finds-the-simplex"].run(0).holds
+
+
+@pytest.mark.parametrize(
+    ("num_classes", "penalty", "expected"), [(4, 0.005, 2.6583), (4, 0.05, 1.2281), (10, 1e-4, 6.0375)]
+)
+def test_weight_radii_of_the_facts(num_classes: int, penalty: float, expected: float) -> None:
+    r = module.weight_radius(num_classes, 1.0, penalty)
+    assert r == pytest.approx(expected, abs=5e-5)
+    assert module.weight_radius_equation(r, num_classes, 1.0, penalty) == pytest.approx(0, abs=1e-12)
+    for side in (-1, 1):
+        assert side * module.weight_radius_equation(r + side * 1e-3, num_classes, 1.0, penalty) > 0
+    # The least of log(1 + (K−1) e^{−Kr/(K−1)}) + λKr² on a grid, written out.
+    k = num_classes
+    grid = [i / 1000 for i in range(1, 10_000)]
+    curve = [math.log(1 + (k - 1) * math.exp(-k * x / (k - 1))) + penalty * k * x * x for x in grid]
+    assert grid[curve.index(min(curve))] == pytest.approx(r, abs=1e-3)
+    assert min(curve) == pytest.approx(module.regularised_minimum(k, 1.0, penalty), abs=1e-6)
+
+
+@pytest.mark.parametrize(("k", "rho", "norm"), [(2, 1.0, 3.0), (4, 0.5, 1.0), (10, 2.0, 6.0)])
+def test_slope_by_differences(k: int, rho: float, norm: float) -> None:
+    difference = module.cross_entropy_bound(k, rho, norm + 1e-5) - module.cross_entropy_bound(k, rho, norm - 1e-5)
+    assert module.cross_entropy_slope(k, rho, norm) == pytest.approx(difference / 2e-5, rel=1e-7)
+
+
+def test_the_random_inputs_are_what_they_say() -> None:
+    generator = torch.Generator().manual_seed(0)
+    zeta = simplex.vertices(4, dtype=torch.float64)
+    moved = shaken(zeta, 0.1, generator)
+    assert moved.norm(dim=1).tolist() == pytest.approx([1.0] * 4)
+    assert 0 < float((moved - zeta).norm(dim=1).max()) < 0.11
+    assert worst([0.5, -2.0]) == 2.0
+    assert worst_violation([3.0, 0.0, -0.25]) == 0.25
+    assert math.isinf(worst([0.0, math.nan]))
+    assert math.isinf(worst_violation([0.0, math.nan]))

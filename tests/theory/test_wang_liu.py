@@ -1,0 +1,122 @@
+"""Wang & Liu's main text: every check holds, every check can fail, and the formulas by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from kontrast.losses import HardContrastiveLoss, InfoNCELoss, hot_limit
+from kontrast.theory import wang_liu as module
+from kontrast.theory._check import REGISTRY
+from kontrast.theory._similarities import as_keys
+from tests.theory.breaking import SEEDS, Breaks, assert_well_described, broken, checks_of
+
+
+def slope_without_positive(positive: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
+    return module.relative_penalty(negatives, temperature=temperature) / temperature
+
+
+def positive_slope_without_temperature(positive: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
+    return -temperature * module.negative_slope(positive, negatives, temperature=temperature).sum(-1)
+
+
+def penalty_of_product(negatives: Tensor, *, temperature: float) -> Tensor:
+    return (negatives * temperature).softmax(-1)
+
+
+def cold_limit_without_hinge(query: Tensor, key: Tensor, negatives: Tensor) -> Tensor:
+    return (query @ negatives.T).amax(1) - (query * key).sum(1)
+
+
+def hot_limit_without_the_positive_in_n(*keys: Tensor, temperature: float) -> Tensor:
+    n = 1 + len(keys[2])
+    constant = math.log(n)
+    return constant + (hot_limit(*keys, temperature=temperature) - constant) * n / (n - 1)
+
+
+def simple_loss_over_everyone(positive: Tensor, negatives: Tensor) -> Tensor:
+    return -positive + negatives.sum(-1) / (1 + negatives.shape[-1])
+
+
+def penalty_not_renormalised(negatives: Tensor, *, temperature: float, hard_negatives: int) -> Tensor:
+    threshold = negatives.topk(hard_negatives, -1).values[..., -1:]
+    return module.relative_penalty(negatives, temperature=temperature) * (negatives >= threshold)
+
+
+BREAKS: Breaks = {
+    "infonce-gradient": ("negative_slope", slope_without_positive),
+    "gradient-balance": ("positive_slope", positive_slope_without_temperature),
+    "relative-penalty-is-boltzmann": ("relative_penalty", penalty_of_product),
+    "infonce-cold-limit": ("cold_limit", cold_limit_without_hinge),
+    "infonce-hot-limit": ("hot_limit", hot_limit_without_the_positive_in_n),
+    "simple-loss-is-hot-limit": ("simple_loss", simple_loss_over_everyone),
+    "infonce-gradient-becomes-simple": ("simple_loss", simple_loss_over_everyone),
+    "hard-relative-penalty-is-renormalised": ("hard_relative_penalty", penalty_not_renormalised),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", BREAKS)
+def test_holds(name: str, seed: int) -> None:
+    outcome = REGISTRY[name].run(seed)
+    assert outcome.holds, outcome
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    assert not broken(monkeypatch, module, BREAKS, name).holds
+
+
+def test_every_check_is_broken_once() -> None:
+    assert list(BREAKS) == checks_of(module)
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_says_what_it_is(name: str) -> None:
+    assert_well_described(name)
+
+
+def test_rates_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits are reached at the rates of (a) and (b), not at others."""
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "cold_excess", lambda *s, temperature: (0.0 * s[0], 0.0 * s[0]))
+        assert not REGISTRY["infonce-cold-limit"].run(0).holds
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "hot_excess", lambda *s, temperature: torch.cat([s[0][:, None], s[1]], 1).var(1))
+        assert not REGISTRY["infonce-hot-limit"].run(0).holds
+
+
+def test_formulas_by_hand() -> None:
+    """A positive at log 2, negatives at 0 and log 3, τ = 1: e^s = 2, 1, 3."""
+    positive = torch.tensor(math.log(2), dtype=torch.float64)
+    negatives = torch.tensor([0.0, math.log(3)], dtype=torch.float64)
+    assert float(module.positive_slope(positive, negatives, temperature=1.0)) == pytest.approx(-4 / 6)
+    assert module.negative_slope(positive, negatives, temperature=1.0).tolist() == pytest.approx([1 / 6, 3 / 6])
+    assert module.relative_penalty(negatives, temperature=1.0).tolist() == pytest.approx([1 / 4, 3 / 4])
+    hard = module.hard_relative_penalty(negatives, temperature=1.0, hard_negatives=1)
+    assert hard.tolist() == pytest.approx([0, 1])
+    assert float(module.simple_loss(positive, negatives)) == pytest.approx(-math.log(2) + math.log(3) / 2)
+    least, most = module.cold_excess(positive, negatives, temperature=1.0)  # m = 1, δ = log(3/2)
+    assert (float(least), float(most)) == pytest.approx((0, 2 * 2 / 3))
+    s = [math.log(2), 0.0, math.log(3)]
+    variance = sum(x * x for x in s) / 3 - (sum(s) / 3) ** 2
+    assert float(module.hot_excess(positive, negatives, temperature=10.0)) == pytest.approx(variance / 200)
+
+
+def test_a_shared_largest_similarity_stays_above_the_cold_limit() -> None:
+    """As printed, (6) is off by log m: here by log 3, however cold."""
+    positive, negatives = torch.tensor([0.5]).double(), torch.tensor([[0.5, 0.5, -1.0]]).double()
+    for tau in (0.1, 0.01, 0.001):
+        value = InfoNCELoss(tau, normalize=False)(*as_keys(positive, negatives))
+        assert float(value) == pytest.approx(math.log(3))
+
+
+def test_the_hard_loss_ignores_what_it_does_not_keep() -> None:
+    positive, negatives = torch.tensor([0.5]).double(), torch.tensor([[0.4, 0.3, -1.0]]).double()
+    loss = HardContrastiveLoss(0.1, 2, normalize=False)
+    moved = negatives.clone()
+    moved[0, 2] = 0.2
+    assert float(loss(*as_keys(positive, moved))) == float(loss(*as_keys(positive, negatives)))
