@@ -110,3 +110,9 @@ def test_progress_is_told_before_each_step() -> None:
     assert [done for _, done, _ in told] == list(range(len(told)))
     assert {of for _, _, of in told} == {len(told)}
     assert all(name for name, _, _ in told)
+
+
+def test_too_few_samples_are_warned_of_at_the_callers_line() -> None:
+    with pytest.warns(geometry.TooFewSamples) as seen:
+        summary(rows(20, 3))
+    assert {w.filename for w in seen} == {__file__}

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kontrast import geometry
 from kontrast.geometry import tolerance, tolerance_per_class
+from kontrast.simplex import vertices
 from tests.geometry.samples import average, clusters, dot, leave_one_out, rms, rows, sphere, unit
 
 
@@ -46,8 +47,6 @@ def test_orthogonal_rows_have_zero() -> None:
 
 def test_lowest_value_is_that_of_a_class_that_sums_to_zero() -> None:
     """n_c rows whose sum is zero: −1/(n_c − 1), and no unit rows have less."""
-    from kontrast.simplex import vertices
-
     assert tolerance(vertices(40, dtype=torch.float64), [0] * 40) == pytest.approx(-1 / 39, rel=1e-12)
     assert tolerance(sphere(40, 39), [0] * 40) > -1 / 39
 

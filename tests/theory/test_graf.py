@@ -14,7 +14,7 @@ from kontrast.geometry import bounds
 from kontrast.theory import graf as module
 from kontrast.theory._about_simplex import shaken, worst, worst_violation
 from kontrast.theory._check import REGISTRY
-from tests.theory.breaking import SEEDS, Breaks, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def bound_with_k_below(num_classes: int, radius: float, weight_norm: float) -> float:
@@ -58,39 +58,6 @@ BREAKS: Breaks = {
     "penalised-cross-entropy-finds-the-simplex": ("regularised_minimum", minimum_with_one_weight_penalised),
     "fixed-weights-are-a-simplex": ("vertices", vertices_without_scale),
 }
-
-
-LONG = {"penalised-cross-entropy-finds-the-simplex"}  # their further seeds are left to `make test-all`
-
-
-@pytest.mark.parametrize(
-    ("name", "seed"),
-    [
-        pytest.param(name, seed, marks=[pytest.mark.slow] if name in LONG and seed else [])
-        for name in BREAKS
-        for seed in SEEDS
-    ],
-)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    check = REGISTRY[name]
-    assert 0 < len(check.statement) <= 110
-    assert "\n" not in check.statement
-    assert check.source.startswith("Graf et al.")
 
 
 def test_a_bound_that_is_too_low_is_not_the_simplex(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from kontrast.geometry import bounds
 from kontrast.theory import graf_supcon as module
 from kontrast.theory._check import REGISTRY
-from tests.theory.breaking import SEEDS, Breaks, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def term_with_self_among_positives(points: Tensor, labels: Tensor) -> Tensor:
@@ -75,43 +75,6 @@ BREAKS: Breaks = {
     "balanced-batch-bound-is-the-simplex": ("balanced_batch_bound", batch_bound_without_k),
     "supcon-finds-the-simplex": ("balanced_batch_bound", batch_bound_with_self),
 }
-
-
-LONG = {
-    "all-batches-find-the-simplex",
-    "batches-have-no-common-minimiser",
-    "supcon-finds-the-simplex",
-}  # their further seeds are left to `make test-all`
-
-
-@pytest.mark.parametrize(
-    ("name", "seed"),
-    [
-        pytest.param(name, seed, marks=[pytest.mark.slow] if name in LONG and seed else [])
-        for name in BREAKS
-        for seed in SEEDS
-    ],
-)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    check = REGISTRY[name]
-    assert 0 < len(check.statement) <= 110
-    assert "\n" not in check.statement
-    assert check.source.startswith("Graf et al.")
 
 
 def test_a_bound_that_is_too_low_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:

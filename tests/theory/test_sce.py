@@ -13,7 +13,7 @@ from kontrast.theory import sce as module
 from kontrast.theory._check import REGISTRY
 from kontrast.theory._similarities import on_sphere
 from kontrast.theory.sce import Relations
-from tests.theory.breaking import SEEDS, Breaks, assert_well_described, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def target_with_own(r: Relations, *, temperature: float) -> Tensor:
@@ -50,27 +50,6 @@ BREAKS: Breaks = {
     "sce-without-contrast-is-not-ressl": ("ceil", ceil_nowhere),
     "sce-is-at-least-target-entropy": ("divergence", divergence_the_other_way),
 }
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", BREAKS)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    assert_well_described(name)
 
 
 @pytest.mark.parametrize("formula", ["info_nce", "ressl", "ceil"])

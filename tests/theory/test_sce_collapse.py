@@ -12,10 +12,9 @@ from torch.special import entr
 from kontrast.losses import ReSSLLoss, SCELoss
 from kontrast.losses._inputs import unit
 from kontrast.theory import sce_collapse as module
-from kontrast.theory._check import REGISTRY
 from kontrast.theory._similarities import on_sphere
 from kontrast.theory.sce import online_distribution, relations, soft_target
-from tests.theory.breaking import SEEDS, Breaks, assert_well_described, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def bound_with_own(target: Tensor, queue: Tensor | None = None, *, temperature: float) -> Tensor:
@@ -45,27 +44,6 @@ BREAKS: Breaks = {
     "sce-is-above-its-bound-at-collapse": ("collapse_excess", excess_of_log),
     "sce-leaves-collapse": ("spreading_rate", rate_of_all_candidates),
 }
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", BREAKS)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    assert_well_described(name)
 
 
 def test_excess_by_hand() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kontrast.theory import tcl as module
 from kontrast.theory._check import REGISTRY
-from tests.theory.breaking import SEEDS, Breaks, assert_well_described, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def softmax_over_these_alone(similarities: Tensor, others: Tensor, *, temperature: float) -> Tensor:
@@ -42,27 +42,6 @@ BREAKS: Breaks = {
     "normalisation-scales-positives": ("normalised_pull", pull_without_norm),
     "easy-positives-vanish": ("normalised_pull", pull_without_root),
 }
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", BREAKS)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    assert_well_described(name)
 
 
 def k1_with_temperature(positives: Tensor, negatives: Tensor, *, temperature: float, k1: float, k2: float) -> Tensor:

@@ -14,7 +14,7 @@ from kontrast.theory import tcl
 from kontrast.theory import tcl_theorems as module
 from kontrast.theory._check import REGISTRY
 from kontrast.theory._similarities import group_slopes
-from tests.theory.breaking import SEEDS, Breaks, assert_well_described, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def supcon_probability_over_negatives(similarities: Tensor, others: Tensor, *, temperature: float) -> Tensor:
@@ -63,27 +63,6 @@ BREAKS: Breaks = {
     "positive-probability-falls-with-k2": ("positive_probability", positive_probability_times_k2),
     "positives-rise-with-k2-where-unsaturated": ("response_change", change_of_the_paper),
 }
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", BREAKS)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    assert_well_described(name)
 
 
 @pytest.mark.parametrize("name", ["tuning-lowers-positive-probability", "tuning-raises-hardest-positive"])

@@ -12,7 +12,7 @@ from kontrast.losses import HardContrastiveLoss, InfoNCELoss, hot_limit
 from kontrast.theory import wang_liu as module
 from kontrast.theory._check import REGISTRY
 from kontrast.theory._similarities import as_keys
-from tests.theory.breaking import SEEDS, Breaks, assert_well_described, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def slope_without_positive(positive: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
@@ -56,27 +56,6 @@ BREAKS: Breaks = {
     "infonce-gradient-becomes-simple": ("simple_loss", simple_loss_over_everyone),
     "hard-relative-penalty-is-renormalised": ("hard_relative_penalty", penalty_not_renormalised),
 }
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", BREAKS)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    assert_well_described(name)
 
 
 def test_rates_matter(monkeypatch: pytest.MonkeyPatch) -> None:

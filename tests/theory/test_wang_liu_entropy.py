@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from kontrast.theory import wang_liu_entropy as module
-from kontrast.theory._check import REGISTRY
-from tests.theory.breaking import SEEDS, Breaks, assert_well_described, broken, checks_of
+from tests.theory.breaking import Breaks
 
 
 def entropy_without_log_total(p: Tensor) -> Tensor:
@@ -59,27 +58,6 @@ BREAKS: Breaks = {
     "entropy-slope-is-variance": ("entropy_by_temperature", variance_over_square),
     "penalty-entropy-slope-is-variance": ("entropy_by_temperature", plain_variance),
 }
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", BREAKS)
-def test_holds(name: str, seed: int) -> None:
-    outcome = REGISTRY[name].run(seed)
-    assert outcome.holds, outcome
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_can_fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert not broken(monkeypatch, module, BREAKS, name).holds
-
-
-def test_every_check_is_broken_once() -> None:
-    assert list(BREAKS) == checks_of(module)
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_says_what_it_is(name: str) -> None:
-    assert_well_described(name)
 
 
 def test_formulas_by_hand() -> None:

@@ -99,7 +99,7 @@ def optimal_weight_radius(loss: Supervised, radius: float) -> float | None:
 
 
 def point_rate(loss: Supervised, num_points: int, radius: float) -> float:
-    """(6) of `free_points`."""
+    """(5) of `free_points`."""
     rate = 0.075 * num_points * radius**2
     if isinstance(loss, losses.SupConLoss | losses.TCLLoss):
         rate *= min(1.0, temperature_now(loss.temperature) / _length(loss, radius) ** 2 / 0.3) ** 2
@@ -107,7 +107,7 @@ def point_rate(loss: Supervised, num_points: int, radius: float) -> float:
 
 
 def weight_rate(loss: losses.CrossEntropyLoss, radius: float) -> float:
-    """(7) of `free_points`."""
+    """(6) of `free_points`."""
     return 1 / (2 * loss.weight_penalty + _length(loss, radius) ** 2 / (2 * (loss.num_classes - 1)))
 
 
