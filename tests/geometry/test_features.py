@@ -78,6 +78,12 @@ def test_arrays_that_torch_does_not_know(measure: Measure) -> None:
         wrong(measure, name, **{name: np.full((N, D), None)})
 
 
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here they are float64")
+def test_arrays_of_long_doubles_are_taken_as_float64() -> None:
+    x = np.random.default_rng(0).normal(size=(40, D))
+    assert geometry.uniformity(x.astype(np.longdouble)) == geometry.uniformity(x)
+
+
 @every
 def test_widths_that_do_not_fit(measure: Measure) -> None:
     for name in measure.features[1:]:

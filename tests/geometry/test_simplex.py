@@ -238,3 +238,10 @@ def test_errors_of_two_classes_one_of_which_has_one_sample() -> None:
     with pytest.warns(geometry.TooFewSamples):
         found = simplex(rows(31, 3), [0] * 30 + [1], with_error=True)
     assert found.errors["within"] > 0
+
+
+def test_errors_are_not_known_where_every_class_has_one_sample() -> None:
+    """Nothing can be left out, so nothing is known; 0 would say that all is."""
+    with pytest.warns(geometry.TooFewSamples):
+        found = simplex(rows(6, 3), range(6), with_error=True)
+    assert all(math.isnan(error) for error in found.errors.values())

@@ -56,6 +56,21 @@ def test_rank_of_features_in_a_subspace(n: int, dim: int) -> None:
     assert 1 < found.effective_rank < 3.001
 
 
+def test_rank_is_relative_to_the_largest_in_many_dimensions() -> None:
+    """A thousand directions, one of them 2e-6 of the largest: above 1e-6, however long the features are in all."""
+    scale = torch.ones(1000, dtype=torch.float64)
+    scale[-1] = 2e-6
+    assert spectrum(torch.diag(scale), normalize=False).rank == 1000
+
+
+def test_small_singular_values_are_as_they_are() -> None:
+    """Few rows, not centred: float64 knows them far below 1e-7 of the largest."""
+    sigma = 10.0 ** -torch.tensor([0.0, 2, 4, 5, 8, 10, 12], dtype=torch.float64)
+    found = spectrum(torch.diag(sigma), normalize=False)
+    torch.testing.assert_close(found.singular_values, sigma, rtol=1e-3, atol=1e-15)
+    assert found.rank == 4
+
+
 def test_ranks_are_in_their_range_and_in_order() -> None:
     """stable rank ≤ effective rank ≤ rank: p² prefers the largest more than p does."""
     for seed in range(5):

@@ -35,7 +35,7 @@ def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None) -
     if isinstance(x, np.ndarray):
         if x.dtype.kind != "f":
             raise ValueError(f"{name} must hold floating point numbers, got an array of {x.dtype}")
-        native = np.ascontiguousarray(x, dtype=x.dtype.newbyteorder("="))
+        native = np.ascontiguousarray(x, dtype=x.dtype.newbyteorder("=") if x.itemsize <= 8 else np.float64)
         x = torch.from_numpy(native if native.flags.writeable else native.copy())  # torch warns of read-only memory
     x = rows(name, x, like=like).detach()
     if len(x) == 0:

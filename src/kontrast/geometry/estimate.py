@@ -10,6 +10,7 @@ closed form; for the others, `jackknife` leaves out a twentieth of the samples o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar
@@ -93,10 +94,13 @@ def jackknife(
         _, index, counts = torch.unique(labels, return_inverse=True, return_counts=True)
         group[counts[index] == 1] = -1
     found: list[dict[str, float]] = []
-    for g in range(min(groups, n)):
+    for g in range(groups):
         kept = group != g
-        rest: tuple[Any, ...] = () if labels is None else (labels[kept],)
-        found.append(measure(features[kept], *rest).scalars())
+        if not bool(kept.all()):
+            rest: tuple[Any, ...] = () if labels is None else (labels[kept],)
+            found.append(measure(features[kept], *rest).scalars())
+    if not found:  # nothing can be left out, so nothing is known
+        return dict.fromkeys(measure(features, *(() if labels is None else (labels,))).scalars(), math.nan)
     return errors_of(found)
 
 

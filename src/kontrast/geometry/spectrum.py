@@ -90,8 +90,10 @@ def collapse(features: Any, *, normalize: bool = True) -> Collapse:
 def _spectrum(x: Tensor, center: bool) -> Spectrum:
     if len(x) > 4 * x.shape[1]:
         return _from_moments(*_moments(x), center)
-    sigma: Tensor = torch.linalg.svdvals(x.double() - x.double().mean(0) * center)
-    return _from_singular_values(sigma, float(x.double().norm()))
+    x = x.double()
+    mean = x.mean(0) * center
+    sigma: Tensor = torch.linalg.svdvals(x - mean)
+    return _from_singular_values(sigma, noise=1e-13 * float(mean.norm()) * len(x) ** 0.5)
 
 
 def _errors(x: Tensor, center: bool, groups: int = 20) -> dict[str, float]:
@@ -117,15 +119,15 @@ def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
 
 def _from_moments(n: int, total: Tensor, gram: Tensor, center: bool) -> Spectrum:
     """Through the D×D products, which know singular values down to 1e−8 of the largest."""
-    length = float(gram.trace()) ** 0.5
-    if center:
-        gram = gram - torch.outer(total, total) / n
-    squares: Tensor = torch.linalg.eigvalsh(gram)
-    return _from_singular_values(squares.clamp(min=0).sqrt().flip(0), length)
+    mean = total / n * center
+    squares: Tensor = torch.linalg.eigvalsh(gram - n * torch.outer(mean, mean))
+    noise = 1e-7 * float(mean.norm()) * n**0.5
+    return _from_singular_values(squares.clamp(min=0).sqrt().flip(0), noise=noise)
 
 
-def _from_singular_values(sigma: Tensor, length: float) -> Spectrum:
-    sigma = torch.where(sigma > 1e-7 * length, sigma, 0.0)  # what rounding leaves of features this long is no direction
+def _from_singular_values(sigma: Tensor, *, noise: float) -> Spectrum:
+    """``noise``: what rounding leaves of a mean that is taken away; below it is no direction."""
+    sigma = torch.where(sigma > noise, sigma, 0.0)
     if float(sigma.sum()) == 0:  # nothing there, or nothing about the mean
         return Spectrum(singular_values=sigma, effective_rank=0.0, stable_rank=0.0, rank=0, explained_first=0.0)
     p = sigma / sigma.sum()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -399,6 +400,15 @@ def test_value_may_be_what_the_loss_returned() -> None:
         torch.set_warn_always(always)
     assert at.value == found.item()
     assert at.share is not None
+
+
+def test_value_of_another_kind() -> None:
+    """Any real number becomes a float; anything else is an error here and not where the share is asked for."""
+    at = standing(losses.InfoNCELoss(0.5), np.float32(1.5), num_pairs=4)
+    assert type(at.value) is float
+    assert at.value == 1.5
+    with pytest.raises(ValueError, match="value"):
+        standing(losses.InfoNCELoss(0.5), "low", num_pairs=4)  # type: ignore[arg-type]
 
 
 def test_temperature_that_is_learned() -> None:

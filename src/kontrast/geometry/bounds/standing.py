@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections import Counter
 from dataclasses import dataclass
 from functools import singledispatch
@@ -127,9 +128,11 @@ def standing(
     found, anchors = _limits(loss, batch)
     scale = anchors if loss.reduction == "sum" else 1
     chance, collapsed, bound = (scale * x for x in found)
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
         value = float(value.detach())
-    return Standing(chance, collapsed, bound, value)
+    if value is not None and not isinstance(value, numbers.Real):
+        raise ValueError(f"value must be the loss as a number or a scalar tensor, got {value!r}")
+    return Standing(chance, collapsed, bound, None if value is None else float(value))
 
 
 def _as_list(labels: Any) -> list[int]:
