@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,41 @@ def test_errors_say_what_to_do(
     assert stop.value.code == 2
     seen = capsys.readouterr().err
     assert "Traceback" not in seen
-    import re
-
     assert re.search(says, seen), seen
+
+
+def test_a_run_named_by_a_dot_gets_its_json_inside(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez(files / "analysis.npz", features=np.load(files / "features.npy"))
+    monkeypatch.chdir(files)
+    done = runner.invoke(app, ["geometry", "."])
+    assert done.exit_code == 0, done.output
+    assert (files / "geometry.json").exists()
+
+
+def test_few_rows_are_a_note_in_table_and_json(files: Path) -> None:
+    np.save(files / "few.npy", np.load(files / "features.npy")[:12])
+    done = runner.invoke(app, ["geometry", str(files / "few.npy")])
+    assert "note: rows that uniformity is computed on: 12, fewer than 30" in done.output
+    record = json.loads((files / "few.npy.geometry.json").read_text())
+    assert any("uniformity" in note for note in record["notes"])
+
+
+def test_a_folder_that_is_not_there_is_told_before_measuring(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = str(files / "nowhere" / "out.json")
+    monkeypatch.setattr("sys.argv", ["kontrast", "geometry", str(files / "features.npy"), "--write", target])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    seen = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert "there is no folder" in seen
+    assert "measuring" not in seen
+
+
+def test_json_says_what_was_measured(files: Path) -> None:
+    arguments = [str(files / "features.npy"), str(files / "labels.npy"), "--weights", str(files / "weights.npy")]
+    record = json.loads(runner.invoke(app, ["geometry", *arguments, "--t", "3", "--json"]).stdout)
+    assert record["t"] == 3
+    assert record["weights"].endswith("weights.npy")
+    assert measures(record)["cosine to the class's weight, angular"]["theory"] == 1

@@ -79,6 +79,7 @@ OTHERS = {
     "angular",
     "deviations",
     "jackknife",
+    "anchor_mean",
     "mean",
     "optimum",
     "pairwise_cosines",

@@ -196,7 +196,7 @@ FEW: dict[str, tuple[Callable[[int], Any], str]] = {
     ),
     "tolerance": (
         lambda n: geometry.tolerance(rows(n, 3), [0] * n),
-        "rows that tolerance is computed on: 29, fewer than 30",
+        "rows with another of their class that tolerance is computed on: 29, fewer than 30",
     ),
     "separation": (
         lambda n: geometry.local_separation(rows(n, 3), rows(n, 3)),

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kontrast import losses
+from kontrast import geometry, losses
 from kontrast.geometry import _tiles, gradient_magnitudes, gradient_response, relative_penalty
 from tests.geometry.samples import EXACT, FORMS, anchors, clusters, dot, keyed, on_sphere, rows, sphere, unit
 
@@ -313,3 +313,27 @@ def test_strips_that_cut_through_classes(monkeypatch: pytest.MonkeyPatch, counts
     assert found.anchors.tolist() == list(expected)
     assert found.positive.tolist() == pytest.approx([abs(r.x - r.p + r.y) for r in expected.values()], rel=1e-9)
     assert found.negative.tolist() == pytest.approx([r.q for r in expected.values()], rel=1e-9)
+
+
+def test_some_anchors_are_those_of_all() -> None:
+    x, labels = clusters(60, 4, 5)
+    every = geometry.gradient_response(x, labels, temperature=0.2, k1=[0.0, 7.0], k2=[1.0, 1.5])
+    rows_wanted = torch.tensor([41, 3, 17, 58])
+    some = geometry.gradient_response(x, labels, temperature=0.2, k1=[0.0, 7.0], k2=[1.0, 1.5], anchors=rows_wanted)
+    assert some.anchors.tolist() == rows_wanted.tolist()
+    for name in ("similarity_positive", "similarity_negative", "x", "p_positive", "y", "p_negative"):
+        torch.testing.assert_close(getattr(some, name), getattr(every, name)[rows_wanted], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("anchors", [[], [60], [-1], [0.5]])
+def test_wrong_anchors(anchors: list[float]) -> None:
+    x, labels = clusters(60, 4, 5)
+    with pytest.raises(ValueError, match="anchors"):
+        geometry.gradient_response(x, labels, temperature=0.2, k1=1.0, k2=1.0, anchors=anchors)
+
+
+def test_through_normalisation_is_of_unit_rows_only() -> None:
+    x, labels = clusters(60, 4, 5)
+    found = geometry.gradient_response(3 * x, labels, temperature=0.2, k1=1.0, k2=1.0, normalize=False)
+    with pytest.raises(ValueError, match="unit rows"):
+        found.through_normalisation()

@@ -116,3 +116,52 @@ def test_too_few_samples_are_warned_of_at_the_callers_line() -> None:
     with pytest.warns(geometry.TooFewSamples) as seen:
         summary(rows(20, 3))
     assert {w.filename for w in seen} == {__file__}
+
+
+def test_gradient_responses_of_few_anchors_are_against_all_rows() -> None:
+    x, labels = clusters(1500, 12, 5)
+    every, some = (by_name(geometry.summary(x, labels, anchors=a)) for a in (1500, 100))
+    for name in ("SupCon: pull of hardest positive", "SupCon: push of hardest negative"):
+        line = some[name]
+        assert line.error is not None
+        assert abs(line.value - every[name].value) < 5 * line.error
+        assert line.theory == every[name].theory
+
+
+def test_unsuited_labels_cost_only_the_measures_that_need_others() -> None:
+    x, _ = clusters(300, 12, 5)
+    found = by_name(geometry.summary(x, torch.zeros(300, dtype=torch.long)))
+    assert math.isfinite(found["tolerance"].value)
+    assert math.isfinite(found["uniformity, t = 2"].value)
+    for name in ("simplex", "neural collapse", "gradient response"):
+        assert math.isnan(found[name].value)
+        assert found[name].meaning.startswith("not measured: labels hold 1 class")
+
+
+def test_rows_of_any_length_have_no_theory_of_unit_rows() -> None:
+    x, labels = clusters(300, 12, 5)
+    found = by_name(geometry.summary(5 * x, labels, normalize=False))
+    assert found["inner product with the nearest other"].theory is None
+    assert found["tolerance, inner product"].theory is None
+    assert found["uniformity, t = 2"].theory is None
+    assert found["TCL: pull of hardest positive"].theory is None
+    assert found["cosine of two class means"].theory == pytest.approx(-0.25)
+
+
+@pytest.mark.filterwarnings("ignore::kontrast.geometry.TooFewSamples")
+def test_equal_rows_say_so() -> None:
+    found = by_name(geometry.summary(torch.ones(40, 3), torch.arange(40) % 4))
+    assert math.isnan(found["NC2, means off the angle"].value)
+    assert "equal" in found["NC2, means off the angle"].meaning
+    assert "complete collapse" in found["dead directions"].meaning
+
+
+@pytest.mark.parametrize("anchors", [0, -5, 1.5])
+def test_wrong_anchors(anchors: object) -> None:
+    with pytest.raises(ValueError, match="anchors must be a whole number of at least 1"):
+        geometry.summary(torch.randn(40, 3), anchors=anchors)  # type: ignore[arg-type]
+
+
+def test_weights_without_labels() -> None:
+    with pytest.raises(ValueError, match="pass labels too"):
+        geometry.summary(torch.randn(40, 3), weights=torch.randn(2, 3))

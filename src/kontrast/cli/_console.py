@@ -31,9 +31,9 @@ def steps(what: str) -> Iterator[Any]:
 
 
 def number(x: float) -> str:
-    """Four digits after the point, or an exponent where that would show none."""
-    if x == 0 or not math.isfinite(x):
-        return f"{x:g}"
+    """Whole numbers as such; else four digits after the point, or an exponent where that would show none."""
+    if not math.isfinite(x) or x == int(x):
+        return f"{x:.0f}"
     return f"{x:.4f}" if 1e-3 <= abs(x) < 1e5 else f"{x:.2e}"
 
 

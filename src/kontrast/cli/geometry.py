@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +31,7 @@ def geometry(
     k2: Annotated[float, typer.Option(help="TCL's k2.")] = 1.0,
     t: Annotated[float, typer.Option(help="Of the uniformity.")] = 2.0,
     anchors: Annotated[int, typer.Option(min=1, help="Rows sampled for the measures per anchor.")] = 5000,
-    seed: Annotated[int, typer.Option(help="Of that sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of that sample.")] = 0,
     raw: Annotated[
         bool, typer.Option("--raw", help="Take the rows as they are instead of on the unit sphere.")
     ] = False,
@@ -41,11 +42,15 @@ def geometry(
 ) -> None:
     """Measure embeddings: uniformity, rank, entropy; with labels tolerance, simplex, collapse, gradients."""
     from kontrast.cli._files import load_array, load_features
-    from kontrast.geometry import summary
+    from kontrast.geometry import TooFewSamples, summary
 
     x, y = load_features(features, labels)
     w = None if weights is None else load_array(weights)
-    with steps("measuring") as told:
+    target = write or (features / "geometry.json" if features.is_dir() else Path(f"{features}.geometry.json"))
+    if not as_json and not target.parent.is_dir():
+        raise ValueError(f"there is no folder {target.parent} to write {target.name} into")
+    with steps("measuring") as told, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TooFewSamples)
         lines = summary(
             x,
             y,
@@ -59,19 +64,23 @@ def geometry(
             normalize=not raw,
             progress=told,
         )
+    notes = list(dict.fromkeys(str(seen.message) for seen in caught))
     sampled = min(anchors, len(x))
     record = {
         "features": str(features),
         "labels": None if y is None else str(labels or features),
         "rows": len(x),
         "dim": x.shape[1],
+        "weights": None if weights is None else str(weights),
         "normalised": not raw,
+        "t": t,
         "temperature": temperature,
         "k1": k1,
         "k2": k2,
         "anchors": sampled,
         "seed": seed,
         "kontrast": kontrast.__version__,
+        "notes": notes,
         "measures": [dataclasses.asdict(line) for line in lines],
     }
     if as_json:
@@ -80,7 +89,8 @@ def geometry(
     out.print(_geometry_table(lines, f"{features.name}: {len(x):,} rows of {x.shape[1]}"))
     if sampled < len(x):
         out.print(f"Entropy, neighbours and gradient responses: {sampled:,} rows sampled (seed {seed}).")
-    target = write or features.with_name(f"{features.name}.geometry.json")
+    for note in notes:
+        out.print(f"note: {note}", highlight=False, soft_wrap=True)
     target.write_text(dump(record) + "\n")
     out.print(f"written: {escape(str(target))}", soft_wrap=True)
 

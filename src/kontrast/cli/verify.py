@@ -19,7 +19,7 @@ def verify(
     only: Annotated[
         list[str] | None, typer.Option(help="A check's name or pattern (sce-*); may be given again.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of the random inputs.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of lines.")] = False,
 ) -> None:
     """Check every lemma, theorem and identity of the papers; status 1 if one fails or none ran."""

@@ -14,7 +14,7 @@ from kontrast.geometry import bounds
 from kontrast.geometry._features import TooFewSamples
 from kontrast.geometry.alignment import alignment
 from kontrast.geometry.entropy import penalty_curve, penalty_entropy, relative_penalty
-from kontrast.geometry.estimate import Estimate, Record, jackknife, mean
+from kontrast.geometry.estimate import Estimate, Record, anchor_mean, jackknife, mean
 from kontrast.geometry.gradients import (
     GradientMagnitudes,
     GradientResponse,
@@ -43,6 +43,7 @@ __all__ = [
     "Spectrum",
     "TooFewSamples",
     "alignment",
+    "anchor_mean",
     "angular",
     "bounds",
     "collapse",

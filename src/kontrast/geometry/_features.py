@@ -48,6 +48,8 @@ def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None) -
             f"{name} holds NaN or infinity in {bad} of {len(x)} rows (first: row {first}): leave them out, or see "
             f"why the encoder makes them"
         )
+    if not normalize and float(x.abs().max()) > 1e100:
+        raise ValueError(f"{name} holds numbers up to {float(x.abs().max()):.0e}, whose squares overflow: scale them")
     return unit(x) if normalize else x
 
 
@@ -120,6 +122,26 @@ def _frames_inside() -> int:
     return depth - 1
 
 
+def check_indices(name: str, given: Any, of: Tensor, rows_of: str = "features", length: int | None = None) -> Tensor:
+    """Row numbers, ``[length]``, or any number of them but none."""
+    if length is None:
+        length = len(given) if hasattr(given, "__len__") else 1
+    index = integer_labels(name, given, length, of.device)
+    if length == 0:
+        raise ValueError(f"{name} is empty: name at least one row")
+    if int(index.min()) < 0 or int(index.max()) >= len(of):
+        raise ValueError(
+            f"{name} holds {int(index.min())} … {int(index.max())}, but {rows_of} has rows 0 … {len(of) - 1}"
+        )
+    return index
+
+
+def as_tensor(x: Any) -> Tensor:
+    """A tensor of floating point numbers, also from an array or a list."""
+    tensor: Tensor = torch.as_tensor(x)
+    return tensor if tensor.is_floating_point() else tensor.double()
+
+
 def check_keys(
     query: Any, key: Any, negatives: Any, own_index: Any, *, normalize: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
@@ -136,11 +158,7 @@ def check_keys(
     negatives = as_rows("negatives", negatives, normalize=normalize, like=query)
     if own_index is None:
         return query, key, negatives, None
-    own = integer_labels("own_index", own_index, len(query), query.device)
-    if int(own.min()) < 0 or int(own.max()) >= len(negatives):
-        raise ValueError(
-            f"own_index holds {int(own.min())} … {int(own.max())}, but negatives has rows 0 … {len(negatives) - 1}"
-        )
+    own = check_indices("own_index", own_index, negatives, "negatives", length=len(query))
     if len(negatives) < 2:
         raise ValueError("the only row of negatives is the anchor's own: nothing is left to compare with")
     return query, key, negatives, own

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import check_keys, measure, one_or_many
+from kontrast.geometry._features import as_tensor, check_keys, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
 from kontrast.losses._inputs import number, same_dtype
 
@@ -90,4 +90,4 @@ def penalty_curve(similarities: Tensor, temperature: float) -> Tensor:
     tensor([0.0159, 0.1173, 0.8668])
     """
     tau = number("temperature", temperature, above=0.0)
-    return (similarities / tau).softmax(-1)
+    return (as_tensor(similarities) / tau).softmax(-1)

@@ -13,10 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from kontrast.geometry._features import as_tensor
+from kontrast.losses._inputs import whole_number
 
 
 class Estimate(NamedTuple):
@@ -55,7 +58,7 @@ def mean(values: Tensor) -> Estimate:
     >>> mean(torch.tensor([1.0, 2.0, 3.0]))
     Estimate(value=2.0, error=0.577...)
     """
-    values = values.double().flatten()
+    values = as_tensor(values).double().flatten()
     error = values.std() / len(values) ** 0.5 if len(values) > 1 else torch.tensor(float("nan"))
     return Estimate(float(values.mean()), float(error))
 
@@ -68,7 +71,7 @@ def from_left_out(left_out: Tensor) -> Tensor:
     return ((groups - 1) / groups * (left_out - left_out.mean(0)).square().sum(0)).sqrt()
 
 
-Measured = TypeVar("Measured", bound=Record)
+FEWEST = 3  # of fewer samples no error is known
 
 
 def jackknife(
@@ -83,10 +86,12 @@ def jackknife(
     >>> sorted(jackknife(geometry.spectrum, x))
     ['effective_rank', 'explained_first', 'rank', 'stable_rank']
     """
+    groups = whole_number("groups", groups, least=2)
     n = len(features)
     # A random order, sorted by class: every group takes its share of each class.
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(features.device)
     if labels is not None:
+        labels = torch.as_tensor(labels)
         order = order[torch.argsort(labels[order], stable=True)]
     group = torch.empty_like(order)
     group[order] = torch.arange(n, device=order.device) % groups
@@ -99,9 +104,44 @@ def jackknife(
         if not bool(kept.all()):
             rest: tuple[Any, ...] = () if labels is None else (labels[kept],)
             found.append(measure(features[kept], *rest).scalars())
-    if not found:  # nothing can be left out, so nothing is known
+    if not found or n < FEWEST:  # nothing can be left out, or what is left is another thing
         return dict.fromkeys(measure(features, *(() if labels is None else (labels,))).scalars(), math.nan)
     return errors_of(found)
+
+
+def anchor_mean(
+    values: Tensor,
+    measure: Callable[[Tensor], Tensor],
+    num_rows: int,
+    *,
+    groups: int = 20,
+    most: int = 2000,
+    seed: int = 0,
+) -> list[Estimate]:
+    """Means of values per anchor ``[A]`` or ``[A, k]`` with their errors, where anchors share their negatives.
+
+    ``measure(rows)`` gives the values of some rows among themselves. Rows are left out as anchors and as negatives
+    both, of at most ``most`` of the ``num_rows`` rows; the error relative to the value then falls as 1/√N. If the
+    values are of a sample of A anchors, that adds (1/A − 1/N) times their variance.
+
+    >>> x = torch.arange(40.0)
+    >>> (found,) = anchor_mean(x, lambda rows: x[rows], 40, groups=40)
+    >>> round(found.error / mean(x).error, 4)  # nothing shared: the error of any mean
+    1.0
+    """
+    table = values.double().view(len(values), -1)
+    kept = torch.randperm(num_rows, generator=torch.Generator().manual_seed(seed))[:most]
+    # Groups of one size: such values depend on how many negatives there are, and that must not tell groups apart.
+    groups = min(groups, len(kept))
+    kept = kept[: len(kept) // groups * groups]
+    whole = measure(kept).double().view(-1, table.shape[1]).mean(0)
+    size = len(kept) // groups
+    rest = [torch.cat([kept[:start], kept[start + size :]]) for start in range(0, len(kept), size)]
+    left_out = [measure(rows).double().view(-1, table.shape[1]).mean(0) for rows in rest]
+    relative = from_left_out(torch.stack(left_out)) / whole.abs() * (len(kept) / num_rows) ** 0.5
+    sampling = table.var(0) * (1 / len(table) - 1 / num_rows) if len(table) > 1 else torch.full_like(whole, math.nan)
+    error = ((relative * table.mean(0)).square() + sampling.clamp(min=0)).sqrt()
+    return [Estimate(*pair) for pair in zip(table.mean(0).tolist(), error.tolist(), strict=True)]
 
 
 def errors_of(left_out: list[dict[str, float]]) -> dict[str, float]:

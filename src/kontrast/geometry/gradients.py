@@ -28,14 +28,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import Classes, as_rows, check_keys, classes, measure, one_or_many
+from kontrast.geometry._features import Classes, as_rows, check_indices, check_keys, classes, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
 from kontrast.losses._inputs import number, same_dtype
 
 LOG2E = math.log2(math.e)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GradientMagnitudes:
     """(1) and (2), ``[N]`` each."""
 
@@ -75,7 +75,7 @@ def gradient_magnitudes(
     return GradientMagnitudes(positive=push, negative=push.clone(), hardest=push * ratio, ratio=ratio)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GradientResponse:
     """(3) and (5) for each anchor's hardest positive and hardest negative.
 
@@ -101,7 +101,9 @@ class GradientResponse:
         return self.p_negative
 
     def through_normalisation(self) -> tuple[Tensor, Tensor]:
-        """(6): both responses as they reach the unnormalised output."""
+        """(6): both responses as they reach the unnormalised output; of unit rows only."""
+        if bool((self.similarity_positive.abs() > 1.001).any() or (self.similarity_negative > 1.001).any()):
+            raise ValueError("similarities above 1: (6) is about unit rows, but these were taken with normalize=False")
         return tuple(
             response * _spread((1 - s.clamp(-1, 1).square()).sqrt(), response)
             for response, s in ((self.positive, self.similarity_positive), (self.negative, self.similarity_negative))
@@ -116,9 +118,12 @@ def gradient_response(
     temperature: float,
     k1: float | Sequence[float],
     k2: float | Sequence[float],
+    anchors: Any = None,
     normalize: bool = True,
 ) -> GradientResponse:
     """(3)–(5) per anchor of a labelled batch ``[N, D]``, for one k1 and k2 or a grid of them, in one pass.
+
+    ``anchors`` names some rows to take as anchors, each against all others; left out, all are.
 
     >>> z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
     >>> at = gradient_response(z, [0, 0, 1, 1], temperature=1.0, k1=[0.0, 1.0], k2=1.0)
@@ -134,15 +139,15 @@ def gradient_response(
     has = number_of > 0
     if not bool(has.any()):
         raise ValueError(f"no anchor has a positive: {len(found)} classes among {len(z)} rows")
-    terms = _anchor_terms(z, found, tau)
-    anchors = has.nonzero()[:, 0]
-    s_p, s_n, log_p, log_y, log_n = terms[:, anchors].double()
+    chosen = torch.arange(len(z), device=z.device) if anchors is None else check_indices("anchors", anchors, z)
+    chosen = chosen[has[chosen]]
+    s_p, s_n, log_p, log_y, log_n = _anchor_terms(z, found, chosen, tau).double()
 
     a, b = (torch.tensor(k, dtype=torch.float64, device=z.device).log() for k in (k1s, k2s))
     a, b = a[None, :, None], b[None, None, :]
     s_p3, s_n3, log_p, log_y, log_n = (t[:, None, None] for t in (s_p, s_n, log_p, log_y, log_n))
     log_d = torch.logaddexp(torch.logaddexp(log_p, a + log_y), b + log_n)  # (4)
-    x = (1 / number_of[anchors].double())[:, None, None].expand_as(log_d)
+    x = (1 / number_of[chosen].double())[:, None, None].expand_as(log_d)
     parts = (
         x,
         (s_p3 / tau - log_d).exp(),
@@ -150,26 +155,30 @@ def gradient_response(
         (b + s_n3 / tau - log_d).exp(),
     )  # (3)
     x, p, y, q = (part[:, 0, 0] if scalar else part for part in (t.to(z.dtype) for t in parts))
-    return GradientResponse(anchors, s_p.to(z.dtype), s_n.to(z.dtype), x, p, y, q)
+    return GradientResponse(chosen, s_p.to(z.dtype), s_n.to(z.dtype), x, p, y, q)
 
 
-def _anchor_terms(z: Tensor, found: Classes, tau: float) -> Tensor:
-    """``[5, N]``: s of the hardest positive and negative, log Σ_p e^{s/τ}, log Σ_p e^{−s}, log Σ_n e^{s/τ}.
+def _anchor_terms(z: Tensor, found: Classes, anchors: Tensor, tau: float) -> Tensor:
+    """``[5, anchors]``: s of the hardest positive and negative, log Σ_p e^{s/τ}, log Σ_p e^{−s}, log Σ_n e^{s/τ}.
 
     Rows are sorted by class, so that a strip's positives stand in few columns side by side.
     """
     order = torch.argsort(found.index, stable=True)
     z, index = z[order], found.index[order]
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order), device=order.device)
+    mine, to = place[anchors].sort()  # the anchors among the sorted rows, and whose they are
     stops = found.counts.cumsum(0)
-    terms = z.new_empty(5, len(z))
-    for r, s in strips(z, z):
-        own = slice(int(stops[index[r.start]] - found.counts[index[r.start]]), int(stops[index[r.stop - 1]]))
-        same = index[r, None] == index[None, own]
+    terms = z.new_empty(5, len(anchors))
+    for r, s in strips(z[mine], z):
+        first, last = index[mine[r.start]], index[mine[r.stop - 1]]
+        own = slice(int(stops[first] - found.counts[first]), int(stops[last]))
+        same = index[mine[r], None] == index[None, own]
         positive = s[:, own].clone()
         s[:, own].masked_fill_(same, HIDDEN)
-        same.diagonal(r.start - own.start).fill_(False)
+        same.scatter_(1, mine[r, None] - own.start, False)
         hardest = s.amax(1)
-        terms[:, order[r]] = torch.stack(
+        terms[:, to[r]] = torch.stack(
             [
                 positive.masked_fill(~same, torch.inf).amin(1),
                 torch.where(hardest > HIDDEN / 2, hardest, -torch.inf),

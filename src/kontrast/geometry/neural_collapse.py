@@ -10,7 +10,7 @@ r"""Neural collapse: the four measures of the last phase of training.
     (NC4)  share of samples whose nearest class mean is not the classifier's choice
 
 (Papyan, Han & Donoho; the phenomenon Graf et al. relate their theorems to.) All are ≥ 0 and 0 at complete collapse;
-NC3 ≤ 4, NC4 ≤ 1.
+NC3 ≤ 4, NC4 ≤ 1. Where all class means are equal NC1 is infinite, and NC2 and NC3 are not defined (NaN).
 
 Deviates: the paper takes the features as the network gives them; here rows are normalised unless ``normalize=False``,
 as in every measure: pass that for networks trained with cross-entropy. Weights are compared without bias. Σ_B's
@@ -19,6 +19,7 @@ pseudo-inverse keeps its K − 1 directions above 1e−10 of the largest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,7 +32,7 @@ from kontrast.geometry.estimate import Record, jackknife
 from kontrast.geometry.simplex import _weights, optimum, pairwise_cosines
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralCollapse(Record):
     """NC1–NC4; those that need a classifier are None without one."""
 
@@ -70,10 +71,12 @@ def _neural_collapse(x: Tensor, labels: Tensor, weights: Tensor | None) -> Neura
     found = classes(labels, x)
     means = found.means(x)
     m = means - means.mean(0)
+    if float(m.norm()) <= 1e-12 * len(m) ** 0.5 * float(means.norm(dim=1).max()):  # equal but for rounding
+        m = torch.zeros_like(m)
     extra: dict[str, Any] = {}
     if weights is not None:
         extra["nc2_norm_weights"], extra["nc2_angle_weights"] = _nc2(weights)
-        extra["nc3"] = float((weights / weights.norm() - m / m.norm()).square().sum())
+        extra["nc3"] = float((weights / weights.norm() - m / m.norm()).square().sum())  # NaN for equal means
         extra["nc4"] = _nc4(x, means, weights)
     norm, angle = _nc2(m)
     return NeuralCollapse(nc1=_nc1(x, found, means, m), nc2_norm=norm, nc2_angle=angle, **extra)
@@ -95,6 +98,8 @@ def _nc1(x: Tensor, found: Classes, means: Tensor, m: Tensor) -> float:
 
 def _nc2(points: Tensor) -> tuple[float, float]:
     norms = points.norm(dim=1)
+    if float(norms.max()) == 0:
+        return math.nan, math.nan
     return (
         float(norms.std(correction=0) / norms.mean()),
         float((pairwise_cosines(points) - optimum(len(points))).abs().mean()),

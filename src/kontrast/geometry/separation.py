@@ -41,7 +41,7 @@ class SeparationSummary:
     separated: Estimate  # share of anchors with gap_i > 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LocalSeparation:
     """The raw similarities."""
 

@@ -26,12 +26,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import Classes, as_rows, classes, measure, warn_if_few
+from kontrast.geometry._features import Classes, as_rows, as_tensor, classes, measure, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
 from kontrast.losses._inputs import unit, whole_number
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Simplex(Record):
     """Deviations, means of the cosines, and the cosines themselves for drawing. Weights' are None without weights."""
 
@@ -137,7 +137,7 @@ def deviations(points: Tensor) -> tuple[float, float, float]:
     >>> [round(x, 4) for x in deviations(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))]  # not centred, else regular
     [0.7071, 0.0, 0.0]
     """
-    points = points.double()
+    points = as_tensor(points).double()
     norms = torch.linalg.vector_norm(points, dim=1)
     rho = float(norms.mean())
     distances = torch.pdist(points)
@@ -156,7 +156,7 @@ def pairwise_cosines(points: Tensor) -> Tensor:
     >>> pairwise_cosines(torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]))
     tensor([ 0., -1.,  0.])
     """
-    z = unit(points)
+    z = unit(as_tensor(points))
     i, j = torch.triu_indices(len(z), len(z), 1, device=z.device)
     return (z @ z.T)[i, j]
 
@@ -177,7 +177,7 @@ def angular(cosines: Tensor) -> Tensor:
     >>> angular(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    return 1 - cosines.clamp(-1, 1).arccos() / math.pi
+    return 1 - as_tensor(cosines).clamp(-1, 1).arccos() / math.pi
 
 
 def _to_own(x: Tensor, points: Tensor, found: Classes) -> Tensor:

@@ -27,7 +27,7 @@ from kontrast.geometry._features import as_rows, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, errors_of, jackknife
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Spectrum(Record):
     """Singular values and the ranks made from them."""
 
@@ -79,7 +79,7 @@ def collapse(features: Any, *, normalize: bool = True) -> Collapse:
     warn_if_few(len(x), x.shape[1], "rows for the rank of features of this many dimensions")
     _, total, gram = _moments(x)
     square = float(gram.trace()) / len(x)
-    spread = 1 - float((total / len(x)).square().sum()) / square if square else 0.0
+    spread = max(0.0, 1 - float((total / len(x)).square().sum()) / square) if square else 0.0
     variances = _spectrum(x, center=True).singular_values.square()
     possible = min(x.shape[1], len(x) - 1)
     dead = possible - int((variances[:possible] > 1e-4 * variances.sum() / max(possible, 1)).sum())
@@ -88,7 +88,7 @@ def collapse(features: Any, *, normalize: bool = True) -> Collapse:
 
 
 def _spectrum(x: Tensor, center: bool) -> Spectrum:
-    if len(x) > 4 * x.shape[1]:
+    if len(x) > 2 * x.shape[1]:
         return _from_moments(*_moments(x), center)
     x = x.double()
     mean = x.mean(0) * center
@@ -98,7 +98,7 @@ def _spectrum(x: Tensor, center: bool) -> Spectrum:
 
 def _errors(x: Tensor, center: bool, groups: int = 20) -> dict[str, float]:
     """The jackknife; of many rows by taking each group's moments from the whole's, one pass over the rows in all."""
-    if len(x) <= 5 * x.shape[1]:
+    if len(x) <= 2.2 * x.shape[1]:
         return jackknife(lambda part: _spectrum(part, center), x, groups=groups)
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0)).to(x.device)
     each = [_moments(x[order[g::groups]]) for g in range(groups)]

@@ -1,7 +1,8 @@
 """Every measure that features alone allow, or features and labels, each beside its theoretical value.
 
 Measures per anchor (penalty entropy, neighbours, gradient response) are taken at a random sample of the rows, each
-against all others; everything else is over all rows.
+against all others; everything else is over all rows. Their errors count that anchors share negatives (`anchor_mean`). A
+measure that these features or labels do not allow has the value NaN, and says why.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor
 from kontrast.geometry import bounds
 from kontrast.geometry._features import as_rows, classes, measure
 from kontrast.geometry.entropy import penalty_entropy
-from kontrast.geometry.estimate import Estimate, mean
+from kontrast.geometry.estimate import Estimate, anchor_mean
 from kontrast.geometry.gradients import gradient_response
 from kontrast.geometry.neural_collapse import neural_collapse
 from kontrast.geometry.separation import local_separation
@@ -25,6 +26,7 @@ from kontrast.geometry.simplex import angular, optimum, simplex
 from kontrast.geometry.spectrum import collapse, spectrum
 from kontrast.geometry.tolerance import tolerance
 from kontrast.geometry.uniformity import uniformity, uniformity_limit
+from kontrast.losses._inputs import number, whole_number
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,15 @@ class Features:
     labels: Tensor | None
     weights: Tensor | None
     sample: Tensor  # rows that are anchors
+    unit: bool  # whether rows have length one, as the theory of some measures wants them
     tau: float
     k1: float
     k2: float
     t: float
+
+    def if_unit(self, theory: float) -> float | None:
+        """A theoretical value that is one only for unit rows."""
+        return theory if self.unit else None
 
 
 @measure
@@ -78,13 +85,18 @@ def summary(
     effective rank 15.8 16.0 all directions alike
     """
     x = as_rows("features", features, normalize=normalize)
-    n = len(x)
+    n, anchors = len(x), whole_number("anchors", anchors, least=1)
+    if weights is not None and labels is None:
+        raise ValueError("weights say what a classifier makes of classes: pass labels too")
+    if n < 2:
+        raise ValueError(f"features has {n} row: geometry compares rows")
     given = Features(
         x=x,
         labels=None if labels is None else classes(labels, x).index,
         weights=weights,
         sample=torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:anchors].sort().values.to(x.device),
-        tau=temperature,
+        unit=normalize,
+        tau=number("temperature", temperature, above=0.0),
         k1=k1,
         k2=k2,
         t=t,
@@ -92,16 +104,20 @@ def summary(
     steps = [s for s in STEPS if labels is not None or s not in WITH_LABELS]
     found: list[Line] = []
     for i, step in enumerate(steps):
+        name = step.__name__.strip("_").replace("_", " ")
         if progress:
-            progress(step.__name__.strip("_").replace("_", " "), i, len(steps))
-        found += step(given)
+            progress(name, i, len(steps))
+        try:
+            found += step(given)
+        except ValueError as error:
+            found.append(Line(name, math.nan, meaning=f"not measured: {error}"))
     return found
 
 
 def _uniformity(f: Features) -> Iterator[Line]:
     found = uniformity(f.x, f.t, with_error=True, normalize=False)
     limit = uniformity_limit(f.x.shape[1], f.t)
-    yield _line(f"uniformity, t = {f.t:g}", found, limit, "uniform on the sphere")
+    yield _line(f"uniformity, t = {f.t:g}", found, f.if_unit(limit), "uniform on the sphere")
 
 
 def _spectrum(f: Features) -> Iterator[Line]:
@@ -109,27 +125,40 @@ def _spectrum(f: Features) -> Iterator[Line]:
     found, fallen = spectrum(f.x, normalize=False, with_error=True), collapse(f.x, normalize=False)
     yield _line("effective rank", found.estimates()["effective_rank"], float(min(n, d)), "all directions alike")
     yield _line("spread", fallen.spread, 1.0, "centred (0: all rows equal)")
-    yield _line("dead directions", float(fallen.dead), 0.0, f"all {d} have variance")
+    verdict = {"none": "no collapse", "complete": "complete collapse", "dimensional": "dimensional collapse"}
+    yield _line("dead directions", float(fallen.dead), 0.0, f"of {min(d, n - 1)}; here: {verdict[fallen.kind]}")
 
 
 def _penalty_entropy(f: Features) -> Iterator[Line]:
     anchors = f.x[f.sample]
     taus = sorted({0.07, 0.3, 1.0, f.tau})
     found = penalty_entropy(anchors, anchors, f.x, f.sample, temperature=taus, normalize=False)
-    for tau, column in zip(taus, found.T, strict=True):
-        yield _line(f"penalty entropy, τ = {tau:g}", mean(column), math.log(len(f.x) - 1), "all negatives alike")
+
+    def among(rows: Tensor) -> Tensor:
+        return penalty_entropy(f.x[rows], f.x[rows], temperature=taus, normalize=False)
+
+    for tau, estimate in zip(taus, anchor_mean(found, among, len(f.x)), strict=True):
+        yield _line(f"penalty entropy, τ = {tau:g}", estimate, math.log(len(f.x) - 1), "all negatives alike")
 
 
 def _neighbours(f: Features) -> Iterator[Line]:
     anchors = f.x[f.sample]
     found = local_separation(anchors, anchors, f.x, f.sample, normalize=False).nearest
-    for k in sorted({1, found.shape[1]}):
+    shown = sorted({1, found.shape[1]})
+    columns = [k - 1 for k in shown]
+
+    def among(rows: Tensor) -> Tensor:
+        return local_separation(f.x[rows], f.x[rows], nearest=shown[-1], normalize=False).nearest[:, columns]
+
+    what = "cosine to" if f.unit else "inner product with"
+    for k, estimate in zip(shown, anchor_mean(found[:, columns], among, len(f.x)), strict=True):
         name = "nearest other" if k == 1 else f"{k}th nearest other"
-        yield _line(f"cosine to the {name}", mean(found[:, k - 1]), 1.0, "all rows equal")
+        yield _line(f"{what} the {name}", estimate, f.if_unit(1.0), "all rows equal")
 
 
 def _tolerance(f: Features) -> Iterator[Line]:
-    yield _line("tolerance", tolerance(f.x, f.labels, with_error=True, normalize=False), 1.0, "each class one point")
+    found = tolerance(f.x, f.labels, with_error=True, normalize=False)
+    yield _line("tolerance" if f.unit else "tolerance, inner product", found, f.if_unit(1.0), "each class one point")
 
 
 def _simplex(f: Features) -> Iterator[Line]:
@@ -151,7 +180,9 @@ def _simplex(f: Features) -> Iterator[Line]:
         yield _line("S3 of the weights", of["weight_distance"].value, 0.0, where)
         yield _line("cosine of two weights", of["across_weights"].value, best, where)
         yield _line("cosine of two weights, angular", float(angular(found.cosines_weights).mean()), best_angular, where)
-        yield _line("cosine to the class's weight", of["to_weight"], 1.0, "aligned with its class's weight")
+        where = "aligned with its class's weight"
+        yield _line("cosine to the class's weight", of["to_weight"], 1.0, where)
+        yield _line("cosine to the class's weight, angular", float(angular(found.cosines_to_weight).mean()), 1.0, where)
 
 
 def _neural_collapse(f: Features) -> Iterator[Line]:
@@ -172,17 +203,24 @@ def _neural_collapse(f: Features) -> Iterator[Line]:
 
 def _gradient_response(f: Features) -> Iterator[Line]:
     assert f.labels is not None
-    sample = f.x[f.sample], f.labels[f.sample]
-    counts = torch.bincount(sample[1])
-    present = int((counts > 0).sum())
-    if int(counts.max()) < 2 or present < 2:
-        return
-    found = gradient_response(*sample, temperature=f.tau, k1=[0.0, f.k1], k2=[1.0, f.k2], normalize=False)
-    for i, name in ((0, "SupCon"), (1, "TCL")):
-        at = bounds.simplex_response(present, len(f.sample) / present, f.tau, k1=(0.0, f.k1)[i], k2=(1.0, f.k2)[i])
-        where = f"regular simplex, τ = {f.tau:g}" + (f", k1 = {f.k1:g}, k2 = {f.k2:g}" if i else "")
-        yield _line(f"{name}: pull of hardest positive", mean(found.positive[:, i, i]), at[0], where)
-        yield _line(f"{name}: push of hardest negative", mean(found.negative[:, i, i]), at[1], where)
+    labels, num_classes = f.labels, int(f.labels.max()) + 1
+    if num_classes < 2:
+        raise ValueError("labels hold 1 class: without negatives there is no push")
+
+    def responses(x: Tensor, of: Tensor, anchors: Tensor | None = None) -> Tensor:
+        """SupCon's pull and push, then TCL's, ``[anchors, 4]``."""
+        at = gradient_response(
+            x, of, temperature=f.tau, k1=[0.0, f.k1], k2=[1.0, f.k2], anchors=anchors, normalize=False
+        )
+        return torch.stack([part[:, i, i] for i in (0, 1) for part in (at.positive, at.negative)], dim=1)
+
+    found = responses(f.x, labels, f.sample)
+    estimates = iter(anchor_mean(found, lambda rows: responses(f.x[rows], labels[rows]), len(f.x)))
+    for name, k1, k2 in (("SupCon", 0.0, 1.0), ("TCL", f.k1, f.k2)):
+        pull, push = bounds.simplex_response(num_classes, len(f.x) / num_classes, f.tau, k1=k1, k2=k2)
+        where = f"regular simplex, τ = {f.tau:g}" + (f", k1 = {k1:g}, k2 = {k2:g}" if name == "TCL" else "")
+        yield _line(f"{name}: pull of hardest positive", next(estimates), f.if_unit(pull), where)
+        yield _line(f"{name}: push of hardest negative", next(estimates), f.if_unit(push), where)
 
 
 STEPS: tuple[Callable[[Features], Iterator[Line]], ...] = (
@@ -200,4 +238,6 @@ WITH_LABELS = (_tolerance, _simplex, _neural_collapse, _gradient_response)
 
 def _line(name: str, found: Estimate | float, theory: float | None = None, meaning: str = "") -> Line:
     value, error = found if isinstance(found, Estimate) else (found, math.nan)
-    return Line(name, value, None if math.isnan(error) else error, theory, meaning)
+    if not math.isfinite(value):
+        meaning = "not defined for these rows: they, or their class means, are equal"
+    return Line(name, value, None if math.isnan(error) else error, theory, meaning if theory is not None else "")

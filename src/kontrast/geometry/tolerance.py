@@ -45,13 +45,13 @@ def tolerance(features: Any, labels: Any, *, normalize: bool = True, with_error:
         raise ValueError(
             f"no class has two samples ({len(found)} classes, {len(x)} rows): tolerance compares samples of one class"
         )
-    warn_if_few(len(x), FEW, "rows that tolerance is computed on")
+    partnered = found.counts[found.index] > 1
+    warn_if_few(int(partnered.sum()), FEW, "rows with another of their class that tolerance is computed on")
     value = total.sum() / pairs.sum()  # (1)
     if not with_error:
         return float(value)
     without_pairs = pairs.sum() - 2 * (found.counts[found.index] - 1)
-    valid = without_pairs > 0
-    left_out = (total.sum() - 2 * own)[valid] / without_pairs[valid]
+    left_out = (total.sum() - 2 * own) / without_pairs  # NaN if without one row no pair is left
     return Estimate(float(value), float(from_left_out(left_out)))  # (2)
 
 
@@ -59,12 +59,13 @@ def tolerance(features: Any, labels: Any, *, normalize: bool = True, with_error:
 def tolerance_per_class(features: Any, labels: Any, *, normalize: bool = True) -> dict[int, Estimate]:
     """(1) within each class, with its error; NaN for a class with one sample, the error also for one with two.
 
-    >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> {c: e.value for c, e in tolerance_per_class(x, torch.tensor([3, 3, 7, 7])).items()}
-    {3: 1.0, 7: -1.0}
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]).repeat_interleave(torch.tensor([4, 2, 2]), 0)
+    >>> {c: round(e.value, 4) for c, e in tolerance_per_class(x, torch.tensor([3, 3, 3, 3, 7, 7, 7, 7])).items()}
+    {3: 1.0, 7: -0.3333}
     """
     x = as_rows("features", features, normalize=normalize)
     found = classes(labels, x)
+    warn_if_few(int(found.counts.min()), 3, "samples in the smallest class that tolerance is computed on")
     total, pairs, own = _sums(x, found)
     result = {}
     for c, name in enumerate(found.values):

@@ -130,7 +130,7 @@ def free_points(
         raise ValueError(f"per_class is {n}: {type(objective).__name__} compares a point with others of its class")
     on_sphere = contrastive or objective.normalize
 
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(whole_number("seed", seed, least=0))
     labels = torch.arange(k).repeat_interleave(n)
     z = rho * unit(torch.randn(k * n, d, dtype=torch.float64, generator=generator))
     if not on_sphere:

@@ -550,3 +550,40 @@ def test_a_sum_needs_the_number_of_anchors(loss: losses.Loss, told: dict[str, An
 def test_errors(loss: losses.Loss, told: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         standing(loss, **told)
+
+
+def test_views_without_labels_need_two_of_each() -> None:
+    with pytest.raises(ValueError, match="num_views of at least 2"):
+        standing(losses.SupConLoss(), num_pairs=256)
+
+
+def test_target_entropy_above_the_most_there_can_be() -> None:
+    with pytest.raises(ValueError, match="target_entropy is 50, above log 10"):
+        standing(losses.ReSSLLoss(), num_negatives=10, target_entropy=50.0)
+
+
+def test_a_fixed_simplex_has_its_bound_for_any_labels() -> None:
+    """(1) is reached: every sample at the vertex of its class."""
+    loss = losses.SimplexCrossEntropyLoss(3, 2, radius=2.0, normalize=True)
+    labels = torch.tensor([0] * 5 + [1])
+    at = standing(loss, labels=labels)
+    assert at.bound == pytest.approx(float(loss(loss.weight[labels], labels)), abs=1e-6)
+
+
+@pytest.mark.parametrize("labels", [[0] * 5 + [1], [0, 1, 2, 2]])
+@pytest.mark.parametrize("radius", [0.5, 3.0])
+def test_collapsed_is_the_best_that_one_embedding_can_do(labels: list[int], radius: float) -> None:
+    """Against many constant embeddings: none is better, and the best of a fine search comes close."""
+    torch.manual_seed(0)
+    loss = losses.CrossEntropyLoss(3, 2).double()
+    collapsed = standing(loss, labels=labels, radius=radius).collapsed
+    angles, lengths = torch.linspace(0, 2 * math.pi, 720, dtype=torch.float64), torch.linspace(0, radius, 60)
+    tried = []
+    for length in lengths.double():
+        z = length * torch.stack([angles.cos(), angles.sin()], 1)
+        logits = z @ loss.weight.detach().T
+        share = torch.bincount(torch.tensor(labels), minlength=3).double() / len(labels)
+        tried.append((logits.logsumexp(1) - logits @ share).min())
+    best = float(torch.stack(tried).min())
+    assert collapsed <= best + 1e-9
+    assert collapsed == pytest.approx(best, abs=2e-4)  # the search's own step

@@ -52,6 +52,7 @@ def cross_entropy_any(shares: Sequence[float], radius: float, weight_norm: float
     >>> cross_entropy_any([0.25] * 4, 1.0, 2.0) == cross_entropy(4, 1.0, 2.0)
     True
     """
+    shares = [float(p) for p in shares]
     k = whole_number("the number of shares", len(shares), least=2)
     if abs(sum(shares) - 1) > 1e-6:
         raise ValueError(f"shares must sum to 1, got {sum(shares)}")
@@ -123,7 +124,8 @@ def batches_with(num_classes: int, per_class: int, batch_size: int, members: int
     >>> [batches_with(2, per_class=2, batch_size=2, members=m) for m in range(3)]  # 10 batches of 2 from 4 points
     [6, 8, 6]
     """
-    k, n, rest = num_classes, per_class, batch_size - members
+    k, n = whole_number("num_classes", num_classes, least=2), whole_number("per_class", per_class, least=1)
+    rest = whole_number("batch_size − members", batch_size - whole_number("members", members, least=0), least=0)
     return k * math.comb(n + members - 1, members) * math.comb(n * (k - 1) + rest - 1, rest)
 
 
@@ -144,7 +146,6 @@ def tcl_batch(num_classes: int, per_class: int, temperature: float, k1: float, k
     """
     k = whole_number("num_classes", num_classes, least=2)
     m, tau = whole_number("per_class", per_class, least=2), number("temperature", temperature, above=0.0)
-    k1, k2 = number("k1", k1, least=0.0), number("k2", k2, least=0.0)
     return anchor_value(m - 1, (k - 1) * m, 1.0, -1 / (k - 1), temperature=tau, k1=k1, k2=k2)
 
 
@@ -183,6 +184,8 @@ def anchor_value(
     >>> anchor_value(1, 9, 0.0, 0.0, temperature=0.1)  # chance: log 10
     2.3025...
     """
+    temperature = number("temperature", temperature, above=0.0)
+    k1, k2 = number("k1", k1, least=0.0), number("k2", k2, least=0.0)
     if positives == 0:
         return 0.0
     gap = (similarity_negative - similarity_positive) / temperature

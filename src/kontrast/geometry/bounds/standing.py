@@ -1,8 +1,7 @@
 """Where a loss stands: chance, collapsed, bound, and how much of the way from chance to the bound is done.
 
 - *chance*: all similarities 0, as unrelated embeddings in many dimensions have them;
-- *collapsed*: all embeddings equal (cross-entropy: the best constant answer, the entropy of the labels, or
-  the bound if that is higher);
+- *collapsed*: all embeddings equal (cross-entropy: the best that one embedding for all can do with these weights);
 - *bound*: what no embeddings can go below, for this temperature and this batch; see `closed_forms`.
 """
 
@@ -19,6 +18,7 @@ import torch
 
 from kontrast import losses
 from kontrast.geometry.bounds import closed_forms
+from kontrast.geometry.bounds._constant import best_constant
 from kontrast.losses._inputs import integer_labels, number, temperature_now, whole_number
 
 
@@ -54,7 +54,10 @@ class Batch:
         """How many rows each group of positives has: a class's, or an instance's views."""
         if self.labels is not None:
             return [count * self.num_views for count in Counter(self.labels).values()]
-        return [self.num_views] * self.need("num_pairs", "labels (or num_pairs, for views without labels)", loss)
+        count = self.need("num_pairs", "labels (or num_pairs and num_views, for views without labels)", loss)
+        if self.num_views < 2:
+            raise ValueError("without labels the views of an instance are its positives: pass num_views of at least 2")
+        return [self.num_views] * count
 
     def negatives(self, loss: losses.Loss) -> tuple[int, bool]:
         """How many negatives each anchor has, and whether they are the batch's own keys."""
@@ -76,6 +79,26 @@ class Batch:
         if self.labels is not None and self.num_pairs is None:
             return len(self.labels)
         return self.need("num_pairs", "num_pairs, over which reduction='sum' sums (beside num_negatives)", loss)
+
+    def shares(self, num_classes: int) -> list[float]:
+        """Each class's share of the samples; balanced without labels."""
+        if self.labels is None:
+            return [1 / num_classes] * num_classes
+        counts = Counter(self.labels)
+        if wrong := sorted(c for c in counts if not 0 <= c < num_classes):
+            raise ValueError(
+                f"labels hold {wrong[0]}; with num_classes={num_classes} they must be in 0 … {num_classes - 1}"
+            )
+        return [counts[c] / len(self.labels) for c in range(num_classes)]
+
+    def check_entropy(self, others: int) -> None:
+        """No distribution over so many has more."""
+        most = math.log(max(others, 1))
+        if self.target_entropy > most + 1e-4:
+            raise ValueError(
+                f"target_entropy is {self.target_entropy:.4g}, above log {others} = {most:.4g}, the most that "
+                f"relations to {others} others can have"
+            )
 
     def largest_similarity(self, loss: losses.Loss) -> float:
         """ρ²: 1 for normalised rows."""
@@ -235,6 +258,7 @@ def _three(
 def _ressl(loss: losses.ReSSLLoss, batch: Batch) -> tuple[Limits, int]:
     others, _ = batch.negatives(loss)
     chance = math.log(max(others, 1))
+    batch.check_entropy(others)
     return (chance, chance, batch.target_entropy), batch.anchors(loss)
 
 
@@ -243,6 +267,7 @@ def _sce(loss: losses.SCELoss, batch: Batch) -> tuple[Limits, int]:
     """A cross-entropy is never below its target's entropy, here of w = λ·own + (1−λ)·s."""
     others, _ = batch.negatives(loss)
     chance = math.log(others + 1) if others else 0.0
+    batch.check_entropy(others)
     share = 1 - loss.contrastive_weight
     bound = 0.0  # the zero logit puts an unknown share of s on the own slot
     if loss.self_logit == "masked":
@@ -253,25 +278,23 @@ def _sce(loss: losses.SCELoss, batch: Batch) -> tuple[Limits, int]:
 @_limits.register
 def _cross_entropy(loss: losses.CrossEntropyLoss, batch: Batch) -> tuple[Limits, int]:
     norm = float(loss.weight.detach().double().norm())
-    (chance, collapsed, bound), anchors = _classifier(loss, batch, loss.num_classes, norm)
+    shares = batch.shares(loss.num_classes)
+    bound = closed_forms.cross_entropy_any(shares, batch.length(loss), norm)
+    (chance, collapsed, bound), anchors = _classifier(loss, batch, shares, bound)
     extra = 0.0 if loss.reduction == "none" else loss.weight_penalty * norm**2 / anchors
     return (chance + extra, collapsed + extra, bound + extra), anchors
 
 
 @_limits.register
 def _simplex_cross_entropy(loss: losses.SimplexCrossEntropyLoss, batch: Batch) -> tuple[Limits, int]:
-    return _classifier(loss, batch, loss.num_classes, math.sqrt(loss.num_classes) * loss.radius)
+    """(1) for any labels: with W at the simplex Jensen bounds each sample by itself."""
+    norm = math.sqrt(loss.num_classes) * loss.radius
+    bound = closed_forms.cross_entropy(loss.num_classes, batch.length(loss), norm)
+    return _classifier(loss, batch, batch.shares(loss.num_classes), bound)
 
 
-def _classifier(loss: losses.Loss, batch: Batch, num_classes: int, weight_norm: float) -> tuple[Limits, int]:
-    shares = [1 / num_classes] * num_classes
-    if batch.labels is not None:
-        counts = Counter(batch.labels)
-        if wrong := sorted(c for c in counts if not 0 <= c < num_classes):
-            raise ValueError(
-                f"labels hold {wrong[0]}; with num_classes={num_classes} they must be in 0 … {num_classes - 1}"
-            )
-        shares = [counts[c] / len(batch.labels) for c in range(num_classes)]
-    constant = -sum(p * math.log(p) for p in shares if p > 0)
-    bound = closed_forms.cross_entropy_any(shares, batch.length(loss), weight_norm)
-    return (math.log(num_classes), max(constant, bound), bound), batch.anchors(loss)
+def _classifier(
+    loss: losses.CrossEntropyLoss | losses.SimplexCrossEntropyLoss, batch: Batch, shares: list[float], bound: float
+) -> tuple[Limits, int]:
+    collapsed = best_constant(loss.weight, shares, batch.length(loss))
+    return (math.log(len(shares)), max(collapsed, bound), bound), batch.anchors(loss)
