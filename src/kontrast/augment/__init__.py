@@ -1,4 +1,55 @@
-"""Batched augmentations on tensors, and their presets (simaugment, autoaugment, weak, …).
+"""Batched augmentations on tensors, and their presets.
 
-A stage of the arrow drawn in ``kontrast/__init__.py``; nothing lives here yet.
+An operation draws random numbers for each sample of a batch, on the CPU and from the generator it is handed, and
+applies them to images [n, C, H, W] (uint8 or float in 0…1, 1 or 3 channels) or vectors [n, D] on any device.
+
+>>> import torch
+>>> from kontrast import augment
+>>> images = torch.randint(0, 256, (16, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+>>> strong = augment.preset("strong", size=32, mean=(0.4914, 0.4822, 0.4465), std=(0.2023, 0.1994, 0.2010))
+>>> strong(images, torch.Generator().manual_seed(0)).shape
+torch.Size([16, 3, 32, 32])
+>>> views = augment.Views([augment.preset("weak", size=32), augment.preset("strong", size=32)])
+>>> views(images, torch.Generator().manual_seed(0)).shape
+torch.Size([16, 2, 3, 32, 32])
+>>> augment.NAMES
+('autoaugment', 'crop-flip', 'none', 'sce-imagenet', 'simaugment', 'simclr', 'strong', 'vector-noise', 'wang-liu', \
+'wang-liu-imagenet', 'weak')
 """
+
+from kontrast.augment.autoaugment import AutoAugment
+from kontrast.augment.blur import GaussianBlur
+from kontrast.augment.color_jitter import ColorJitter
+from kontrast.augment.compose import Compose
+from kontrast.augment.crop import RandomCrop
+from kontrast.augment.flip import HorizontalFlip
+from kontrast.augment.grayscale import RandomGrayscale
+from kontrast.augment.normalize import Normalize
+from kontrast.augment.operation import Operation, Params
+from kontrast.augment.presets import NAMES, describe, preset
+from kontrast.augment.resized_crop import RandomResizedCrop
+from kontrast.augment.solarize import Solarize
+from kontrast.augment.vectors import FeatureDropout, GaussianNoise, MarginalCorruption
+from kontrast.augment.views import Views
+
+__all__ = [
+    "NAMES",
+    "AutoAugment",
+    "ColorJitter",
+    "Compose",
+    "FeatureDropout",
+    "GaussianBlur",
+    "GaussianNoise",
+    "HorizontalFlip",
+    "MarginalCorruption",
+    "Normalize",
+    "Operation",
+    "Params",
+    "RandomCrop",
+    "RandomGrayscale",
+    "RandomResizedCrop",
+    "Solarize",
+    "Views",
+    "describe",
+    "preset",
+]

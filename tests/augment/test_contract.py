@@ -1,0 +1,190 @@
+"""What holds for every operation: same seed same views, rows apart, input untouched, uint8 and float alike, errors."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from kontrast import augment
+from kontrast.augment import _separable
+from tests.augment.samples import floats, image_operations, levels, seeded, vector_operations
+
+CASES: dict[str, tuple[augment.Operation, Tensor]] = {
+    **{name: (o, floats(24)) for name, o in image_operations().items()},
+    **{f"{name}, grey": (o, floats(24, 1)) for name, o in image_operations().items()},
+    **{name: (o, torch.randn(24, 10, generator=seeded())) for name, o in vector_operations().items()},
+}
+# Products of matrices may be summed in another order for another batch: a few units in the last place of values up to
+# 4 (normalised pixels) are below 4e-6. AutoAugment behind a crop rounds to whole levels first, which takes that away.
+ROUNDING = 4e-6
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request) -> tuple[augment.Operation, Tensor]:
+    return CASES[request.param]
+
+
+def test_same_seed_same_views(case) -> None:
+    operation, x = case
+    first = operation(x, seeded(1))
+    assert torch.equal(first, operation(x, seeded(1)))
+    grey = x.ndim == 4 and x.shape[1] == 1 and isinstance(operation, augment.RandomGrayscale)
+    if list(operation.draw(1, operation.size_of(x))) and not grey:
+        assert not torch.equal(first, operation(x, seeded(2)))
+
+
+@pytest.mark.parametrize("rows", [slice(5, 17), [23, 0, 7], torch.arange(24) % 5 == 2], ids=["slice", "list", "mask"])
+def test_rows_apart_are_rows_together(case, rows) -> None:
+    operation, x = case
+    params = operation.draw(len(x), operation.size_of(x), seeded(3))
+    whole = operation.apply(x, params)
+    apart = operation.apply(x[rows], params[rows])
+    torch.testing.assert_close(apart, whole[rows], atol=ROUNDING, rtol=0)
+
+
+def test_each_sample_has_its_own_draw() -> None:
+    """Sixteen copies of one image become different views of it."""
+    x = floats(16)[15:].expand(16, -1, -1, -1)
+    for name in ("simaugment", "autoaugment", "wang-liu", "weak", "crop-flip"):
+        views = augment.preset(name, size=32)(x, seeded())
+        distinct = {tuple(v.flatten().tolist()) for v in views}
+        assert len(distinct) > 10, name
+
+
+def test_what_is_passed_in_stays(case) -> None:
+    operation, x = case
+    before = x.clone()
+    out = operation(x, seeded())
+    assert torch.equal(x, before)
+    out.zero_()
+    assert torch.equal(x, before), "the result shares memory with the input"
+
+
+def test_result_is_float32_of_the_announced_size(case) -> None:
+    operation, x = case
+    out = operation(x.double(), seeded())
+    assert out.dtype == torch.float32
+    assert operation.size_of(out) == operation.output_size(operation.size_of(x))
+    assert len(out) == len(x)
+    assert out.isfinite().all()
+
+
+def test_no_samples_give_none(case) -> None:
+    operation, x = case
+    assert operation(x[:0]).shape == operation(x, seeded())[:0].shape
+
+
+def test_views_stay_in_0_to_1(case) -> None:
+    """Without normalisation; products of weights that sum to 1 may exceed it by rounding."""
+    operation, x = case
+    if x.ndim == 4 and "Normalize" not in repr(operation):
+        out = operation(x, seeded())
+        assert out.min() >= 0
+        assert out.max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("name", image_operations())
+def test_uint8_is_float_times_255(name: str) -> None:
+    operation, x = image_operations()[name], levels(24)
+    assert torch.equal(operation(x, seeded()), operation(x.float() / 255, seeded()))
+
+
+@pytest.mark.parametrize("dense", [8, 64])
+@pytest.mark.parametrize("name", image_operations())
+def test_any_order_of_memory(name: str, dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Channels last, and images that are a view of others."""
+    monkeypatch.setattr(_separable, "DENSE", dense)
+    operation, x = image_operations()[name], floats(24)
+    wanted = operation(x, seeded())
+    cut = torch.cat([x, x], 3)[..., 32:]
+    for other in (x.contiguous(memory_format=torch.channels_last), cut, x.transpose(0, 1).contiguous().transpose(0, 1)):
+        torch.testing.assert_close(operation(other, seeded()), wanted, atol=ROUNDING, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["strong", "autoaugment"])
+def test_autocast_does_not_reach_inside(name: str) -> None:
+    operation, x = image_operations()[name], floats(8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(operation(x, seeded()), image_operations()[name](x, seeded()))
+        out = operation(x, seeded())
+    assert torch.equal(out, operation(x, seeded()))
+
+
+@pytest.mark.parametrize("name", image_operations())
+def test_large_images_are_augmented_as_small_ones(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways for large images, taken for small ones, give what the matrices give."""
+    operation, x = image_operations()[name], floats(24)
+    small = operation(x, seeded(4))
+    monkeypatch.setattr(_separable, "DENSE", 8)
+    torch.testing.assert_close(operation(x, seeded(4)), small, atol=ROUNDING, rtol=0)
+
+
+def test_draws_do_not_depend_on_the_global_generator() -> None:
+    for name, (operation, x) in CASES.items():
+        torch.manual_seed(0)
+        state = torch.get_rng_state()
+        operation(x, seeded())
+        assert torch.equal(state, torch.get_rng_state()), name
+
+
+@pytest.mark.parametrize(
+    ("batch", "says"),
+    [
+        ([[1.0]], "expected a tensor.* got list"),
+        (torch.rand(3, 32, 32), r"shape \[3, 32, 32\]; expected images \[n, C, H, W\].* image\[None\]"),
+        (torch.zeros(4, 3, 32, 32, dtype=torch.int64), "uint8 or floating point, got torch.int64"),
+        (torch.zeros(4, 3, 0, 32), "empty"),
+    ],
+)
+def test_a_wrong_batch_is_named(batch, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        augment.preset("none")(batch)
+
+
+@pytest.mark.parametrize("name", ["jitter", "grayscale", "autoaugment"])
+def test_colours_need_one_or_three_channels(name: str) -> None:
+    with pytest.raises(ValueError, match=r"takes images \[n, 1 or 3, H, W\], got shape \[2, 4, 32, 32\]"):
+        image_operations()[name](torch.rand(2, 4, 32, 32))
+
+
+@pytest.mark.parametrize(
+    "name", ["crop", "resized crop", "flip", "jitter", "blur", "solarize", "autoaugment", "normalize"]
+)
+def test_images_are_not_vectors(name: str) -> None:
+    with pytest.raises(ValueError, match=r"takes images, whose size is \(height, width\); got size \(10,\)"):
+        image_operations()[name](torch.rand(4, 10))
+
+
+@pytest.mark.parametrize("name", vector_operations())
+def test_vectors_are_not_images(name: str) -> None:
+    with pytest.raises(ValueError, match=r"takes vectors \[n, D\]"):
+        vector_operations()[name](torch.rand(4, 3, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: augment.HorizontalFlip(1.5), "p must be a number between 0 and 1, got 1.5"),
+        (lambda: augment.RandomResizedCrop(0), "size must be a number of pixels or a pair"),
+        (lambda: augment.RandomResizedCrop(32, scale=(0.5, 0.2)), r"scale must be a pair .* got \(0.5, 0.2\)"),
+        (lambda: augment.RandomResizedCrop(32, scale=(0.5, 1.2)), "low ≤ high ≤ 1"),
+        (lambda: augment.RandomCrop(32, padding=-1), "padding must be"),
+        (lambda: augment.RandomCrop(32, padding=1.5), "whole number of pixels, got 1.5"),
+        (lambda: augment.ColorJitter(hue=0.6), "hue must be a number between 0 and 0.5, got 0.6"),
+        (lambda: augment.ColorJitter(brightness=-1), "brightness must be a number of at least 0, got -1"),
+        (lambda: augment.GaussianBlur(kernel=4), "odd number of pixels"),
+        (lambda: augment.GaussianBlur(sigma=2.0), "sigma must be a pair"),
+        (lambda: augment.Solarize(2.0), "threshold must be"),
+        (lambda: augment.AutoAugment(fill=128), "fill must be a number between 0 and 1, got 128"),
+        (lambda: augment.Normalize(0.5, 0.0), "std must be above 0"),
+        (lambda: augment.Normalize((), 1.0), "mean must be"),
+        (lambda: augment.Compose([len]), "operation 0 is <built-in function len>"),
+        (lambda: augment.GaussianNoise(-1.0), "std must be"),
+        (lambda: augment.FeatureDropout(1.1), "rate must be"),
+        (lambda: augment.MarginalCorruption([1.0]), "reference must be a matrix of floats .* got list"),
+    ],
+)
+def test_a_wrong_argument_is_named(make, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        make()
