@@ -8,8 +8,7 @@ The package is an arrow of stages. A stage may import what stands left of it, ne
 The first four do not import each other, ``report`` never imports torch, and the root modules
 (``registry``, ``recipe``, ``simplex``, ``distributed``) stand before the arrow and import no stage.
 ``compat``, ``sklearn`` and ``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this true.
-Each stage is a folder, also where nothing lives in it yet: so far these are ``data``, ``augment``, ``models`` and
-what stands between ``theory`` and ``cli``.
+Each stage is a folder, also where nothing lives in it yet: so far that is what stands between ``theory`` and ``cli``.
 
 Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named.
 

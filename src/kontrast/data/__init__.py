@@ -1,4 +1,53 @@
-"""Sets by name, image folders, arrays; the bundled set; label noise; samplers.
+"""Sets by name, image folders, arrays; the bundled set; label noise; samplers and the loader.
 
-A stage of the arrow drawn in ``kontrast/__init__.py``; nothing lives here yet.
+>>> from kontrast import data
+>>> found = data.load("fashion-mini")  # inside the package: no network
+>>> found
+DataSet 'fashion-mini': 10,000 images (1, 28, 28), 2,000 for testing in 10 classes
+>>> batches = data.Loader(found.train, data.Shuffled(len(found.train), 256, seed=0))
+>>> len(batches), next(batches.epoch(0)).inputs.shape
+(39, torch.Size([256, 1, 28, 28]))
 """
+
+from kontrast.data.arrays import from_arrays
+from kontrast.data.cache import CachedImages
+from kontrast.data.folder import Folder
+from kontrast.data.images import CentreCrop, ImageError, decode
+from kontrast.data.loader import Batch, Loader
+from kontrast.data.loading import SETS, load, names
+from kontrast.data.noise import noisy_labels
+from kontrast.data.options import Options
+from kontrast.data.records import Crop, DataSet, Inputs, Memory, Rows, Split
+from kontrast.data.samplers import ClassBalanced, InOrder, Sampler, Shuffled, WithReplacement
+from kontrast.data.seeds import generator, seed_of
+from kontrast.data.statistics import channel_statistics
+
+__all__ = [
+    "SETS",
+    "Batch",
+    "CachedImages",
+    "CentreCrop",
+    "ClassBalanced",
+    "Crop",
+    "DataSet",
+    "Folder",
+    "ImageError",
+    "InOrder",
+    "Inputs",
+    "Loader",
+    "Memory",
+    "Options",
+    "Rows",
+    "Sampler",
+    "Shuffled",
+    "Split",
+    "WithReplacement",
+    "channel_statistics",
+    "decode",
+    "from_arrays",
+    "generator",
+    "load",
+    "names",
+    "noisy_labels",
+    "seed_of",
+]

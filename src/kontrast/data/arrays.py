@@ -1,0 +1,227 @@
+"""Arrays and tensors as data sets: images or feature vectors, labels of any kind, ``.npz`` and ``.npy`` files.
+
+| values | taken for |
+|---|---|
+| ``[N, H, W]``, ``[N, H, W, C]``, ``[N, C, H, W]`` with C = 1 or 3 | images: uint8, or float 0…1, or uint16 |
+| ``[N, D]``, any number type | vectors, as float32 |
+
+Labels are ``[N]`` integers or strings. If they do not run 0, 1, 2, … they are renumbered in sorted order, and
+``class_names`` keeps what they were. A ``.npz`` file holds ``x_train`` and, as far as there are, ``y_train``,
+``x_test``, ``y_test``, ``x_unlabelled``, ``class_names``; a ``.npy`` file is the training rows, without labels.
+Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kontrast.data.images import CentreCrop, ImageError, as_uint8
+from kontrast.data.records import DataSet, Memory, Split
+from kontrast.data.statistics import channel_statistics
+
+KEYS = ("x_train", "y_train", "x_test", "y_test", "x_unlabelled", "class_names")
+ALIASES = {
+    "x": "x_train", "images": "x_train", "features": "x_train", "embeddings": "x_train", "data": "x_train",
+    "y": "y_train", "labels": "y_train", "targets": "y_train", "x_unlabeled": "x_unlabelled",
+}  # fmt: skip
+
+
+def from_arrays(
+    x_train: Any,
+    y_train: Any = None,
+    x_test: Any = None,
+    y_test: Any = None,
+    *,
+    x_unlabelled: Any = None,
+    class_names: Any = None,
+    name: str = "arrays",
+    layout: str | None = None,
+    size: int | None = None,
+    note: str = "",
+) -> DataSet:
+    """Arrays, tensors or lists as a data set. ``layout`` "HWC" or "CHW" decides where the shape leaves it open.
+
+    >>> from_arrays(np.zeros((4, 8, 8, 3), dtype=np.uint8), ["cat", "dog", "cat", "dog"])
+    DataSet 'arrays': 4 images (3, 8, 8) in 2 classes
+    >>> from_arrays(np.eye(5), x_test=np.eye(5))
+    DataSet 'arrays': 5 vectors (5,), 5 for testing without labels
+    """
+    train, test, unlabelled = (
+        None if x is None else Memory(_inputs(key, x, layout, size))
+        for key, x in (("x_train", x_train), ("x_test", x_test), ("x_unlabelled", x_unlabelled))
+    )
+    if train is None or not len(train):
+        raise ValueError("x_train has no rows; expected at least one")
+    for key, other in (("x_test", test), ("x_unlabelled", unlabelled)):
+        if other is not None and other.shape != train.shape:
+            raise ValueError(f"x_train has rows {list(train.shape)} and {key} {list(other.shape)}; expected the same")
+    if y_test is not None and test is None:
+        raise ValueError("y_test is given without x_test; expected both or neither")
+    labels, test_labels, names = numbered(y_train, y_test, class_names)
+    mean, std = channel_statistics(train)
+    return DataSet(
+        name=name,
+        train=Split(train, labels),
+        test=None if test is None else Split(test, test_labels),
+        unlabelled=None if unlabelled is None else Split(unlabelled),
+        class_names=names,
+        kind="image" if len(train.shape) == 3 else "vector",
+        mean=mean,
+        std=std,
+        note=note,
+    )
+
+
+def from_file(path: Path, *, layout: str | None = None, size: int | None = None) -> DataSet:
+    """A ``.npz`` or ``.npy`` file as a data set.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/features.npy", np.eye(3))
+    ...     from_file(Path(folder) / "features.npy")
+    DataSet 'features': 3 vectors (3,) without labels
+    """
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            found = dict(loaded) if isinstance(loaded, Mapping) else {"x_train": loaded}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, FileNotFoundError):
+            raise ValueError(f"there is no file {path}; expected a .npz or .npy file") from None
+        pickled = "pickle" in str(error)
+        cure = "it holds Python objects, which are not unpickled; save plain arrays" if pickled else str(error)
+        raise ValueError(f"{path} cannot be read as arrays: {cure}") from error
+    return from_mapping(found, name=path.stem, layout=layout, size=size, note=str(path.name))
+
+
+def from_mapping(values: Mapping[str, Any], **options: Any) -> DataSet:
+    """Arrays by name: ``x_train`` and what else there is of it; other names are passed over.
+
+    >>> from_mapping({"features": np.eye(2), "labels": [0, 1]})
+    DataSet 'arrays': 2 vectors (2,) in 2 classes
+    """
+    named: dict[str, Any] = {}
+    for key, value in values.items():
+        known = key if key in KEYS else ALIASES.get(key)
+        if known is not None and known in named:
+            raise ValueError(f"{known} is there twice, once as {key!r}; expected one of them")
+        if known is not None:
+            named[known] = value
+    if "x_train" not in named:
+        raise ValueError(f"no x_train among the arrays {', '.join(map(repr, values)) or '(none)'}; expected {KEYS}")
+    return from_arrays(**named, **options)
+
+
+def numbered(train: Any, test: Any, class_names: Any = None) -> tuple[Tensor | None, Tensor | None, list[str] | None]:
+    """Labels of the two splits as int64 0, 1, 2, … and the classes' names; None where there are no labels.
+
+    >>> numbered(["b", "a"], ["a", "a"])
+    (tensor([1, 0]), tensor([0, 0]), ['a', 'b'])
+    >>> numbered([3, 7, 3], None)
+    (tensor([0, 1, 0]), None, ['3', '7'])
+    """
+    given = {key: _labels(key, y) for key, y in (("y_train", train), ("y_test", test)) if y is not None}
+    if not given:
+        return None, None, None
+    values = np.unique(np.concatenate(list(given.values())))
+    names = None if class_names is None else [str(c) for c in np.asarray(class_names).tolist()]
+    text = values.dtype.kind == "U"
+    if not text and int(values[0]) < 0:
+        raise ValueError(f"labels count from 0; seen {int(values[0])}. Leave unlabelled rows out, or give no labels")
+    if not text and int(values[-1]) < (len(names) if names else len(values)):
+        result = {key: y.astype(np.int64) for key, y in given.items()}
+    else:
+        if names is not None and not (text and set(values.tolist()) <= set(names)):
+            raise ValueError(
+                f"labels {values[:5].tolist()} … do not fit {len(names)} class_names; expected 0 to {len(names) - 1}"
+            )
+        order = names if names is not None else values.tolist()
+        place = {value: i for i, value in enumerate(order)}
+        result = {key: np.array([place[v] for v in y.tolist()], dtype=np.int64) for key, y in given.items()}
+        names = [str(v) for v in order]
+    if "y_train" in result and "y_test" in result:
+        unseen = np.setdiff1d(result["y_test"], result["y_train"])
+        if len(unseen):
+            seen = [names[i] if names else int(i) for i in unseen[:5]]
+            raise ValueError(
+                f"{len(unseen)} classes are in the test labels only ({seen} …); expected those of training"
+            )
+    tensors = {key: torch.from_numpy(np.ascontiguousarray(y)) for key, y in result.items()}
+    return tensors.get("y_train"), tensors.get("y_test"), names
+
+
+def _labels(key: str, labels: Any) -> np.ndarray[Any, Any]:
+    found = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+    if found.dtype.kind == "S":
+        found = np.char.decode(found)
+    if found.dtype.kind == "f" and found.ndim == 1 and bool((found == np.rint(found)).all()):
+        found = found.astype(np.int64)  # files written by spreadsheets hold 1.0, 2.0, …
+    if found.ndim != 1 or found.dtype.kind not in "iuUb" or not len(found):
+        raise ValueError(f"{key} is {found.dtype} {list(found.shape)}; expected [N] whole numbers or strings")
+    return found.astype(np.int64) if found.dtype.kind in "iub" else found
+
+
+def _inputs(key: str, values: Any, layout: str | None, size: int | None) -> Tensor:
+    """uint8 ``[N, C, H, W]`` or float32 ``[N, D]`` of what was given."""
+    if isinstance(values, Tensor):
+        x = values.detach().cpu()
+    else:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iufb":
+            raise ValueError(f"{key} is {array.dtype} {list(array.shape)}; expected numbers, images or vectors")
+        if not array.dtype.isnative or array.dtype == np.longdouble:
+            array = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
+        x = torch.from_numpy(array if array.flags.writeable and array.flags.c_contiguous else array.copy())
+    if x.ndim == 2:
+        vectors = x.to(torch.float32)
+        bad = int((~torch.isfinite(vectors)).any(1).sum())
+        if bad:
+            raise ValueError(f"{bad} of {len(x)} rows of {key} are not finite (in float32); expected finite numbers")
+        return vectors.contiguous()
+    if x.ndim not in (3, 4):
+        raise ValueError(
+            f"{key} has shape {list(x.shape)}; expected images [N, H, W], [N, H, W, C] or [N, C, H, W], "
+            "or vectors [N, D]"
+        )
+    x = x[:, None] if x.ndim == 3 else _channels_first(key, x, layout)
+    try:
+        images = as_uint8(x).contiguous()
+    except ImageError as error:
+        raise ValueError(f"{key}: {error}") from None
+    return images if size is None else resized(images, size)
+
+
+def resized(images: Tensor, size: int) -> Tensor:
+    """Images ``[N, C, H, W]`` brought to ``size`` pixels square, a chunk at a time.
+
+    >>> resized(torch.zeros(2, 3, 8, 6, dtype=torch.uint8), 4).shape
+    torch.Size([2, 3, 4, 4])
+    """
+    if tuple(images.shape[2:]) == (size, size):
+        return images
+    return torch.cat([CentreCrop(size)(images[i : i + 1024]) for i in range(0, len(images), 1024)])
+
+
+def _channels_first(key: str, x: Tensor, layout: str | None) -> Tensor:
+    if layout not in (None, "HWC", "CHW"):
+        raise ValueError(f"layout is {layout!r}; expected 'HWC' or 'CHW', or None to see it by the shape")
+    first, last = x.shape[1] in (1, 3), x.shape[3] in (1, 3)
+    if layout is None and first == last:
+        why = "could be either" if first else "has neither 1 nor 3 channels"
+        raise ValueError(
+            f"{key} has shape {list(x.shape)}, which {why}; expected [N, H, W, C] or [N, C, H, W] with C = 1 or 3"
+            + ("; say which by layout='HWC' or 'CHW'" if first else "")
+        )
+    last = last if layout is None else layout == "HWC"
+    channels = x.shape[3 if last else 1]
+    if channels not in (1, 3):
+        raise ValueError(f"{key} as {layout} has {channels} channels {list(x.shape)}; expected 1 or 3")
+    return x.permute(0, 3, 1, 2) if last else x

@@ -1,0 +1,217 @@
+"""One image file or object → uint8 ``[C, H, W]``, whatever it was.
+
+| what it is | what becomes of it |
+|---|---|
+| grey, RGB, CMYK, YCbCr, HSV, 1-bit | converted by PIL |
+| palette, with or without transparency | through RGBA |
+| transparent (RGBA, LA, PA) | laid on white, as a viewer shows it |
+| 16 bits a channel | divided by 257, so 65535 becomes 255 |
+| float | 0…1 becomes 0…255; refused outside that |
+| several frames | the first |
+| EXIF orientation | applied |
+
+Refused with an `ImageError`: what PIL cannot identify or decode, truncated files, and images of more than `MOST_PIXELS`
+(a small file can unfold to gigabytes; the size is read from the header, before anything is decoded).
+
+Deviates: torchvision's ``ImageFolder`` drops the alpha channel and shows the colours hidden behind it, clips 16-bit
+images at 255 and ignores EXIF orientation.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image, ImageOps, UnidentifiedImageError
+from torch import Tensor
+from torch.nn import functional
+
+from kontrast.data.records import Crop
+
+MOST_PIXELS = 89_478_485  # what PIL itself begins to warn at: 256 MB of RGB
+WIDE_MODES = ("I", "I;16", "I;16B", "I;16L", "I;16N")
+
+
+class ImageError(ValueError):
+    """A file or object that does not give an image; the message says why, without the file's name."""
+
+
+def decode(
+    path: str | os.PathLike[str], *, channels: int = 3, crop: Crop | None = None, seed: int = 0, check: bool = False
+) -> Tensor:
+    """The image in a file, uint8 ``[channels, h, w]``; ``crop(image, seed)`` of it, if one is given.
+
+    ``check`` stops after the header and the file's end (truncation) and gives an empty image ``[channels, h, w]`` on
+    torch's meta device.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGBA", (3, 2), (255, 0, 0, 0)).save(f"{folder}/clear.png")
+    ...     decode(f"{folder}/clear.png")[:, 0, 0]
+    tensor([255, 255, 255], dtype=torch.uint8)
+    """
+    try:
+        with Image.open(path) as image:
+            width, height = image.size
+            if width * height > MOST_PIXELS:
+                raise ImageError(f"{width}×{height} pixels are more than {MOST_PIXELS:,}; reduce it first")
+            # A PNG file is decoded whole by PIL if asked for metadata that its head has not.
+            has_exif = image.format != "PNG" or "exif" in image.info
+            turned = has_exif and image.getexif().get(0x0112, 1) >= 5
+            if check:
+                if not _has_end(path, image.format):
+                    image.load()  # much written after the end (motion photos) is no damage; only decoding tells
+                return torch.empty(channels, *((width, height) if turned else (height, width)), device="meta")
+            _draft(image, crop, seed, turned)
+            pixels = from_pil(ImageOps.exif_transpose(image), channels)
+    except ImageError:
+        raise
+    except UnidentifiedImageError:
+        raise ImageError("not an image that PIL knows") from None
+    except Image.DecompressionBombError:
+        raise ImageError(f"more than {MOST_PIXELS:,} pixels; reduce it first") from None
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        TypeError,
+        IndexError,
+        KeyError,
+        EOFError,
+        MemoryError,
+        OverflowError,
+    ) as e:
+        # PIL's plug-ins raise all of these on damaged files; anything else is a defect of ours.
+        raise ImageError(str(e) or type(e).__name__) from e
+    return pixels if crop is None else crop(pixels, seed)
+
+
+def from_pil(image: Image.Image, channels: int = 3) -> Tensor:
+    """A PIL image of any mode → uint8 ``[channels, h, w]``; channels are 3 (RGB) or 1 (grey).
+
+    >>> from_pil(Image.new("I;16", (1, 1), 65535), channels=1)
+    tensor([[[255]]], dtype=torch.uint8)
+    """
+    mode = {1: "L", 3: "RGB"}.get(channels)
+    if mode is None:
+        raise ValueError(f"channels is {channels}; expected 3 (RGB) or 1 (grey)")
+    if image.mode in WIDE_MODES or image.mode == "F":
+        wide = np.asarray(image, dtype=np.float64)
+        least, most = float(wide.min()), float(wide.max())
+        top = 1 if image.mode == "F" else 65535
+        if not (least >= 0 and most <= top):
+            raise ImageError(f"values {least:g} to {most:g} in mode {image.mode}; expected 0 to {top}")
+        image = Image.fromarray(np.rint(wide * (255 / top)).astype(np.uint8))
+    if image.mode in ("P", "PA", "LA", "La", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+    if image.mode == "RGBA":
+        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+        image = Image.alpha_composite(white, image)
+    if image.mode != mode:
+        image = image.convert(mode)
+    pixels = torch.from_numpy(np.array(image, copy=True))
+    return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1).contiguous()
+
+
+def from_value(value: Any, channels: int | None = None) -> Tensor:
+    """An image object → uint8 ``[C, h, w]``: a PIL image, an array HWC or HW, a tensor CHW or HW; float is 0…1.
+
+    >>> from_value(np.zeros((2, 4, 3), dtype=np.uint8)).shape, from_value(torch.ones(1, 2, 4)).max()
+    (torch.Size([3, 2, 4]), tensor(255, dtype=torch.uint8))
+    """
+    if isinstance(value, Image.Image):
+        grey = value.mode in ("L", "1", *WIDE_MODES, "F")
+        return from_pil(value, channels or (1 if grey else 3))
+    if isinstance(value, np.ndarray):
+        value = torch.from_numpy(np.array(value, order="C"))
+        value = value.permute(2, 0, 1) if value.ndim == 3 else value
+    if not isinstance(value, Tensor) or value.ndim not in (2, 3):
+        seen = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise ImageError(f"an image is {seen}; expected a PIL image, an array [H, W, C] or a tensor [C, H, W]")
+    value = value[None] if value.ndim == 2 else value
+    if len(value) not in (1, 3):
+        raise ImageError(f"an image has {len(value)} channels {list(value.shape)}; expected 1 or 3")
+    if channels == 3 and len(value) == 1:
+        value = value.expand(3, -1, -1)
+    return as_uint8(value).contiguous()
+
+
+def as_uint8(pixels: Tensor) -> Tensor:
+    """Pixels of another type → uint8: floats are 0…1, uint16 is 0…65535, other integers 0…255.
+
+    >>> as_uint8(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([  0, 128, 255], dtype=torch.uint8)
+    """
+    if pixels.dtype == torch.uint8 or not pixels.numel():
+        return pixels.to(torch.uint8)
+    top = 1 if pixels.is_floating_point() else 65535 if pixels.dtype == torch.uint16 else 255
+    values = pixels.to(torch.int32) if pixels.dtype == torch.uint16 else pixels
+    least, most = float(values.min()), float(values.max())
+    if not (least >= 0 and most <= top):
+        raise ImageError(
+            f"pixels of {pixels.dtype} lie in {least:g} to {most:g}; expected 0 to {top}. Give uint8 images, or floats "
+            "before they are normalised"
+        )
+    return values.to(torch.uint8) if top == 255 else values.double().mul_(255 / top).round_().to(torch.uint8)
+
+
+class CentreCrop:
+    """The middle square of an image at ``size`` pixels: the shorter side is resized, bilinear with antialiasing.
+
+    ``fraction`` is the part of the shorter side that is kept: 0.875 is the usual "resize 256, crop 224".
+
+    >>> CentreCrop(4)(torch.zeros(3, 9, 6, dtype=torch.uint8)).shape
+    torch.Size([3, 4, 4])
+    >>> CentreCrop(4).box(9, 6, seed=0)
+    (1, 0, 6, 6)
+    """
+
+    def __init__(self, size: int, fraction: float = 1.0) -> None:
+        if size < 1 or not 0 < fraction <= 1:
+            raise ValueError(f"size is {size} and fraction {fraction}; expected size ≥ 1 and 0 < fraction ≤ 1")
+        self.size, self.fraction = (size, size), fraction
+
+    def __repr__(self) -> str:
+        return f"CentreCrop({self.size[0]}" + (f", fraction={self.fraction})" if self.fraction < 1 else ")")
+
+    def box(self, height: int, width: int, seed: int = 0) -> tuple[int, int, int, int]:
+        """(top, left, height, width) of what is kept; nothing is drawn, so ``seed`` is without effect."""
+        side = max(1, round(min(height, width) * self.fraction))
+        return (height - side) // 2, (width - side) // 2, side, side
+
+    def __call__(self, image: Tensor, seed: int = 0) -> Tensor:
+        """``image`` uint8 ``[C, h, w]`` or a batch ``[n, C, h, w]``, its middle at the size wanted."""
+        top, left, height, width = self.box(image.shape[-2], image.shape[-1], seed)
+        part = image[..., top : top + height, left : left + width]
+        if (height, width) == self.size:
+            return part.contiguous()
+        batch = part[None] if part.ndim == 3 else part
+        resized = functional.interpolate(batch, self.size, mode="bilinear", antialias=True)
+        return resized[0] if image.ndim == 3 else resized
+
+
+def _draft(image: Image.Image, crop: Crop | None, seed: int, turned: bool) -> None:
+    """Lets a JPEG be decoded at 1/2, 1/4 or 1/8 where the crop's box then still covers the size it is resized to."""
+    box, size = getattr(crop, "box", None), getattr(crop, "size", None)
+    if image.format != "JPEG" or box is None or size is None:
+        return
+    width, height = image.size[::-1] if turned else image.size
+    _, _, box_height, box_width = box(height, width, seed)
+    scale = max(size[0] / box_height, size[1] / box_width)
+    if scale < 1:
+        least = (math.ceil(image.size[0] * scale), math.ceil(image.size[1] * scale))
+        image.draft(None, least)
+
+
+def _has_end(path: str | os.PathLike[str], kind: str | None) -> bool:
+    """Whether the last bytes of a JPEG or PNG file hold its end; it was not truncated then, the commonest damage."""
+    mark = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(kind or "")
+    if mark is None:
+        return True
+    with Path(path).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+        return mark in file.read()

@@ -1,0 +1,143 @@
+"""Anything that can be indexed as a data set: torch ``Dataset`` objects, lists of images.
+
+Every item is looked at once: it is ``(image, label)``, ``(image,)`` or just the image; an image may be a PIL image, an
+array or a tensor, a 1-d item is a feature vector. Items of one shape that fit into memory are kept there; others are
+read from the object each time (`Items`). Random transforms belong into kontrast's augmentations: in an object that is
+kept in memory each would be drawn only once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kontrast.data.arrays import numbered
+from kontrast.data.images import CentreCrop, ImageError, from_value
+from kontrast.data.options import Options
+from kontrast.data.records import Crop, DataSet, Inputs, Memory, Split, each_cropped
+from kontrast.data.statistics import channel_statistics
+
+
+class Items:
+    """The items of an object, converted when read.
+
+    >>> Items([torch.zeros(3, 4, 4), torch.ones(3, 2, 2)], shape=None).read(
+    ...     torch.tensor([1]), lambda image, seed: image[:, :1, :1], [0])
+    tensor([[[[255]],
+    <BLANKLINE>
+             [[255]],
+    <BLANKLINE>
+             [[255]]]], dtype=torch.uint8)
+    """
+
+    def __init__(
+        self, source: Any, *, shape: tuple[int, ...] | None, channels: int | None = None, crop: Crop | None = None
+    ) -> None:
+        self.source, self.channels, self.crop, self._shape = source, channels, crop, shape
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __repr__(self) -> str:
+        return f"Items({len(self)} of {type(self.source).__name__}, shape={self.shape})"
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """(C, H, W) or (D,); None where images differ in size."""
+        return self._shape
+
+    def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
+        """Asks the object for the items ``indices``, one by one."""
+        rows = [_value(self.source[int(i)], int(i), self.channels)[0] for i in indices]
+        if crop is not None:
+            return each_cropped(rows, crop, seeds)
+        if self.crop is not None:
+            return each_cropped(rows, self.crop, [0] * len(rows))
+        if self.shape is None:
+            raise ValueError("these images differ in size; read them with a crop, or load them with size=…")
+        return torch.stack(rows)
+
+
+def from_object(source: Any, options: Options, *, test: Any = None, name: str | None = None) -> DataSet:
+    """A map-style object (``len`` and indexing) as training rows, and perhaps another one for testing.
+
+    >>> pairs = [(torch.zeros(1, 4, 4), "cat"), (torch.ones(1, 4, 4), "dog")]
+    >>> from_object(pairs, Options())
+    DataSet 'list': 2 images (1, 4, 4) in 2 classes
+    """
+    inputs, labels = _collect(source, options)
+    tested: tuple[Inputs | None, list[Any] | None] = (None, None) if test is None else _collect(test, options)
+    if tested[0] is not None and tested[0].shape != inputs.shape:
+        raise ValueError(f"training items are {inputs.shape} and test items {tested[0].shape}; expected the same")
+    names = getattr(source, "classes", None)
+    known = isinstance(names, list | tuple) and all(isinstance(n, str) for n in names)
+    y_train, y_test, class_names = numbered(labels, tested[1], names if known else None)
+    mean, std = channel_statistics(inputs)
+    return DataSet(
+        name=name or type(source).__name__,
+        train=Split(inputs, y_train),
+        test=None if tested[0] is None else Split(tested[0], y_test),
+        class_names=class_names,
+        kind="vector" if inputs.shape is not None and len(inputs.shape) == 1 else "image",
+        mean=mean,
+        std=std,
+        note=f"a {type(source).__name__} from Python",
+    )
+
+
+def _collect(source: Any, options: Options) -> tuple[Inputs, list[Any] | None]:
+    """The object's inputs and its labels, after one look at each item."""
+    if not hasattr(source, "__getitem__") or not hasattr(source, "__len__"):
+        raise ValueError(
+            f"a {type(source).__name__} cannot be indexed; expected a map-style Dataset with len() and [i]. Collect an "
+            "iterable one into a list first"
+        )
+    if not len(source):
+        raise ValueError(f"the {type(source).__name__} is empty; expected at least one item")
+    rows: list[Tensor] = []
+    labels: list[Any] = []
+    size, held, shapes = options.size, 0, set()
+    channels: int | None = None
+    crop = None if size is None else CentreCrop(size)
+    for i in range(len(source)):
+        row, label = _value(source[i], i, channels)
+        if row.ndim == 3:
+            channels = channels or len(row)  # a grey image among coloured ones is made RGB
+            row = row if crop is None else crop(row)
+        shapes.add(tuple(row.shape))
+        held += row.nbytes
+        if label is not None:
+            labels.append(label)
+        if len(shapes) > 1 or held > options.memory:
+            rows = []
+        else:
+            rows.append(row)
+    if labels and len(labels) != len(source):
+        raise ValueError(f"{len(labels)} of {len(source)} items have labels; expected all or none")
+    if rows:
+        return Memory(torch.stack(rows)), labels or None
+    shape = next(iter(shapes)) if len(shapes) == 1 else None
+    if shape is None and any(len(s) == 1 for s in shapes):
+        raise ValueError(f"items have shapes {sorted(shapes)[:3]} …; expected vectors of one length, or images")
+    return Items(source, shape=shape, channels=channels, crop=crop), labels or None
+
+
+def _value(item: Any, index: int, channels: int | None) -> tuple[Tensor, Any]:
+    """An item's image or vector, and its label if it has one."""
+    value, label = item, None
+    if isinstance(item, dict):
+        raise ValueError(f"item {index} is a dict of {', '.join(map(repr, item))}; expected (image, label) or an image")
+    if isinstance(item, tuple | list) and item and not isinstance(item[0], int | float):
+        value, label = item[0], item[1] if len(item) > 1 else None
+    if isinstance(label, Tensor | np.generic | np.ndarray):
+        label = label.item()
+    if isinstance(value, list | tuple) or (isinstance(value, Tensor | np.ndarray) and value.ndim == 1):
+        return torch.as_tensor(value).to(torch.float32), label
+    try:
+        return from_value(value, channels), label
+    except ImageError as error:
+        raise ValueError(f"item {index}: {error}") from None

@@ -1,0 +1,54 @@
+"""STL-10: 5,000 + 8,000 colour images of 96×96 pixels in 10 classes, and 100,000 without labels (Coates et al. 2011).
+
+Mean and std are those of sce's code (CIFAR-10's own, over all pixels).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from kontrast.data.arrays import resized
+from kontrast.data.records import DataSet, Memory, Split
+from kontrast.data.sets._base import NamedSet
+
+
+class STL10(NamedSet):
+    """``stl10_binary`` below the root, through torchvision (download and checksums). 2.8 GB without labels."""
+
+    name: ClassVar[str] = "stl10"
+    mean: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
+    std: ClassVar[tuple[float, ...]] = (0.2471, 0.2435, 0.2616)
+    note: ClassVar[str] = (
+        "STL-10, Coates et al. 2011, cs.stanford.edu/~acoates/stl10; images from ImageNet, research use"
+    )
+
+    def load(self) -> DataSet:
+        """All three splits in memory."""
+        import torchvision.datasets  # type: ignore[import-untyped]
+
+        published: Any = torchvision.datasets.STL10
+        folder = self.options.where / published.base_folder
+        files = [name for name, _ in (*published.train_list, *published.test_list)]
+
+        def opened() -> tuple[Any, Any]:
+            train = published(self.options.where, split="train", download=self.options.download)
+            return train, published(self.options.where, split="test", download=False)
+
+        train, test = self.fetched(opened, folder, [*files, published.class_names_file], published.url)
+        unlabelled = self._unlabelled(folder / published.train_list[2][0])
+        first, second = (self.split(part.data, part.labels) for part in (train, test))
+        return self.made(first, second, train.classes, unlabelled)
+
+    def _unlabelled(self, path: Path) -> Split:
+        """The 100,000, a chunk at a time: torchvision's own way holds all of them twice."""
+        stored = np.memmap(path, np.uint8, "r").reshape(-1, 3, 96, 96)  # each image lies column by column
+        size = self.options.size or 96
+        images = torch.empty(len(stored), 3, size, size, dtype=torch.uint8)
+        for start in range(0, len(stored), 1024):
+            rows = slice(start, start + 1024)
+            images[rows] = resized(torch.from_numpy(stored[rows].transpose(0, 1, 3, 2).copy()), size)
+        return Split(Memory(images))

@@ -1,0 +1,35 @@
+"""SVHN: 73,257 + 26,032 house numbers of 32×32 pixels, digits 0 to 9 (Netzer et al. 2011). The extra split is left out.
+
+Mean and std are those of CIFAR-10, which wang-liu's code takes for every set.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from kontrast.data.records import DataSet
+from kontrast.data.sets._base import NamedSet
+
+
+class SVHN(NamedSet):
+    """``train_32x32.mat`` and ``test_32x32.mat`` in the root, through torchvision (download and checksums)."""
+
+    name: ClassVar[str] = "svhn"
+    mean: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
+    std: ClassVar[tuple[float, ...]] = (0.2023, 0.1994, 0.2010)
+    note: ClassVar[str] = "SVHN, Netzer et al. 2011, ufldl.stanford.edu/housenumbers; for non-commercial use only"
+
+    def load(self) -> DataSet:
+        """Both splits in memory."""
+        import torchvision.datasets  # type: ignore[import-untyped]
+
+        published: Any = torchvision.datasets.SVHN
+        where = self.options.where
+        files = [published.split_list[split][1] for split in ("train", "test")]
+
+        def opened() -> list[Any]:
+            return [published(where, split=split, download=self.options.download) for split in ("train", "test")]
+
+        train, test = self.fetched(opened, where, files, published.split_list["train"][0].rpartition("/")[0])
+        first, second = (self.split(part.data, part.labels) for part in (train, test))
+        return self.made(first, second, [str(digit) for digit in range(10)])

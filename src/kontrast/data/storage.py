@@ -1,0 +1,133 @@
+"""Where the images of a folder are kept: in memory, in a cache file, or in their own files.
+
+In memory if they have one size (their own, or the ``size`` asked for) and fit the bytes allowed; in a cache file if one
+is asked for; else they stay files and are decoded when read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from kontrast.data.cache import fingerprint, open_or_write, write_cache
+from kontrast.data.folder import Folder
+from kontrast.data.images import CentreCrop, ImageError, decode
+from kontrast.data.listing import Listing, check_images, quietly, stop_if_too_many
+from kontrast.data.options import Options
+from kontrast.data.records import Inputs, Memory
+
+CHUNK = 256
+
+
+def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
+    """Inputs for the images of a listing (by name only), and the listing without those that turned out to be none.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (8, 6)).save(f"{folder}/a.png")
+    ...     store(Listing(Path(folder), ["a.png"]), Options(size=4))[0]
+    Memory(uint8 [1, 3, 4, 4])
+    """
+    if options.cache_folder is not None:
+        return _cached(listing, options, options.cache_folder)
+    if options.size is None or not _fits(listing, (options.channels, options.size, options.size), options):
+        if options.check != "names":
+            listing = check_images(listing, options)
+        shape = _shape(listing, options)
+        if shape is None or options.size is not None or not _fits(listing, shape, options):
+            crop = None if options.size is None else CentreCrop(options.size)
+            limit = options.bad_limit(len(listing))
+            return Folder(listing.paths, shape=shape, crop=crop, channels=options.channels, max_bad=limit), listing
+    bad: dict[int, str] = {}
+    rows: Tensor | None = None
+    filled = 0
+    for chunk in _decoded(listing, options, bad):
+        if rows is None:  # in place: joining chunks at the end would need the memory twice
+            rows = torch.empty(len(listing), *chunk.shape[1:], dtype=torch.uint8)
+        rows[filled : filled + len(chunk)] = chunk
+        filled += len(chunk)
+    listing = listing.without(bad)
+    stop_if_too_many(listing, options)
+    assert rows is not None
+    return Memory(rows[:filled]), listing
+
+
+def _shape(listing: Listing, options: Options) -> tuple[int, int, int] | None:
+    """(C, H, W) of every image: at the size asked for, or their own if it is the same for all."""
+    size = (options.size, options.size) if options.size is not None else listing.size
+    return None if size is None else (options.channels, *size)
+
+
+def _fits(listing: Listing, shape: tuple[int, int, int], options: Options) -> bool:
+    return len(listing) * shape[0] * shape[1] * shape[2] <= options.memory
+
+
+def _decoded(listing: Listing, options: Options, bad: dict[int, str]) -> Iterator[Tensor]:
+    """All images, decoded by threads, in chunks uint8 ``[n, C, H, W]``; what cannot be read goes into ``bad``."""
+    crop = None if options.size is None else CentreCrop(options.size)
+    first: tuple[int, ...] | None = None
+
+    def image(path: str) -> Tensor | str:
+        try:
+            return decode(path, channels=options.channels, crop=crop)
+        except ImageError as error:
+            return str(error)
+
+    paths = listing.paths
+    with quietly(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        for start in range(0, len(paths), CHUNK):
+            kept: list[Tensor] = []
+            for i, found in enumerate(pool.map(image, paths[start : start + CHUNK]), start):
+                if isinstance(found, str):
+                    bad[i] = found
+                elif first is not None and tuple(found.shape) != first:
+                    bad[i] = f"{list(found.shape)} and not {list(first)} as it was when listed"
+                else:
+                    first = tuple(found.shape)
+                    kept.append(found)
+            if kept:
+                yield torch.stack(kept)
+            if len(bad) > options.bad_limit(len(paths)):  # no use in decoding the rest
+                stop_if_too_many(listing.without(bad), options)
+
+
+def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, Listing]:
+    """The images in a cache file, which is made first if there is none or the folder has changed."""
+    made = fingerprint(listing.folder, listing.names, size=options.size, channels=options.channels)
+    place = hashlib.blake2b(os.fsencode(listing.folder.resolve()), digest_size=4).hexdigest()
+    tag = f"{options.size or 'own'}-{'rgb' if options.channels == 3 else 'grey'}"
+    path = folder / f"{listing.folder.resolve().name}-{place}-{tag}.kimg"
+
+    def write() -> None:
+        bad: dict[int, str] = {}
+        size = options.size
+        shape = (options.channels, size, size) if size is not None else None
+        if shape is None:
+            one = check_images(listing, replace(options, check="headers")).size
+            if one is None:
+                raise ValueError(
+                    f"the images in {listing.folder} differ in size and a cache holds one; give size=…, somewhat "
+                    "larger than the crops that training takes (256 for 224)"
+                )
+            shape = (options.channels, *one)
+        chunks = _decoded(listing, options, bad)
+        write_cache(path, chunks, shape=shape, fingerprint=made, skipped=partial(_left_out, listing, bad, options))
+
+    images = open_or_write(path, made, write, verify=options.verify)
+    reasons = dict(images.skipped)
+    return images, listing.without({i: reasons[n] for i, n in enumerate(listing.names) if n in reasons})
+
+
+def _left_out(listing: Listing, bad: dict[int, str], options: Options) -> list[tuple[str, str]]:
+    """What could not be decoded, once all has been; an error (and no cache) if that is too much."""
+    stop_if_too_many(listing.without(bad), options)
+    return [(listing.names[i], reason) for i, reason in sorted(bad.items())]

@@ -1,0 +1,151 @@
+"""A folder of images as a data set: its subfolders are the classes; without subfolders it has no labels.
+
+    photos/cat/1.jpg  photos/dog/…                   two classes, training only
+    photos/train/cat/1.jpg  photos/val/cat/…         the same with testing (test, val, valid or validation)
+    photos/1.jpg  photos/2.jpg …                     no labels, and none are made up
+    photos/train/…  photos/unlabelled/…              a third split without labels
+
+Classes are the first level of subfolders, sorted by name; what lies deeper belongs to them. A single subfolder is no
+division into classes: such a folder has no labels either (``labelled=True`` insists).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from kontrast.data.folder import Folder
+from kontrast.data.listing import Listing, list_images, warn_of_skipped
+from kontrast.data.options import Options
+from kontrast.data.records import DataSet, Split
+from kontrast.data.statistics import channel_statistics
+from kontrast.data.storage import store
+
+TESTING = ("test", "val", "valid", "validation")
+UNLABELLED = ("unlabelled", "unlabeled")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One split of a folder: its images, labels, and what was skipped (named from the data set's folder)."""
+
+    split: Split
+    skipped: tuple[tuple[str, str], ...]
+
+
+def from_folder(path: Path, options: Options) -> DataSet:
+    """The images below ``path`` as a data set.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("cat", "dog"):
+    ...         (Path(folder) / "pets" / name).mkdir(parents=True)
+    ...         Image.new("RGB", (4, 4)).save(f"{folder}/pets/{name}/1.png")
+    ...     from_folder(Path(folder) / "pets", Options())
+    DataSet 'pets': 2 images (3, 4, 4) in 2 classes
+    """
+    if not path.is_dir():
+        raise ValueError(f"{path} is no folder; expected one with images in it")
+    inside = {entry.name.lower(): entry for entry in sorted(path.iterdir()) if entry.is_dir()}
+    folders = {name for name in inside if not name.startswith(".")}
+    known = {"train", *TESTING, *UNLABELLED}
+    # A class may be called "train" too: it is a split only beside other splits, or alone.
+    has_splits = "train" in folders and (bool(folders & (known - {"train"})) or folders == {"train"})
+    listed = replace(options, check="names")
+    train = list_images(inside["train"] if has_splits else path, listed)
+    classes = class_folders(train, options.labelled)
+    parts = {"train": read_part(train, classes, options)}
+    names = classes
+    for name in TESTING if has_splits else ():
+        if name in folders:
+            found = list_images(inside[name], listed)
+            theirs = class_folders(found, options.labelled)
+            if classes is not None and theirs is None:
+                continue  # ImageNet's own test folder, flat: without labels it tests nothing
+            names = names or theirs
+            parts["test"] = read_part(found, names if theirs else None, options)
+            break
+    for name in UNLABELLED if has_splits else ():
+        if name in folders:
+            parts["unlabelled"] = read_part(list_images(inside[name], listed), None, options)
+    return assembled(path.resolve().name, parts, names, options, note=f"images in the folder {path.resolve().name}")
+
+
+def assembled(
+    name: str,
+    parts: dict[str, Part],
+    class_names: list[str] | None,
+    options: Options,
+    *,
+    statistics: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
+    note: str = "",
+) -> DataSet:
+    """A data set of its parts ``train``, ``test``, ``unlabelled``; statistics are computed if not given."""
+    train = parts["train"].split
+    mean, std = statistics or channel_statistics(train.inputs, size=options.size or 224)
+    splits = {key: part.split for key, part in parts.items()}
+    skipped = tuple((f"{key}: {file}", why) for key, part in parts.items() for file, why in part.skipped)
+    return DataSet(
+        name=name,
+        train=train,
+        test=splits.get("test"),
+        unlabelled=splits.get("unlabelled"),
+        class_names=class_names,
+        kind="image",
+        mean=mean,
+        std=std,
+        note=note,
+        skipped=skipped,
+    )
+
+
+def class_folders(listing: Listing, labelled: bool | None = None) -> list[str] | None:
+    """The subfolders that hold images, sorted, if they are classes; None if the folder has no labels.
+
+    >>> class_folders(Listing(Path("."), ["dog/1.png", "cat/1.png", "cat/old/2.png"]))
+    ['cat', 'dog']
+    >>> class_folders(Listing(Path("."), ["1.png", "2.png"])) is None
+    True
+    """
+    if labelled is False:
+        return None
+    found = sorted({name.partition("/")[0] for name in listing.names if "/" in name})
+    if labelled and not found:
+        raise ValueError(f"labelled=True, but {listing.folder} has no subfolders with images; expected one a class")
+    return found if len(found) > 1 or labelled else None
+
+
+def read_part(listing: Listing, classes: Collection[str] | None, options: Options) -> Part:
+    """The split of a listing; with ``classes``, its first level of folders gives the labels."""
+    if classes is not None:
+        stray = {i: "beside the class folders, in none" for i, name in enumerate(listing.names) if "/" not in name}
+        unknown = sorted({n.partition("/")[0] for n in listing.names if "/" in n} - set(classes))
+        if unknown:
+            raise ValueError(
+                f"{listing.folder} has classes that training has not: {', '.join(unknown[:5])}; expected "
+                "the same folders"
+            )
+        if len(stray) > options.bad_limit(len(listing)):
+            raise ValueError(
+                f"{len(stray):,} images lie in {listing.folder} itself, beside {len(classes)} class folders; put them "
+                "into classes, or load with labelled=False"
+            )
+        listing = listing.without(stray)
+    files = len(listing) + len(listing.skipped)
+    inputs, kept = store(listing, options)
+    labels = None
+    if classes is not None:
+        place = {name: i for i, name in enumerate(sorted(classes))}
+        labels = torch.tensor([place[name.partition("/")[0]] for name in kept.names])
+        missing = set(range(len(place))) - set(labels.tolist())
+        if missing and len(missing) == len(place):
+            warnings.warn(f"no class has an image in {listing.folder}", UserWarning, stacklevel=2)
+    if isinstance(inputs, Folder):
+        inputs.labels = labels
+    warn_of_skipped(kept.skipped, files, listing.folder)
+    return Part(Split(inputs, labels), tuple(kept.skipped))

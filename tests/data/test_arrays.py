@@ -1,0 +1,176 @@
+"""Arrays of every layout and type become images or vectors; labels become numbers with names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from kontrast.data.arrays import from_arrays, from_file, from_mapping, numbered, resized
+from kontrast.data.records import DataSet, Memory
+
+HWC = np.random.default_rng(0).integers(0, 256, (6, 9, 7, 3), dtype=np.uint8)
+CHW = HWC.transpose(0, 3, 1, 2)
+
+
+def values(data: DataSet) -> torch.Tensor:
+    assert isinstance(data.train.inputs, Memory)
+    return data.train.inputs.values
+
+
+@pytest.mark.parametrize(
+    "images",
+    [HWC, CHW, torch.from_numpy(CHW.copy()), HWC.astype(np.int64), HWC.astype(np.float64) / 255,
+     HWC.astype(np.float32) / 255,
+     HWC.astype(np.uint16) * 257, HWC.astype(">i4"), HWC.tolist()],
+)  # fmt: skip
+def test_images_of_any_layout_and_type(images: Any) -> None:
+    data = from_arrays(images)
+    assert torch.equal(values(data), torch.from_numpy(CHW.copy()))
+    assert data.kind == "image"
+    np.testing.assert_allclose(data.mean, HWC.mean((0, 1, 2)) / 255, rtol=1e-12)
+
+
+def test_grey_images() -> None:
+    for grey in (HWC[..., 0], HWC[..., :1], CHW[:, :1]):
+        assert values(from_arrays(grey)).shape == (6, 1, 9, 7)
+
+
+def test_an_open_layout_is_asked_for() -> None:
+    square = np.zeros((2, 3, 8, 3), dtype=np.uint8)
+    with pytest.raises(ValueError, match=r"\[2, 3, 8, 3\], which could be either.*layout='HWC'"):
+        from_arrays(square)
+    assert values(from_arrays(square, layout="HWC")).shape == (2, 3, 3, 8)
+    assert values(from_arrays(square, layout="CHW")).shape == (2, 3, 8, 3)
+    with pytest.raises(ValueError, match="layout is 'NHWC'"):
+        from_arrays(square, layout="NHWC")
+    with pytest.raises(ValueError, match="as CHW has 9 channels"):
+        from_arrays(HWC, layout="CHW")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.uint8, np.bool_])
+def test_two_dimensions_are_vectors(dtype: Any) -> None:
+    rows = np.eye(4, 3).astype(dtype)
+    data = from_arrays(rows, [0, 1, 0, 1])
+    assert data.kind == "vector"
+    assert torch.equal(values(data), torch.eye(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x_train": np.array(["a"])}, "expected numbers"),
+        ({"x_train": np.zeros(3)}, r"shape \[3\]; expected images"),
+        ({"x_train": np.array([[1.0, np.nan]])}, "1 of 1 rows of x_train are not finite"),
+        ({"x_train": np.array([[1e300]])}, "not finite"),
+        ({"x_train": HWC / 1.0}, "lie in 0 to 255; expected 0 to 1"),
+        ({"x_train": np.zeros((2, 8, 8, 4), np.uint8)}, "neither 1 nor 3 channels"),
+        ({"x_train": np.zeros((0, 3))}, "no rows"),
+        ({"x_train": HWC, "y_train": [0, 1]}, r"expected torch.int64 \[6\]"),
+        ({"x_train": HWC, "x_test": HWC[:, 1:]}, r"rows \[3, 9, 7\] and x_test \[3, 8, 7\]"),
+        ({"x_train": HWC, "y_test": [0]}, "y_test is given without x_test"),
+        ({"x_train": HWC, "y_train": np.eye(6)}, r"y_train is float64 \[6, 6\]; expected \[N\]"),
+        ({"x_train": HWC, "y_train": [-1, 0, 1, 2, 3, 4]}, "count from 0; seen -1"),
+        ({"x_train": HWC, "y_train": [0.5] * 6}, "whole numbers or strings"),
+        ({"x_train": HWC, "y_train": [0] * 6, "x_test": HWC, "y_test": [1] * 6}, "1 classes are in the test labels"),
+    ],
+)  # fmt: skip
+def test_wrong_arrays_say_what_is_expected(arrays: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_arrays(**arrays)
+
+
+@pytest.mark.parametrize(
+    ("train", "names", "expected", "expected_names"),
+    [
+        ([0, 1, 2], None, [0, 1, 2], None),
+        ([[0], [2], [1]], None, [0, 2, 1], None),
+        ([1, 2, 10], None, [0, 1, 2], ["1", "2", "10"]),
+        ([1.0, 0.0], None, [1, 0], None),
+        ([True, False], None, [1, 0], None),
+        (["dog", "cat"], None, [1, 0], ["cat", "dog"]),
+        (np.array([b"dog", b"cat"]), None, [1, 0], ["cat", "dog"]),
+        ([0, 2], ["a", "b", "c"], [0, 2], ["a", "b", "c"]),
+        (["b", "b"], ["c", "b"], [1, 1], ["c", "b"]),
+        (torch.tensor([1, 0], dtype=torch.int32), None, [1, 0], None),
+    ],
+)  # fmt: skip
+def test_labels_become_numbers(train: Any, names: Any, expected: list[int], expected_names: list[str] | None) -> None:
+    labels, test, found = numbered(train, None, names)
+    assert labels is not None
+    assert labels.dtype == torch.int64
+    assert labels.tolist() == expected
+    assert test is None
+    assert found == expected_names
+
+
+def test_labels_that_do_not_fit_the_names() -> None:
+    with pytest.raises(ValueError, match="do not fit 2 class_names"):
+        numbered([0, 5], None, ["a", "b"])
+    with pytest.raises(ValueError, match="do not fit 2 class_names"):
+        numbered(["a", "x"], None, ["a", "b"])
+
+
+def test_npz_with_everything(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    names = np.array(["cat", "dog"])
+    np.savez(
+        path,
+        x_train=HWC,
+        y_train=[0, 1] * 3,
+        x_test=HWC[:2],
+        y_test=[1, 0],
+        x_unlabelled=HWC,
+        class_names=names,
+        extra=1,
+    )
+    data = from_file(path)
+    assert repr(data) == "DataSet 'mine': 6 images (3, 9, 7), 2 for testing, 6 unlabelled in 2 classes"
+    assert data.class_names == ["cat", "dog"]
+    assert torch.equal(values(data), torch.from_numpy(CHW.copy()))
+    assert values(from_file(path, size=4)).shape == (6, 3, 4, 4)
+
+
+def test_npy_is_unlabelled(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", HWC)
+    data = from_file(tmp_path / "a.npy")
+    assert data.train.labels is None
+    assert data.class_names is None
+    assert data.test is None
+
+
+def test_files_that_are_not_plain_arrays(tmp_path: Path) -> None:
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "objects.npz", x_train=np.array([{}], dtype=object))
+    for name in ("objects.npy", "objects.npz"):
+        with pytest.raises(ValueError, match="Python objects, which are not unpickled"):
+            from_file(tmp_path / name)
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    np.savez(tmp_path / "cut.npz", x_train=HWC)
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:-100])
+    for name in ("text.npz", "empty.npy", "cut.npz"):
+        with pytest.raises(ValueError, match="cannot be read as arrays"):
+            from_file(tmp_path / name)
+    with pytest.raises(ValueError, match="there is no file"):
+        from_file(tmp_path / "absent.npz")
+
+
+def test_mappings_and_their_names() -> None:
+    data = from_mapping({"images": HWC, "labels": [0, 1] * 3})
+    assert data.num_classes == 2
+    with pytest.raises(ValueError, match=r"no x_train among the arrays 'foo'; expected \('x_train'"):
+        from_mapping({"foo": HWC})
+    with pytest.raises(ValueError, match="x_train is there twice"):
+        from_mapping({"images": HWC, "x_train": HWC})
+
+
+def test_resized_in_chunks_is_the_same_as_at_once() -> None:
+    images = torch.randint(256, (1100, 1, 6, 5), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    assert torch.equal(resized(images, 3)[1050:], resized(images[1050:], 3))
+    assert resized(images[:, :, :5], 5) is not None
+    square = images[:, :, :5].contiguous()
+    assert resized(square, 5) is square

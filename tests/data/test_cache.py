@@ -1,0 +1,152 @@
+"""A cache gives back what was written, notices every kind of damage, and is made anew when the folder changes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+from kontrast.data.cache import PAGE, CachedImages, CacheError, fingerprint, open_or_write, write_cache
+
+ROWS = torch.randint(256, (10, 3, 5, 4), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+
+
+def written(folder: Path, made: str = "abc") -> Path:
+    path = folder / "sub" / "x.kimg"
+    skipped = [("cat/\udcff.png", "truncated")]  # a name that is not text
+    write_cache(path, iter([ROWS[:6], ROWS[6:]]), shape=(3, 5, 4), fingerprint=made, skipped=lambda: skipped)
+    return path
+
+
+def flip(path: Path, place: int) -> None:
+    """One byte changed, the file's time kept, as a failing disk does."""
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_reads_what_was_written(tmp_path: Path) -> None:
+    cache = CachedImages(written(tmp_path), fingerprint="abc", verify=True)
+    assert len(cache) == 10
+    assert cache.shape == (3, 5, 4)
+    assert cache.skipped == [("cat/\udcff.png", "truncated")]
+    index = torch.tensor([9, 0, 0, 5])
+    assert torch.equal(cache.read(index), ROWS[index])
+    assert torch.equal(cache.read(index, lambda image, seed: image[:, seed:, :1], [1] * 4), ROWS[index][:, :, 1:, :1])
+    assert os.listdir(tmp_path / "sub") == ["x.kimg"], "nothing is left beside it"
+
+
+def test_a_worker_gets_the_path_and_not_the_rows(tmp_path: Path) -> None:
+    path = tmp_path / "big.kimg"
+    write_cache(path, iter([torch.zeros(100, 3, 64, 64, dtype=torch.uint8)]), shape=(3, 64, 64), fingerprint="a")
+    sent = pickle.dumps(CachedImages(path))
+    assert len(sent) < 5000
+    assert pickle.loads(sent).read(torch.tensor([99])).shape == (1, 3, 64, 64)
+
+
+def test_what_is_read_can_be_written_to_without_touching_the_file(tmp_path: Path) -> None:
+    cache = CachedImages(written(tmp_path))
+    cache.read(torch.arange(10)).zero_()
+    assert torch.equal(cache.read(torch.arange(10)), ROWS)
+
+
+def test_another_folder_is_another_cache(tmp_path: Path) -> None:
+    with pytest.raises(CacheError, match="made from other files"):
+        CachedImages(written(tmp_path), fingerprint="other")
+
+
+@pytest.mark.parametrize("place", [0, 8, 16, 24, -1, -40])
+def test_a_flipped_byte_of_the_header_is_noticed_always(tmp_path: Path, place: int) -> None:
+    path = written(tmp_path)
+    flip(path, place)
+    with pytest.raises(CacheError):
+        CachedImages(path)
+
+
+@pytest.mark.parametrize("place", [PAGE, PAGE + 300, PAGE + 599])
+def test_a_flipped_byte_of_the_data_is_noticed_when_asked(tmp_path: Path, place: int) -> None:
+    path = written(tmp_path)
+    flip(path, place)
+    CachedImages(path)  # the time is as it was: only the header is looked at
+    with pytest.raises(CacheError, match="not what was written"):
+        CachedImages(path, verify=True)
+
+
+def test_a_changed_time_has_the_data_checked_once(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    os.utime(path, (1, 1))
+    CachedImages(path)
+    assert path.stat().st_mtime_ns // 1000 == CachedImages(path).header["written"] // 1000, "found whole, time set back"
+    flip(path, PAGE + 5)
+    os.utime(path, (1, 1))
+    with pytest.raises(CacheError, match="not what was written"):
+        CachedImages(path)
+
+
+@pytest.mark.parametrize("keep", [0, 20, PAGE, PAGE + 300, -1])
+def test_a_cut_file_is_noticed(tmp_path: Path, keep: int) -> None:
+    path = written(tmp_path)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(CacheError):
+        CachedImages(path)
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(CacheError):
+        CachedImages(path)
+
+
+def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = written(tmp_path)
+
+    def chunks() -> object:
+        yield ROWS
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_cache(path, chunks(), shape=(3, 5, 4), fingerprint="new")  # type: ignore[arg-type]
+    assert os.listdir(path.parent) == ["x.kimg"]
+    assert torch.equal(CachedImages(path, fingerprint="abc", verify=True).read(torch.arange(10)), ROWS)
+    with pytest.raises(ValueError, match="expected uint8"):
+        write_cache(path, iter([ROWS.float()]), shape=(3, 5, 4), fingerprint="new")
+
+
+def test_made_once_and_anew_when_it_does_not_hold(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def write(name: str) -> None:
+        made.append(name)
+        written(tmp_path, name)
+
+    path = tmp_path / "sub" / "x.kimg"
+    for name in ("a", "a", "b", "b"):  # another fingerprint: the folder has changed
+        cache = open_or_write(path, name, lambda name=name: write(name))
+        assert torch.equal(cache.read(torch.arange(10)), ROWS)
+    assert made == ["a", "b"]
+    flip(path, PAGE + 1)
+    with pytest.warns(UserWarning, match="made anew now"):
+        open_or_write(path, "b", lambda: write("b"), verify=True)
+    assert made == ["a", "b", "b"]
+
+
+def test_the_fingerprint_knows_names_sizes_times_and_making(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"12")
+    os.utime(file, ns=(5, 5))
+    seen = [
+        fingerprint(tmp_path, ["a"], size=4),
+        fingerprint(tmp_path, ["a"], size=5),
+        fingerprint(tmp_path, ["a", "b"], size=4),
+    ]
+    os.utime(file, ns=(5, 6))
+    seen.append(fingerprint(tmp_path, ["a"], size=4))
+    file.write_bytes(b"123")
+    os.utime(file, ns=(5, 5))
+    seen.append(fingerprint(tmp_path, ["a"], size=4))
+    assert len(set(seen)) == 5
+    file.write_bytes(b"12")
+    os.utime(file, ns=(5, 5))
+    assert fingerprint(tmp_path, ["a"], size=4) == seen[0]
