@@ -24,6 +24,8 @@ check: $(READY)  ## the daily loop: format, lint, types, tests
 bench: $(READY)  ## time and memory of losses and measures against their peers and limits
 	$(BIN)/python benchmarks/losses.py
 	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/augment.py
+	$(BIN)/python benchmarks/encoders.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,45 @@
-"""Encoders, heads, the momentum pair, queue, memory bank, batch norm across ranks.
+"""Encoders, heads, the momentum pair, queue, memory bank, weights from disk, batch norm across ranks.
 
-A stage of the arrow drawn in ``kontrast/__init__.py``; nothing lives here yet.
+Each is a module or a function of its own, usable in any loop.
+
+>>> import torch
+>>> from kontrast import models
+>>> encoder = models.encoder("small-resnet", in_channels=1, image_size=28, seed=0)
+>>> head = models.head("tcl", in_dim=encoder.feature_dim, seed=1)
+>>> head(encoder(torch.zeros(4, 1, 28, 28))).shape
+torch.Size([4, 128])
 """
+
+from kontrast.models.encoders import FAMILY, Encoder, encoder, names
+from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
+from kontrast.models.memory_bank import MemoryBank
+from kontrast.models.momentum import MomentumPair, momentum_at
+from kontrast.models.queue import Queue
+from kontrast.models.shuffle import shuffle_keys, unshuffle
+from kontrast.models.split_norm import SplitBatchNorm, split_batch_norm
+from kontrast.models.sync_norm import SyncBatchNorm, sync_batch_norm
+from kontrast.models.weights import Loaded, load_weights
+
+__all__ = [
+    "FAMILY",
+    "HEADS",
+    "Encoder",
+    "LinearHead",
+    "Loaded",
+    "MLPHead",
+    "MemoryBank",
+    "MomentumPair",
+    "NoHead",
+    "Queue",
+    "SplitBatchNorm",
+    "SyncBatchNorm",
+    "encoder",
+    "head",
+    "load_weights",
+    "momentum_at",
+    "names",
+    "shuffle_keys",
+    "split_batch_norm",
+    "sync_batch_norm",
+    "unshuffle",
+]

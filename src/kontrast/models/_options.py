@@ -1,0 +1,43 @@
+"""Options that several models share: whole numbers, and a random start that can be fixed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+
+def positive(name: str, value: int) -> int:
+    """A whole number of at least 1, or an error that names the option."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    return value
+
+
+def fraction(name: str, value: float) -> float:
+    """A number from 0 to 1, or an error that names the option."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
+    return value
+
+
+@contextlib.contextmanager
+def seeded(seed: int | None) -> Iterator[None]:
+    """Torch's CPU generator starts from ``seed`` inside and is as before afterwards; None leaves it alone.
+
+    Modules draw their first weights on the CPU, so this fixes them whatever device they go to later.
+
+    >>> with seeded(3):
+    ...     a = torch.rand(2)
+    >>> with seeded(3):
+    ...     b = torch.rand(2)
+    >>> torch.equal(a, b)
+    True
+    """
+    if seed is None:
+        yield
+        return
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield

@@ -1,0 +1,79 @@
+"""One encoder a file; the file name is the encoder's name (``small-resnet`` is ``small_resnet.py``).
+
+>>> from kontrast import models
+>>> models.names()
+['mlp', 'resnet101', 'resnet18', 'resnet34', 'resnet50', 'small-resnet', 'timm/…']
+>>> models.encoder("small-resnet", in_channels=1, image_size=28).feature_dim
+64
+>>> models.encoder("resnet81")
+Traceback (most recent call last):
+    ...
+ValueError: no encoder 'resnet81'; did you mean 'resnet18'? Known: mlp, resnet101, resnet18, resnet34, resnet50, ...
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from pathlib import Path
+from typing import Any
+
+from kontrast.models._options import seeded
+from kontrast.models.encoders._base import Encoder, ImageSize
+from kontrast.models.weights import load_weights
+from kontrast.registry import Family
+
+FAMILY = Family("kontrast.models.encoders")
+
+__all__ = ["FAMILY", "Encoder", "encoder", "names"]
+
+
+def names() -> list[str]:
+    """Every encoder's name, without loading any; ``timm/…`` stands for all of timm's."""
+    return ["timm/…" if name == "timm" else name.replace("_", "-") for name in FAMILY.names()]
+
+
+def encoder(
+    name: str,
+    *,
+    in_channels: int = 3,
+    image_size: ImageSize | None = None,
+    stem: str = "auto",
+    pretrained: str | Path | None = None,
+    seed: int | None = None,
+    **options: Any,
+) -> Encoder:
+    """An encoder by name: a module whose call gives ``h [N, feature_dim]``.
+
+    ``in_channels`` and ``image_size`` are those of the data; ``stem="auto"`` takes the small-image stem for sides up to
+    64. ``pretrained`` is a file to start from (see `load_weights`). ``seed`` makes the random start the same wherever
+    it is made and leaves torch's own generator as it was; without, that one is used. ``options`` are the encoder's own.
+
+    >>> import torch
+    >>> encoder("resnet18", image_size=32, seed=0)(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 512])
+    >>> encoder("mlp", in_features=20, features=64)(torch.zeros(2, 20)).shape
+    torch.Size([2, 64])
+    """
+    family, slash, model = name.partition("/")
+    key = family.replace("-", "_")
+    if key not in FAMILY.names() or bool(slash) != (key == "timm"):
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"no encoder {name!r}{hint} Known: {', '.join(names())}")
+    kind = FAMILY[key]
+    given = {"in_channels": in_channels, "image_size": image_size, "stem": stem, **options}
+    taken = inspect.signature(kind).parameters
+    if stem == "auto" and "stem" not in taken:
+        del given["stem"]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in taken.values())
+    unknown = [] if open_ended else [option for option in given if option not in taken]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], list(taken), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"{name} has no option {unknown[0]!r}{hint} It has {', '.join(taken)}")
+    with seeded(seed):
+        made: Encoder = kind(*([model] if slash else []), **given)
+    if pretrained is not None:
+        load_weights(made, pretrained)
+    return made

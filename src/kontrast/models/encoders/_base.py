@@ -1,0 +1,58 @@
+"""What every encoder is: a module whose call gives features h, and says how wide they are."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from kontrast.models._options import positive
+
+ImageSize = int | tuple[int, int]
+SMALL = 64  # up to here an image loses too much in a stem that divides its side by four
+
+
+class Encoder(nn.Module):
+    """Base of the encoders: ``encoder(x) → h [N, feature_dim]``, before any head and not normalised."""
+
+    feature_dim: int
+
+
+class ImageEncoder(Encoder):
+    """Base of those that take images ``[N, in_channels, H, W]``; channels_last is the layout CPU and GPU like best."""
+
+    in_channels: int
+    channels_last: bool
+
+    def _as_declared(self, *, in_channels: int, channels_last: bool) -> None:
+        """Remember the options and lay the weights out; to be called when all layers are there."""
+        self.in_channels, self.channels_last = in_channels, channels_last
+        if channels_last:
+            self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def _prepared(self, images: Tensor) -> Tensor:
+        """The images in the encoder's layout, or an error that says what is wrong with them."""
+        if images.ndim != 4 or images.shape[1] != self.in_channels:
+            made = type(self).__name__
+            raise ValueError(
+                f"images of shape {list(images.shape)}: {made} takes [N, {self.in_channels}, H, W]; "
+                f"make it with in_channels={images.shape[1] if images.ndim == 4 else '…'} for other channels"
+            )
+        if not images.is_floating_point():
+            raise ValueError(
+                f"images are {images.dtype}; an encoder takes floating point: normalise them first (images / 255)"
+            )
+        return images.contiguous(memory_format=torch.channels_last) if self.channels_last else images
+
+
+def is_small(image_size: ImageSize | None, stem: str) -> bool:
+    """Whether the small-image stem is meant: by hand, or because the longer side is at most 64.
+
+    >>> is_small(32, "auto"), is_small(224, "auto"), is_small(224, "small"), is_small(None, "auto")
+    (True, False, True, False)
+    """
+    if stem not in ("auto", "small", "large"):
+        raise ValueError(f"stem must be 'auto', 'small' or 'large', not {stem!r}")
+    if stem != "auto":
+        return stem == "small"
+    sides = (image_size,) if isinstance(image_size, int) else image_size or ()
+    return bool(sides) and max(positive("image_size", side) for side in sides) <= SMALL

@@ -1,0 +1,81 @@
+"""Any of timm's encoders, as ``timm/<its name>``; needs the extra (``pip install kontrast[timm]``).
+
+timm is asked for the model without its classifier, so that the call gives its pooled features. It adapts the first
+layer to other numbers of channels itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast.models._options import positive
+from kontrast.models.encoders._base import ImageEncoder, ImageSize
+
+
+class TimmEncoder(ImageEncoder):
+    """``timm.create_model`` behind the call that all encoders have; ``options`` are timm's.
+
+    ``image_size`` reaches the models that need it before they are made (transformers); ``stem`` is for our own
+    ResNets, timm has names for such variants.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        in_channels: int = 3,
+        image_size: ImageSize | None = None,
+        stem: str = "auto",
+        channels_last: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if stem != "auto":
+            raise ValueError(
+                f"stem={stem!r} is for resnet18 … resnet101 and small-resnet; timm's stems go with its names"
+            )
+        timm = _timm()
+        if not timm.is_model(model):
+            near = difflib.get_close_matches(model.partition(".")[0], timm.list_models(), n=3)
+            hint = f"; did you mean {', '.join(map(repr, near))}?" if near else "."
+            raise ValueError(f"timm {timm.__version__} has no model {model!r}{hint} timm.list_models() has them all")
+        size = {} if image_size is None or not _takes_size(timm, model) else {"img_size": image_size}
+        self.net = timm.create_model(
+            model,
+            pretrained=False,
+            num_classes=0,
+            in_chans=positive("in_channels", in_channels),
+            **size,
+            **options,
+        )
+        self._as_declared(in_channels=in_channels, channels_last=channels_last)
+        # What timm calls num_features is not what all of its models return, so one image is asked.
+        mode, side = self.net.training, image_size or self.net.default_cfg.get("input_size", (3, 224, 224))[1:]
+        height, width = (side, side) if isinstance(side, int) else side
+        with torch.no_grad():
+            self.feature_dim = int(self.net.eval()(torch.zeros(1, in_channels, height, width)).shape[1])
+        self.net.train(mode)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
+        return self.net(self._prepared(images))  # type: ignore[no-any-return]
+
+
+def _timm() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # timm warns of its own old names
+            import timm
+    except ImportError as error:
+        raise ImportError("encoders named timm/… need timm: pip install kontrast[timm]") from error
+    return timm
+
+
+def _takes_size(timm: Any, model: str) -> bool:
+    """Whether a model is made for one size of image; convolutional ones refuse the option."""
+    return bool(getattr(timm.get_pretrained_cfg(model), "fixed_input_size", False))

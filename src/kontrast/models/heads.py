@@ -1,0 +1,150 @@
+"""Heads: what stands between the features h and the loss, exactly as each paper has it.
+
+A head is linear layers; between two of them stands [BN–]ReLU. Where batch norm follows, the linear layer has no bias
+(the norm would take it away again).
+
+| name | layers | whose |
+|---|---|---|
+| none | h itself | graf: the encoder's output goes into the loss |
+| wang-liu | Linear(d, 128) | wang-liu, "linear projection head" |
+| tcl | Linear(d, d)–ReLU–Linear(d, 128) | tcl and SupCon with labels |
+| tcl-ssl | Linear(d, 2048)–ReLU–Linear(2048, 256) | tcl without labels, solo-learn's SimCLR |
+| sce | Linear(d, 512)–BN–ReLU–Linear(512, 256) | sce, small and medium sets |
+| sce-imagenet | Linear(d, 2048)–BN–ReLU–Linear(2048, 2048)–BN–ReLU–Linear(2048, 256)–BN | sce, ImageNet |
+| sce-predictor | Linear(d, 4096)–BN–ReLU–Linear(4096, 256) | sce, ImageNet, after the online projector |
+
+The last BN of sce-imagenet has no weight and bias; neither of its linear layers nor of the predictor's has a bias.
+Every head's output goes to the loss as it is: the losses normalise.
+
+Deviates: sce's text has 256 outputs on small sets, its published configuration 128; 256 here, ``out=128`` for the
+other. sce's multi-crop runs have ``hidden=4096`` in the ImageNet projector.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from kontrast.models._options import positive, seeded
+
+
+class LinearHead(nn.Module):
+    """One linear layer, ``h [N, in_dim] → z [N, out]``.
+
+    >>> import torch
+    >>> LinearHead(512)(torch.zeros(2, 512)).shape
+    torch.Size([2, 128])
+    """
+
+    def __init__(self, in_dim: int, out: int = 128, *, bias: bool = True) -> None:
+        super().__init__()
+        self.in_dim, self.out_dim = positive("in_dim", in_dim), positive("out", out)
+        self.linear = nn.Linear(in_dim, out, bias=bias)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """``features [N, in_dim]`` → ``[N, out]``."""
+        return self.linear(features)  # type: ignore[no-any-return]
+
+
+class MLPHead(nn.Module):
+    """``layers`` linear layers, the inner ones ``hidden`` wide (``in_dim``, if None), ``h [N, in_dim] → z [N, out]``.
+
+    ``batch_norm`` puts BN after every linear layer but the last; ``last_batch_norm`` after that one too, with weight
+    and bias only if ``last_affine``. ``bias`` is that of the linear layers which no BN follows, and of those alone;
+    ``last_bias`` that of the last one, ``bias`` if None.
+
+    >>> MLPHead(512, 512, 256, batch_norm=True).layers
+    Sequential(
+      (0): Linear(in_features=512, out_features=512, bias=False)
+      (1): BatchNorm1d(512, eps=1e-05, momentum=0.1, ...)
+      (2): ReLU(inplace=True)
+      (3): Linear(in_features=512, out_features=256, bias=True)
+    )
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        hidden: int | None = None,
+        out: int = 128,
+        layers: int = 2,
+        *,
+        batch_norm: bool = False,
+        bias: bool = True,
+        last_bias: bool | None = None,
+        last_batch_norm: bool = False,
+        last_affine: bool = False,
+    ) -> None:
+        super().__init__()
+        self.in_dim, self.out_dim = positive("in_dim", in_dim), positive("out", out)
+        inner = [in_dim if hidden is None else positive("hidden", hidden)] * (positive("layers", layers) - 1)
+        *pairs, (a, b) = itertools.pairwise([in_dim, *inner, out])
+        made: list[nn.Module] = []
+        for i, o in pairs:
+            made.append(nn.Linear(i, o, bias=bias and not batch_norm))
+            made += [nn.BatchNorm1d(o), nn.ReLU(inplace=True)] if batch_norm else [nn.ReLU(inplace=True)]
+        made.append(nn.Linear(a, b, bias=(bias if last_bias is None else last_bias) and not last_batch_norm))
+        if last_batch_norm:
+            made.append(nn.BatchNorm1d(out, affine=last_affine))
+        self.layers = nn.Sequential(*made)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """``features [N, in_dim]`` → ``[N, out]``."""
+        return self.layers(features)  # type: ignore[no-any-return]
+
+
+class NoHead(nn.Identity):
+    """The features themselves, as a head.
+
+    >>> NoHead(512).out_dim
+    512
+    """
+
+    def __init__(self, in_dim: int) -> None:
+        super().__init__()
+        self.in_dim = self.out_dim = positive("in_dim", in_dim)
+
+
+class Named(NamedTuple):
+    """A head of the table: its class and the options its paper has."""
+
+    kind: type[nn.Module]
+    options: dict[str, Any]
+
+
+HEADS = {
+    "none": Named(NoHead, {}),
+    "wang-liu": Named(LinearHead, {"out": 128}),
+    "tcl": Named(MLPHead, {"out": 128}),
+    "tcl-ssl": Named(MLPHead, {"hidden": 2048, "out": 256}),
+    "sce": Named(MLPHead, {"hidden": 512, "out": 256, "batch_norm": True}),
+    "sce-imagenet": Named(
+        MLPHead, {"hidden": 2048, "out": 256, "layers": 3, "batch_norm": True, "last_batch_norm": True}
+    ),
+    "sce-predictor": Named(MLPHead, {"hidden": 4096, "out": 256, "batch_norm": True, "last_bias": False}),
+}
+
+
+def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> nn.Module:
+    """A head of the table by name, made for features of ``in_dim``; ``options`` change it, ``seed`` fixes its start.
+
+    >>> head("tcl", in_dim=512).out_dim, head("sce", in_dim=512, out=128).out_dim
+    (128, 128)
+    >>> head("tlc", in_dim=512)
+    Traceback (most recent call last):
+        ...
+    ValueError: no head 'tlc'; did you mean 'tcl'? Known: none, wang-liu, tcl, tcl-ssl, sce, sce-imagenet, sce-predictor
+    """
+    if name not in HEADS:
+        near = difflib.get_close_matches(name, HEADS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"no head {name!r}{hint} Known: {', '.join(HEADS)}")
+    kind, published = HEADS[name]
+    with seeded(seed):
+        try:
+            return kind(in_dim, **{**published, **options})
+        except TypeError as error:
+            raise ValueError(f"head {name!r} is a {kind.__name__}, which does not take {options}: {error}") from error

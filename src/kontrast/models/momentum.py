@@ -1,0 +1,116 @@
+r"""A momentum pair: an online network that learns, and a target that follows it slowly.
+
+The target θ̄ starts as a copy of the online θ and takes no gradient. After each of the optimiser's steps, k = 0, 1, …:
+
+    (1)  θ̄ ← m_k θ̄ + (1 − m_k) θ
+    (2)  m_k = m                                           constant   (MoCo, ReSSL, sce on small sets)
+    (3)  m_k = 1 − (1 − m)(1 + cos(πk/K))/2                cosine: m at first, 1 at step K   (BYOL, sce on ImageNet)
+
+m_k depends on k alone, and k is saved with the pair, so a run that is resumed goes on exactly.
+
+Buffers, the running statistics of batch norm: in training the target normalises with its own batch, so they matter
+only when the target is used in eval mode. "average" (the default) moves them by (1) too, and whole numbers are copied:
+right whether or not the target ever runs in train mode. "copy" copies all of them. "own" leaves the target its own.
+
+Deviates: the published codes of MoCo, ReSSL and sce do what is called "own" here, which leaves a target that never
+ran in train mode with no statistics at all. sce's code never copies the online weights at the start; the paper, its
+successor and ours do.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kontrast.models._options import fraction
+
+
+def momentum_at(step: int, *, momentum: float, schedule: str = "constant", total_steps: int | None = None) -> float:
+    """m_k of (2) or (3); beyond ``total_steps`` the cosine stays at 1.
+
+    >>> [round(momentum_at(k, momentum=0.99, schedule="cosine", total_steps=100), 4) for k in (0, 50, 100)]
+    [0.99, 0.995, 1.0]
+    """
+    if schedule == "constant":
+        return momentum
+    if schedule != "cosine":
+        raise ValueError(f"schedule must be 'constant' or 'cosine', not {schedule!r}")
+    if total_steps is None or total_steps < 1:
+        raise ValueError(f"schedule='cosine' needs total_steps of at least 1, not {total_steps!r}")
+    done = min(step / total_steps, 1.0)
+    return 1 - (1 - momentum) * (1 + math.cos(math.pi * done)) / 2  # (3)
+
+
+class MomentumPair(nn.Module):
+    """``pair(x)`` is the online network's, ``pair.keys(x)`` the target's without gradient, ``pair.update()`` is (1).
+
+    Call ``update`` once after each step of the optimiser. ``steps`` counts these calls and is saved in state_dict.
+
+    >>> pair = MomentumPair(nn.Linear(2, 1, bias=False), momentum=0.9)
+    >>> with torch.no_grad():
+    ...     _ = pair.online.weight.fill_(1.0), pair.target.weight.fill_(0.0)
+    >>> pair.update()
+    0.9
+    >>> pair.target.weight
+    Parameter containing:
+    tensor([[0.1000, 0.1000]])
+    """
+
+    steps: Tensor
+
+    def __init__(
+        self,
+        online: nn.Module,
+        momentum: float = 0.99,
+        *,
+        schedule: str = "constant",
+        total_steps: int | None = None,
+        buffers: str = "average",
+    ) -> None:
+        super().__init__()
+        fraction("momentum", momentum)
+        if buffers not in ("average", "copy", "own"):
+            raise ValueError(f"buffers must be 'average', 'copy' or 'own', not {buffers!r}")
+        momentum_at(0, momentum=momentum, schedule=schedule, total_steps=total_steps)  # complains now, not later
+        self.momentum, self.schedule, self.total_steps, self.buffer_rule = momentum, schedule, total_steps, buffers
+        self.online = online
+        self.target = copy.deepcopy(online).requires_grad_(False)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """The online network's answer."""
+        return self.online(*inputs, **named)
+
+    @torch.no_grad()
+    def keys(self, *inputs: Any, **named: Any) -> Any:
+        """The target's answer; no gradient flows."""
+        return self.target(*inputs, **named)
+
+    @torch.no_grad()
+    def update(self) -> float:
+        """(1), in one fused call for all parameters; returns the m_k it used."""
+        m = momentum_at(int(self.steps), momentum=self.momentum, schedule=self.schedule, total_steps=self.total_steps)
+        ours: list[Tensor] = list(self.target.parameters())
+        theirs: list[Tensor] = list(self.online.parameters())
+        if self.buffer_rule != "own":
+            online = dict(self.online.named_buffers())
+            # by name: split batch norm on one side only must not put them out of step
+            both = [(b, online[name]) for name, b in self.target.named_buffers() if name in online]
+            average = self.buffer_rule == "average"
+            moved = [(a, b) for a, b in both if average and a.is_floating_point()]
+            ours, theirs = [*ours, *(a for a, _ in moved)], [*theirs, *(b for _, b in moved)]
+            for a, b in both:
+                if not (average and a.is_floating_point()):
+                    a.copy_(b)
+        torch._foreach_lerp_(ours, theirs, 1 - m)  # (1)
+        self.steps += 1
+        return m
+
+    def extra_repr(self) -> str:
+        """The rule it follows."""
+        end = f", total_steps={self.total_steps}" if self.total_steps else ""
+        return f"momentum={self.momentum}, schedule={self.schedule!r}{end}, buffers={self.buffer_rule!r}"

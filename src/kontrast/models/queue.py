@@ -1,0 +1,80 @@
+"""A queue of past keys: first in, first out, of any length, for batches of any size.
+
+Row j of a batch goes to slot (pointer + j) mod length, and the pointer moves on by the size of the batch. Of a batch
+longer than the queue the last rows remain, as if it had come row by row. The slots are random unit vectors at first.
+
+A step reads the queue before it writes to it (sce, MoCo: the batch's own keys are not among its negatives). The
+losses keep what they were given until backward, so write after backward, or read a copy with `Queue.read`.
+
+Deviates: the published queues need a length that is a multiple of the batch; this one does not. With several
+processes the keys of all ranks are gathered and every rank writes them in the same order, so the queues stay identical.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kontrast import distributed
+from kontrast.models._options import positive
+
+
+class Queue(nn.Module):
+    """``rows [length, dim]`` are what a loss takes as ``negatives`` or ``queue``; ``enqueue(keys)`` writes.
+
+    ``normalize`` brings keys to length 1 as they come. ``generator`` draws the first rows (its own, seeded 0, if None:
+    then they are the same on every rank). ``rows`` and ``pointer`` are saved in state_dict.
+
+    >>> queue = Queue(3, 2)
+    >>> queue.enqueue(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
+    >>> queue.enqueue(torch.tensor([[3.0, 4.0], [-1.0, 0.0]]))
+    >>> queue.rows, queue.pointer
+    (tensor([[-1.0000,  0.0000],
+            [ 0.0000,  1.0000],
+            [ 0.6000,  0.8000]]), tensor(1))
+    """
+
+    rows: Tensor
+    pointer: Tensor
+
+    def __init__(
+        self,
+        length: int,
+        dim: int,
+        *,
+        normalize: bool = True,
+        gather_distributed: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        generator = generator or torch.Generator().manual_seed(0)
+        rows = torch.randn(positive("length", length), positive("dim", dim), generator=generator)
+        self.normalize, self.gather_distributed = normalize, gather_distributed
+        self.register_buffer("rows", F.normalize(rows, dim=1))
+        self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def read(self) -> Tensor:
+        """A copy of the rows ``[length, dim]``, safe to keep while the queue moves on."""
+        return self.rows.clone()
+
+    @torch.no_grad()
+    def enqueue(self, keys: Tensor) -> None:
+        """Write ``keys [N, dim]``, the oldest rows giving way; every rank must call it."""
+        if keys.ndim != 2 or keys.shape[1] != self.rows.shape[1]:
+            raise ValueError(f"keys of shape {list(keys.shape)}: this queue takes [N, {self.rows.shape[1]}]")
+        keys = keys.detach().to(self.rows.dtype)
+        keys = F.normalize(keys, dim=1) if self.normalize else keys
+        if self.gather_distributed:
+            keys = distributed.gather(keys, distributed.row_counts(keys))
+        length, late = len(self), max(len(keys) - len(self), 0)
+        slots = (self.pointer + torch.arange(late, len(keys), device=keys.device)) % length
+        self.rows[slots] = keys[late:]
+        self.pointer.copy_((self.pointer + len(keys)) % length)
+
+    def extra_repr(self) -> str:
+        """Its size."""
+        return f"length={len(self)}, dim={self.rows.shape[1]}"

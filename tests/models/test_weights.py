@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from kontrast import models
+
+
+def network(seed: int, channels: int = 3) -> nn.Module:
+    return models.encoder("small-resnet", width=4, in_channels=channels, seed=seed)
+
+
+def same(a: nn.Module, b: nn.Module) -> bool:
+    return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+
+
+def prefixed(prefix: str, seed: int = 1, **more: Tensor) -> dict[str, Tensor]:
+    return {**{prefix + name: tensor for name, tensor in network(seed).state_dict().items()}, **more}
+
+
+PREFIXES = ["", "module.", "encoder.", "backbone.", "encoder_q.", "module.encoder_q.", "model.backbone.", "net."]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_usual_prefixes_are_taken_off(prefix: str) -> None:
+    module = network(0)
+    report = models.load_weights(module, prefixed(prefix), strict=True)
+    assert same(module, network(1))
+    assert report.prefix == prefix
+    assert (report.missing, report.unexpected, report.mismatched) == ([], [], [])
+
+
+@pytest.mark.parametrize("form", ["safetensors", "run folder", "plain", "checkpoint", "nested", "lightning"])
+def test_every_kind_of_file(form: str, tmp_path: Path) -> None:
+    state: dict[str, Any] = {
+        "safetensors": prefixed(""),
+        "run folder": prefixed(""),
+        "plain": prefixed("module."),
+        "checkpoint": {"step": 7, "encoder": prefixed(""), "optimizer": {"state": {0: {"momentum": torch.ones(3)}}}},
+        "nested": {"method": {"online": prefixed("")}, "rng": torch.ones(8, dtype=torch.uint8)},
+        "lightning": {"epoch": 3, "state_dict": prefixed("backbone.", **{"projector.0.weight": torch.ones(2, 2)})},
+    }[form]
+    path = tmp_path / {"safetensors": "weights.safetensors", "run folder": "encoder.safetensors"}.get(form, "last.pt")
+    if path.suffix == ".safetensors":
+        save_file({name: tensor.contiguous() for name, tensor in state.items()}, path)
+    else:
+        torch.save(state, path)
+    module = network(0)
+    report = models.load_weights(module, tmp_path if form == "run folder" else path, strict=True)
+    assert same(module, network(1))
+    assert len(report.loaded) == len(module.state_dict())
+
+
+def test_an_encoder_starts_from_a_file(tmp_path: Path) -> None:
+    torch.save(prefixed("encoder."), tmp_path / "x.pt")
+    made = models.encoder("small-resnet", width=4, pretrained=tmp_path / "x.pt", seed=0)
+    assert same(made, network(1))
+    assert made.stem[0].weight.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_mocos_query_encoder_is_taken_and_its_momentum_encoder_on_request() -> None:
+    both = prefixed("module.encoder_k.", seed=2) | prefixed("module.encoder_q.", seed=1)
+    module = network(0)
+    models.load_weights(module, {"state_dict": both})
+    assert same(module, network(1))
+    models.load_weights(module, {"state_dict": both}, prefix="module.encoder_k.")
+    assert same(module, network(2))
+    only_k = prefixed("module.encoder_k.", seed=2)
+    with pytest.raises(ValueError, match=r"nothing in a mapping fits: .* prefix='module.encoder_k.' would fit"):
+        models.load_weights(module, only_k)
+
+
+def test_what_is_missing_is_said_and_refused_when_strict() -> None:
+    state = prefixed("", **{"fc.bias": torch.zeros(3)})
+    del state["stem.0.weight"]
+    state["blocks.0.conv1.weight"] = torch.zeros(1, 2, 3, 3)
+    module, before = network(0), network(0).state_dict()
+    with pytest.raises(ValueError, match=r"SmallResNet is not wholly in the file: .*missing: stem.0.weight, blocks.0"):
+        models.load_weights(module, state, strict=True)
+    assert same(module, network(0)), "a refused file changes nothing"
+    with pytest.warns(UserWarning, match=r"missing: stem.0.weight, blocks.0.conv1.weight; mismatched: blocks.0.conv1"):
+        report = models.load_weights(module, state)
+    assert report.unexpected == ["fc.bias"]
+    assert report.mismatched == ["blocks.0.conv1.weight"]
+    for name, tensor in module.state_dict().items():
+        assert torch.equal(tensor, before[name] if name in report.missing else state[name]), name
+
+
+def test_nothing_fitting_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"the module has stem.0.weight.* and \d+ more; it has a.weight"):
+        models.load_weights(network(0), {"a.weight": torch.zeros(3)})
+    with pytest.raises(ValueError, match="it holds no tensors"):
+        models.load_weights(network(0), {"epoch": 3})
+
+
+@pytest.mark.parametrize("channels", [1, 6])
+def test_other_channels_answer_a_grey_image_alike(channels: int) -> None:
+    """A grey image in every channel gives the first layer what three equal channels gave; sums in float32."""
+    rgb, other = network(1), network(0, channels=channels)
+    report = models.load_weights(other, rgb.state_dict(), strict=True)
+    assert report.adapted == ["stem.0.weight"]
+    grey = torch.randn(2, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    first = [m.stem[0](grey.expand(-1, c, -1, -1)) for m, c in ((rgb, 3), (other, channels))]
+    torch.testing.assert_close(first[0], first[1])
+
+
+def test_channels_are_repeated_in_turn() -> None:
+    rgb, two = network(1), network(0, channels=2)
+    models.load_weights(two, rgb.state_dict())
+    assert torch.equal(two.stem[0].weight, rgb.stem[0].weight[:, :2] * 1.5)
+
+
+def test_files_without_the_counters_of_batch_norm_lack_nothing() -> None:
+    state = {name: tensor for name, tensor in prefixed("").items() if not name.endswith("num_batches_tracked")}
+    report = models.load_weights(network(0), state, strict=True)
+    assert report.missing == []
+
+
+class Trap:
+    """Unpickled, it would write a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.write_text, (self.path, "sprung"))
+
+
+def test_objects_are_never_unpickled(tmp_path: Path) -> None:
+    sprung = tmp_path / "sprung.txt"
+    torch.save({"state_dict": prefixed(""), "extra": Trap(sprung)}, tmp_path / "trap.pt")
+    (tmp_path / "plain.pkl").write_bytes(pickle.dumps({"state_dict": Trap(sprung)}))
+    for name in ("trap.pt", "plain.pkl"):
+        with pytest.raises(ValueError, match=r"cannot be read as tensors alone, and other objects are never unpickled"):
+            models.load_weights(network(0), tmp_path / name)
+    assert not sprung.exists()
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no file .*nowhere.pt; expected a .safetensors file"):
+        models.load_weights(network(0), tmp_path / "nowhere.pt")
+    (tmp_path / "cut.safetensors").write_bytes(b"12345")
+    with pytest.raises(ValueError, match="is not a whole safetensors file"):
+        models.load_weights(network(0), tmp_path / "cut.safetensors")
+    torch.save([torch.ones(2)], tmp_path / "list.pt")
+    with pytest.raises(ValueError, match="holds a list; expected a state dict"):
+        models.load_weights(network(0), tmp_path / "list.pt")
+    (tmp_path / "empty.pt").write_bytes(b"")
+    with pytest.raises(ValueError, match="cannot be read as tensors alone"):
+        models.load_weights(network(0), tmp_path / "empty.pt")
