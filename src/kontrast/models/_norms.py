@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -59,8 +60,9 @@ class Norm(_BatchNorm):
         by_batch = self.training or self.running_mean is None
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, rate, self.eps)
 
+    @abstractmethod
     def _train(self, x: Tensor, rate: float) -> Tensor:
-        raise NotImplementedError
+        """How a batch is normalised in train mode."""
 
 
 def replace(module: nn.Module, new: Callable[[_BatchNorm], nn.Module]) -> nn.Module:

@@ -6,7 +6,7 @@
 
 With ``depth=1`` it has about 76k parameters at ``width=16`` (the default), 303k at 32 and 680k at 48. At full
 resolution a stage would take most of the time of a CPU, so only the stem, half as wide, sees it. The narrow one is the
-default because in minutes on a CPU it learns more than the wide ones, which need longer. `benchmarks/encoders.py` has
+default because it gets further in a minute or two on a CPU; longer runs were not compared. `benchmarks/encoders.py` has
 the speeds.
 """
 
@@ -81,7 +81,7 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         inner = F.relu(self.norm1(self.conv1(x)), inplace=True)
-        # Pixels are skipped here and not by the 1×1 convolution: with fewer than 16 channels and several threads, the
-        # backward pass of a strided one in channels_last (oneDNN's, torch 2.15) writes beyond its memory.
+        # Pixels are skipped here, not by the 1×1 convolution: with 4 or 8 channels, two threads and a small batch, the
+        # backward pass of a strided one in channels_last corrupted memory (torch 2.15 on CPU).
         skipped = x[:, :, :: self.stride, :: self.stride]
         return F.relu(self.norm2(self.conv2(inner)) + self.shortcut(skipped), inplace=True)
