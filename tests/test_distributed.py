@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import socket
-import traceback
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from kontrast import distributed
 from kontrast.losses import SupConLoss, sce_terms
 from tests.losses.cases import CASES, EMBEDDINGS, FIXED, Case, D
+from tests.processes import run_on_ranks
 
 SIZES = {1: [[11]], 2: [[7, 4], [3, 8]], 3: [[5, 2, 4], [0, 8, 3]]}
 THROUGH_THE_NETWORK = ("query", "key", "view1", "view2", "embeddings", "online")
@@ -119,36 +114,19 @@ def other_checks(sizes: list[int], rank: int) -> None:
         SupConLoss()(rows[mine], positives=torch.ones(0, 11, dtype=torch.bool))
 
 
-def worker(rank: int, world: int, port: int, folder: str) -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=world)
-    try:
-        for sizes in SIZES[world]:
-            for case in CASES:
-                compare(case, sizes, rank)
-            if 0 not in sizes:
-                other_checks(sizes, rank)
-        assert distributed.rank() == rank
-        assert distributed.world_size() == world
-    except BaseException:
-        Path(folder, f"failure-{rank}.txt").write_text(traceback.format_exc())
-        os._exit(1)  # the others would wait for this one
-    gc.collect()  # DDP's reducers hold on to the group
-    dist.barrier()
-    dist.destroy_process_group()
+def together(rank: int, world: int) -> None:
+    for sizes in SIZES[world]:
+        for case in CASES:
+            compare(case, sizes, rank)
+        if 0 not in sizes:
+            other_checks(sizes, rank)
+    assert distributed.rank() == rank
+    assert distributed.world_size() == world
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
 def test_value_and_parameter_gradients_are_those_of_one_process(world: int, tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    try:
-        mp.spawn(worker, (world, port, str(tmp_path)), nprocs=world)
-    except Exception as error:
-        failures = "\n".join(f.read_text() for f in sorted(tmp_path.glob("failure-*.txt")))
-        pytest.fail(f"{error}\n{failures}")
+    run_on_ranks(together, world, tmp_path)
 
 
 def test_without_a_group_everything_is_the_identity() -> None:

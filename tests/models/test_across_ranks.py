@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import copy
-import gc
-import os
-import socket
-import traceback
 from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from kontrast import distributed, models
+from tests.processes import run_on_ranks
 
 SIZES = {1: [[11]], 2: [[7, 4], [3, 8]], 3: [[5, 2, 4], [0, 8, 3]]}
 
@@ -125,33 +120,16 @@ def check_shuffle(sizes: list[int], rank: int) -> None:
     torch.testing.assert_close(models.unshuffle(pair.keys(shuffled), order), own(expected, sizes, rank))
 
 
-def worker(rank: int, world: int, port: int, folder: str) -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=world)
-    try:
-        for sizes in SIZES[world]:
-            for momentum, affine, channels_last in ((0.1, True, False), (None, True, True), (0.1, False, False)):
-                check_norm(sizes, rank, momentum, affine, channels_last)
-            check_precision(sizes, rank)
-            check_memory(sizes, rank)
-            check_shuffle(sizes, rank)
-        check_too_few(sizes, rank)
-    except BaseException:
-        Path(folder, f"failure-{rank}.txt").write_text(traceback.format_exc())
-        os._exit(1)  # the others would wait for this one
-    gc.collect()  # DDP's reducers hold on to the group
-    dist.barrier()
-    dist.destroy_process_group()
+def together(rank: int, world: int) -> None:
+    for sizes in SIZES[world]:
+        for momentum, affine, channels_last in ((0.1, True, False), (None, True, True), (0.1, False, False)):
+            check_norm(sizes, rank, momentum, affine, channels_last)
+        check_precision(sizes, rank)
+        check_memory(sizes, rank)
+        check_shuffle(sizes, rank)
+    check_too_few(sizes, rank)
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
 def test_several_processes_are_as_one(world: int, tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    try:
-        mp.spawn(worker, (world, port, str(tmp_path)), nprocs=world)
-    except Exception as error:
-        failures = "\n".join(f.read_text() for f in sorted(tmp_path.glob("failure-*.txt")))
-        pytest.fail(f"{error}\n{failures}")
+    run_on_ranks(together, world, tmp_path)

@@ -16,14 +16,13 @@ def load_features(features: Path, labels: Path | None) -> tuple[Array, Array | N
         if not (features / "analysis.npz").exists():
             raise ValueError(f"{features} is a folder without analysis.npz: pass a finished run, or a file of features")
         features = features / "analysis.npz"
-    if features.suffix == ".npz":
-        x, y = load_array(features, "features"), None
-        if labels is None:
-            with np.load(features, allow_pickle=False) as archive:
-                y = archive.get("labels")
-    else:
-        x, y = load_array(features), None
-    return x, y if labels is None else load_array(labels)
+    if features.suffix != ".npz":
+        return load_array(features), None if labels is None else load_array(labels)
+    x = load_array(features, "features")
+    if labels is not None:
+        return x, load_array(labels)
+    with np.load(features, allow_pickle=False) as archive:
+        return x, archive.get("labels")
 
 
 def load_array(path: Path, key: str | None = None) -> Array:

@@ -12,7 +12,6 @@ s_ij are the similarities of anchor i to its negatives:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,8 +21,7 @@ from torch import Tensor
 from kontrast.geometry._features import as_tensor, check_keys, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
 from kontrast.losses._inputs import number, same_dtype
-
-LOG2E = math.log2(math.e)
+from kontrast.losses._tiles import LOG2E
 
 
 @measure

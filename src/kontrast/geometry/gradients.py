@@ -31,8 +31,7 @@ from torch import Tensor
 from kontrast.geometry._features import Classes, as_rows, check_indices, check_keys, classes, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
 from kontrast.losses._inputs import number, same_dtype
-
-LOG2E = math.log2(math.e)
+from kontrast.losses._tiles import LOG2E
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,10 +77,11 @@ def collapse(features: Any, *, normalize: bool = True) -> Collapse:
     """
     x = as_rows("features", features, normalize=normalize)
     warn_if_few(len(x), x.shape[1], "rows for the rank of features of this many dimensions")
-    _, total, gram = _moments(x)
+    _, total, gram = moments = _moments(x)
     square = float(gram.trace()) / len(x)
     spread = max(0.0, 1 - float((total / len(x)).square().sum()) / square) if square else 0.0
-    variances = _spectrum(x, center=True).singular_values.square()
+    centred = _from_moments(*moments, center=True) if _by_moments(x) else _spectrum(x, center=True)
+    variances = centred.singular_values.square()
     possible = min(x.shape[1], len(x) - 1)
     dead = possible - int((variances[:possible] > 1e-4 * variances.sum() / max(possible, 1)).sum())
     kind = "complete" if spread < 1e-3 else "dimensional" if dead > 0.1 * possible else "none"
@@ -88,7 +89,7 @@ def collapse(features: Any, *, normalize: bool = True) -> Collapse:
 
 
 def _spectrum(x: Tensor, center: bool) -> Spectrum:
-    if len(x) > 2 * x.shape[1]:
+    if _by_moments(x):
         return _from_moments(*_moments(x), center)
     x = x.double()
     mean = x.mean(0) * center
@@ -105,6 +106,11 @@ def _errors(x: Tensor, center: bool, groups: int = 20) -> dict[str, float]:
     n, total, gram = sum(m[0] for m in each), sum(m[1] for m in each), sum(m[2] for m in each)
     rest = [_from_moments(n - m[0], total - m[1], gram - m[2], center).scalars() for m in each]
     return errors_of(rest)
+
+
+def _by_moments(x: Tensor) -> bool:
+    """Whether there are so many rows that the D×D products are the cheaper way."""
+    return len(x) > 2 * x.shape[1]
 
 
 def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:

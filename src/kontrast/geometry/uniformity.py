@@ -25,8 +25,7 @@ from kontrast.geometry._features import FEW, as_rows, measure, warn_if_few
 from kontrast.geometry._tiles import square_blocks
 from kontrast.geometry.estimate import Estimate
 from kontrast.losses._inputs import number, whole_number
-
-LOG2E = math.log2(math.e)
+from kontrast.losses._tiles import LOG2E
 
 
 @overload

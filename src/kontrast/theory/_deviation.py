@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kontrast.geometry import optimum, pairwise_cosines
 from kontrast.losses._inputs import unit
 
 
@@ -81,10 +82,8 @@ def weight_deviation(weights: Tensor, means: Tensor, radius: float | None = None
 
 def simplex_conditions(vectors: Tensor, radius: float = 1.0) -> tuple[float, float, float]:
     """(1): origin, norm, cosine."""
-    k = len(vectors)
-    cosines = (unit(vectors) @ unit(vectors).T)[~torch.eye(k, dtype=torch.bool)]
     return (
         float(vectors.mean(0).norm()) / radius,
         float((vectors.norm(dim=1) - radius).abs().max()) / radius,
-        float((cosines + 1 / (k - 1)).abs().max()),
+        float((pairwise_cosines(vectors) - optimum(len(vectors))).abs().max()),
     )

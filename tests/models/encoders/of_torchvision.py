@@ -10,6 +10,15 @@ from torch import nn
 from kontrast import models
 
 
+def check_small_stem(name: str, *, parameters: int, features: int) -> None:
+    """Small images keep their resolution: a 3×3 stem of stride 1 and no pooling."""
+    small = models.encoder(name, image_size=32)
+    assert sum(p.numel() for p in small.parameters()) == parameters
+    assert small.feature_dim == features
+    assert (small.conv1.kernel_size, small.conv1.stride) == ((3, 3), (1, 1))
+    assert isinstance(small.maxpool, nn.Identity)
+
+
 def check_against_torchvision(name: str, theirs: Callable[..., nn.Module]) -> None:
     """The state dict is torchvision's but for the classifier, and so is the function.
 

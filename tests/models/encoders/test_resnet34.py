@@ -1,22 +1,16 @@
 from __future__ import annotations
 
 import pytest
-import torch
 import torchvision
 
-from kontrast import models
-from tests.models.encoders.of_torchvision import check_against_torchvision
+from tests.models.encoders.of_torchvision import check_against_torchvision, check_small_stem
 
 # torchvision's, less the classifier and the 7×7 stem, plus a 3×3 stem: known for CIFAR's ResNet-34
 PARAMETERS, FEATURES = 21276992, 512
 
 
 def test_small_images_keep_their_resolution_in_the_stem() -> None:
-    small = models.encoder("resnet34", image_size=32)
-    assert sum(p.numel() for p in small.parameters()) == PARAMETERS
-    assert small.feature_dim == FEATURES
-    assert (small.conv1.kernel_size, small.conv1.stride) == ((3, 3), (1, 1))
-    assert isinstance(small.maxpool, torch.nn.Identity)
+    check_small_stem("resnet34", parameters=PARAMETERS, features=FEATURES)
 
 
 @pytest.mark.slow
