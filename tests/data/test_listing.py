@@ -25,6 +25,7 @@ def test_sorted_recursive_and_without_hidden_or_other_files(tmp_path: Path) -> N
     assert found.names == ["a.jpg", "b/10.png", "b/2.png", "c/d/e.PNG", "no_suffix"]
     assert found.size == (6, 4)
     assert found.skipped == []
+    assert found.others == ["notes.txt"]
     assert list_images(tmp_path, Options(), only=["b"]).names == ["b/10.png", "b/2.png"]
 
 

@@ -102,6 +102,16 @@ def test_damaged_files_are_skipped_and_their_labels_too(tmp_path: Path) -> None:
         assert data.skipped == (("train: cat/1.png", "not an image that PIL knows"),)
 
 
+def test_files_of_other_kinds_are_listed_and_counted_but_need_no_limit(tmp_path: Path) -> None:
+    classes(tmp_path)
+    (tmp_path / "cat" / "1.txt").write_text("a cat")
+    (tmp_path / "notes.md").write_text("pets")
+    data = from_folder(tmp_path, Options(max_bad=0))
+    assert len(data.train) == 6
+    assert data.skipped == tuple((f"train: {name}", "no image by its suffix") for name in ("cat/1.txt", "notes.md"))
+    assert data.note.endswith("2 files of other kinds beside them")
+
+
 def test_classes_that_training_has_not(tmp_path: Path) -> None:
     classes(tmp_path / "train")
     classes(tmp_path / "test", names=("cat", "fox"))

@@ -22,6 +22,7 @@ from kontrast.augment.blur import GaussianBlur
 from kontrast.augment.color_jitter import ColorJitter
 from kontrast.augment.compose import Compose
 from kontrast.augment.crop import RandomCrop
+from kontrast.augment.decoding import CropAtDecoding, at_decoding
 from kontrast.augment.flip import HorizontalFlip
 from kontrast.augment.grayscale import RandomGrayscale
 from kontrast.augment.normalize import Normalize
@@ -37,6 +38,7 @@ __all__ = [
     "AutoAugment",
     "ColorJitter",
     "Compose",
+    "CropAtDecoding",
     "FeatureDropout",
     "GaussianBlur",
     "GaussianNoise",
@@ -50,6 +52,7 @@ __all__ = [
     "RandomResizedCrop",
     "Solarize",
     "Views",
+    "at_decoding",
     "describe",
     "preset",
 ]

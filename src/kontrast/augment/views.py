@@ -24,6 +24,9 @@ class Views:
     """``operations``, one a view. The result is [n, V, C, H, W] (vectors: [n, V, D]), or a list of V batches where
     their sizes differ (global and local crops).
 
+    A batch that has its views already, [n, V, C, H, W] (cropped while it was decoded, see `at_decoding`), gives each
+    operation its own.
+
     >>> from kontrast.augment import RandomResizedCrop
     >>> crops = Views([RandomResizedCrop(32), RandomResizedCrop(32), RandomResizedCrop(16)])
     >>> [tuple(view.shape) for view in crops(torch.rand(4, 3, 40, 40))]
@@ -49,11 +52,23 @@ class Views:
 
     def apply(self, images: Tensor, params: Params) -> Tensor | list[Tensor]:
         """The views; see the class."""
-        batch = as_floats(images)
-        seen = [operation.apply(batch, params.part(i)) for i, operation in enumerate(self.operations)]
+        batches = self._batches(images)
+        seen = [
+            o.apply(batch, params.part(i)) for i, (o, batch) in enumerate(zip(self.operations, batches, strict=True))
+        ]
         return torch.stack(seen, 1) if len({view.shape for view in seen}) == 1 else seen
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor | list[Tensor]:
         """Draw for this batch and apply."""
-        as_floats(images[:0] if isinstance(images, Tensor) else images)  # says what is wrong
-        return self.apply(images, self.draw(len(images), Operation.size_of(images), generator))
+        one = self._batches(images[:0] if isinstance(images, Tensor) else images)[0]  # says what is wrong
+        return self.apply(images, self.draw(len(images), Operation.size_of(one), generator))
+
+    def _batches(self, images: Tensor) -> list[Tensor]:
+        """What each operation is given: the batch as floats, converted once, or its own view of it."""
+        if not isinstance(images, Tensor) or images.ndim != 5:
+            return [as_floats(images)] * len(self)
+        if images.shape[1] != len(self):
+            raise ValueError(
+                f"images {list(images.shape)} have {images.shape[1]} views; expected {len(self)}, one each"
+            )
+        return [as_floats(images[:, view]) for view in range(len(self))]

@@ -1,8 +1,8 @@
 """Which images lie in a folder: found by name, checked, sorted; what is no image is listed and skipped.
 
 Hidden files and folders are passed over, links followed but not in circles, and names may hold any character. A file
-counts as an image by its suffix, or if it has none; other files beside the images (annotations, notes) are passed over
-without being counted. An image by name that is none, or is damaged, is *skipped*: listed with the reason, and once
+counts as an image by its suffix, or if it has none; other files beside the images (annotations, notes) are listed as
+*others* and do no harm. An image by name that is none, or is damaged, is *skipped*: listed with the reason, and once
 there are more of them than the limit, loading stops.
 """
 
@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -27,12 +27,16 @@ SHOWN = 10  # skipped files that a message names
 
 @dataclass(frozen=True)
 class Listing:
-    """The images of a folder: paths below ``folder``, sorted; ``sizes`` (height, width) where headers were read."""
+    """The images of a folder: paths below ``folder``, sorted; ``sizes`` (height, width) where headers were read.
+
+    ``skipped`` are images by name that are none, with the reason; ``others`` are files that are none by their suffix.
+    """
 
     folder: Path
     names: list[str]
     skipped: list[tuple[str, str]] = field(default_factory=list)
     sizes: list[tuple[int, int]] | None = None
+    others: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -50,11 +54,11 @@ class Listing:
     def without(self, bad: dict[int, str]) -> Listing:
         """The listing without images ``{index: reason}``, which join the skipped."""
         kept = [i for i in range(len(self)) if i not in bad]
-        return Listing(
-            self.folder,
-            [self.names[i] for i in kept],
-            [*self.skipped, *((self.names[i], reason) for i, reason in sorted(bad.items()))],
-            None if self.sizes is None else [self.sizes[i] for i in kept],
+        return replace(
+            self,
+            names=[self.names[i] for i in kept],
+            skipped=[*self.skipped, *((self.names[i], reason) for i, reason in sorted(bad.items()))],
+            sizes=None if self.sizes is None else [self.sizes[i] for i in kept],
         )
 
 
@@ -71,10 +75,9 @@ def list_images(folder: Path, options: Options, only: Collection[str] | None = N
     """
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder; expected one with images in it")
-    names, broken = _walk(folder, only)
-    if not names:
-        raise ValueError(f"no images in {folder} ({_others(folder)}); known suffixes: {', '.join(sorted(suffixes()))}")
-    listing = Listing(folder, names, broken)
+    listing = _walk(folder, only)
+    if not len(listing):
+        raise ValueError(f"no images in {folder} ({_holds(folder)}); known suffixes: {', '.join(sorted(suffixes()))}")
     return listing if options.check == "names" else check_images(listing, options)
 
 
@@ -86,7 +89,7 @@ def check_images(listing: Listing, options: Options) -> Listing:
         sizes.append((0, 0) if isinstance(found, str) else found)
         if isinstance(found, str):
             bad[i] = found
-    checked = Listing(listing.folder, listing.names, listing.skipped, sizes).without(bad)
+    checked = replace(listing, sizes=sizes).without(bad)
     stop_if_too_many(checked, options)
     return checked
 
@@ -139,10 +142,9 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def _walk(folder: Path, only: Collection[str] | None = None) -> tuple[list[str], list[tuple[str, str]]]:
-    """Names below ``folder`` in sorted order, and links that lead nowhere."""
-    names: list[str] = []
-    broken: list[tuple[str, str]] = []
+def _walk(folder: Path, only: Collection[str] | None = None) -> Listing:
+    """What lies below ``folder``, by name; links that lead nowhere are skipped."""
+    listing = Listing(folder, [])
 
     def visit(place: str, below: str, above: frozenset[tuple[int, int]]) -> None:
         with os.scandir(place) as entries:
@@ -159,17 +161,18 @@ def _walk(folder: Path, only: Collection[str] | None = None) -> tuple[list[str],
                     here = (status.st_dev, status.st_ino)
                     if here not in above:  # a link back to a folder that we are in
                         visit(entry.path, f"{name}/", above | {here})
-                elif os.path.splitext(entry.name)[1].lower() in ("", *suffixes()):
-                    if entry.is_file():
-                        names.append(name)
-                    else:
-                        broken.append((name, "a link to nothing" if entry.is_symlink() else "no ordinary file"))
+                elif os.path.splitext(entry.name)[1].lower() not in ("", *suffixes()):
+                    listing.others.append(name)
+                elif entry.is_file():
+                    listing.names.append(name)
+                else:
+                    listing.skipped.append((name, "a link to nothing" if entry.is_symlink() else "no ordinary file"))
             except OSError as error:
-                broken.append((name, error.strerror or str(error)))
+                listing.skipped.append((name, error.strerror or str(error)))
 
     status = folder.stat()
     visit(os.fspath(folder), "", frozenset({(status.st_dev, status.st_ino)}))
-    return names, broken
+    return listing
 
 
 def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
@@ -186,7 +189,7 @@ def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
         yield from pool.map(look, paths, chunksize=64)
 
 
-def _others(folder: Path) -> str:
+def _holds(folder: Path) -> str:
     """What lies in a folder without images, in a few words."""
     found = sorted(entry.name for entry in os.scandir(folder))
     return f"it holds {', '.join(found[:5])}{' …' if len(found) > 5 else ''}" if found else "it is empty"

@@ -26,6 +26,7 @@ from kontrast.data.statistics import channel_statistics
 from kontrast.data.storage import store
 
 TESTING = ("test", "val", "valid", "validation")
+OTHER = "no image by its suffix"
 UNLABELLED = ("unlabelled", "unlabeled")
 
 
@@ -59,7 +60,7 @@ def from_folder(path: Path, options: Options) -> DataSet:
     listed = replace(options, check="names")
     train = list_images(inside["train"] if has_splits else path, listed)
     classes = class_folders(train, options.labelled)
-    parts = {"train": read_part(train, classes, options)}
+    parts = {"train": own_part(train, classes, options)}
     names = classes
     for name in TESTING if has_splits else ():
         if name in folders:
@@ -68,12 +69,21 @@ def from_folder(path: Path, options: Options) -> DataSet:
             if classes is not None and theirs is None:
                 continue  # ImageNet's own test folder, flat: without labels it tests nothing
             names = names or theirs
-            parts["test"] = read_part(found, names if theirs else None, options)
+            parts["test"] = own_part(found, names if theirs else None, options)
             break
     for name in UNLABELLED if has_splits else ():
         if name in folders:
-            parts["unlabelled"] = read_part(list_images(inside[name], listed), None, options)
-    return assembled(path.resolve().name, parts, names, options, note=f"images in the folder {path.resolve().name}")
+            parts["unlabelled"] = own_part(list_images(inside[name], listed), None, options)
+    others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
+    note = f"images in the folder {path.resolve().name}"
+    note += f"; {others:,} files of other kinds beside them" if others else ""
+    return assembled(path.resolve().name, parts, names, options, note=note)
+
+
+def own_part(listing: Listing, classes: Collection[str] | None, options: Options) -> Part:
+    """The split of a listing of the user's own, what is no image by its suffix listed with the skipped."""
+    part = read_part(listing, classes, options)
+    return replace(part, skipped=(*part.skipped, *((name, OTHER) for name in listing.others)))
 
 
 def assembled(

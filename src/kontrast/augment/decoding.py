@@ -1,0 +1,92 @@
+"""Random resized crops taken while a file is decoded, apart from the rest of an augmentation.
+
+Large images are cropped and resized where they are decoded, in the loader's workers, one by one and as uint8 (a JPEG
+file at 1/2, 1/4 or 1/8 where that is enough); the rest runs on the batch. `at_decoding` takes an augmentation apart:
+
+    crop, rest = at_decoding(Views([weak, strong]))
+    batches = Loader(split, sampler, crop=crop, workers=4)      # [n, V, C, H, W], uint8
+    views = rest(batch.inputs, batch.generator(AUGMENT))
+
+Deviates: pixels are rounded to whole levels after resizing each axis (a crop of the batch stays in floats), so they are
+off by at most one level in 255. torchvision's usual pipeline over PIL images rounds there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kontrast.augment._inputs import image_size
+from kontrast.augment.compose import Compose
+from kontrast.augment.operation import Operation
+from kontrast.augment.resized_crop import RandomResizedCrop
+from kontrast.augment.views import Views
+
+
+class CropAtDecoding:
+    """The crops of one image's views, drawn from a seed: uint8 [C, h, w] → [C, H, W], or [V, C, H, W] for several.
+
+    >>> crop = CropAtDecoding([RandomResizedCrop(32), RandomResizedCrop(32)])
+    >>> crop(torch.zeros(3, 60, 40, dtype=torch.uint8), seed=7).shape
+    torch.Size([2, 3, 32, 32])
+    >>> CropAtDecoding([RandomResizedCrop(32, scale=(0.5, 0.5), ratio=(1.0, 1.0))]).box(400, 400, seed=7)[2:]
+    (283, 283)
+    """
+
+    def __init__(self, crops: Sequence[RandomResizedCrop]) -> None:
+        sizes = {image_size("size", crop.size) for crop in crops}
+        if len(sizes) != 1:
+            raise ValueError(
+                f"crops of sizes {sorted(sizes)}; those of one image are decoded together and need one size (views of "
+                "several sizes: bring the images to one with size= when loading, and crop the batch)"
+            )
+        self.crops, self.size = tuple(crops), sizes.pop()
+
+    def __repr__(self) -> str:
+        return f"CropAtDecoding([{', '.join(map(repr, self.crops))}])"
+
+    def boxes(self, height: int, width: int, seed: int) -> list[tuple[int, int, int, int]]:
+        """(top, left, height, width) of each view."""
+        generator = torch.Generator().manual_seed(seed)
+        drawn = [crop.draw(1, (height, width), generator) for crop in self.crops]
+        return [tuple(int(params[key]) for key in ("top", "left", "height", "width")) for params in drawn]  # type: ignore[misc]
+
+    def box(self, height: int, width: int, seed: int) -> tuple[int, int, int, int]:
+        """The box that needs the image finest: how far it is reduced at decoding is measured by it."""
+        return max(self.boxes(height, width, seed), key=lambda box: max(self.size[0] / box[2], self.size[1] / box[3]))
+
+    def __call__(self, image: Tensor, seed: int) -> Tensor:
+        """The views of one image."""
+        parts = [
+            image[None, :, top : top + height, left : left + width]
+            for top, left, height, width in self.boxes(image.shape[1], image.shape[2], seed)
+        ]
+        views = torch.cat([F.interpolate(part, self.size, mode="bilinear", antialias=True) for part in parts])
+        return views if len(self.crops) > 1 else views[0]
+
+
+def at_decoding(augmentation: Operation | Views) -> tuple[CropAtDecoding, Compose | Views]:
+    """The random resized crops that an augmentation begins with, and what remains of it for the batch.
+
+    >>> from kontrast import augment
+    >>> crop, rest = at_decoding(augment.preset("weak", size=224))
+    >>> crop.size, rest
+    ((224, 224), Compose([HorizontalFlip(p=0.5)]))
+    """
+    views = augmentation.operations if isinstance(augmentation, Views) else (augmentation,)
+    crops: list[RandomResizedCrop] = []
+    rest: list[Compose] = []
+    for operation in views:
+        steps = operation.operations if isinstance(operation, Compose) else (operation,)
+        first = steps[0] if steps else None
+        if not isinstance(first, RandomResizedCrop):
+            raise ValueError(
+                f"the augmentation begins with {first!r}; only a RandomResizedCrop can be taken at decoding. Load the "
+                "images with size=, which brings them to one size, and augment the batch"
+            )
+        crops.append(first)
+        rest.append(Compose(steps[1:]))
+    return CropAtDecoding(crops), Views(rest) if isinstance(augmentation, Views) else rest[0]
