@@ -58,4 +58,5 @@ def vector_operations() -> dict[str, augment.Operation]:
         "dropout": augment.FeatureDropout(0.3, p=0.7),
         "corruption": augment.MarginalCorruption(torch.randn(50, 10, generator=seeded(9)), p=0.7),
         "vector-noise": augment.preset("vector-noise", noise=0.2, dropout=0.1),
+        "standardised": augment.preset("vector-noise", mean=torch.arange(10.0), std=2.0),
     }

@@ -135,11 +135,39 @@ def test_draws_do_not_depend_on_the_global_generator() -> None:
         (torch.rand(3, 32, 32), r"shape \[3, 32, 32\]; expected images \[n, C, H, W\].* image\[None\]"),
         (torch.zeros(4, 3, 32, 32, dtype=torch.int64), "uint8 or floating point, got torch.int64"),
         (torch.zeros(4, 3, 0, 32), "empty"),
+        (
+            torch.full((4, 3, 8, 8), 255.0),
+            "images hold floats from 255 to 255; expected 0…1. Divide levels 0…255 by 255",
+        ),
+        (torch.full((4, 3, 8, 8), -0.5), "images hold floats from -0.5 to -0.5; .*normalise after augmenting"),
+        (torch.full((4, 3, 8, 8), 1.0).index_fill(0, torch.tensor(3), 1.002), "floats from 1 to 1.002; expected 0…1"),
+        (torch.full((4, 3, 8, 8), torch.nan), "floats from nan to nan; expected 0…1"),
     ],
 )
 def test_a_wrong_batch_is_named(batch, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         augment.preset("none")(batch)
+
+
+@pytest.mark.parametrize("name", image_operations())
+def test_levels_as_floats_are_noticed_by_every_operation(name: str) -> None:
+    x = levels(24).float()
+    with pytest.raises(ValueError, match=r"images hold floats from 0 to 255; expected 0…1"):
+        image_operations()[name](x, seeded())
+    with pytest.raises(ValueError, match=r"images hold floats from 0 to 255; expected 0…1"):
+        augment.Views([image_operations()[name]])(x.requires_grad_(), seeded())
+
+
+@pytest.mark.parametrize("name", ["strong", "autoaugment"])
+def test_rounding_beyond_0_to_1_is_no_error(name: str) -> None:
+    x = floats(24)
+    x[x == 0], x[x == 1] = -5e-4, 1 + 5e-4
+    assert image_operations()[name](x, seeded()).isfinite().all()
+
+
+def test_vectors_may_hold_anything() -> None:
+    x = 1000 * torch.randn(24, 10, generator=seeded())
+    assert torch.equal(augment.preset("none")(x), x)
 
 
 @pytest.mark.parametrize("name", ["jitter", "grayscale", "autoaugment"])
@@ -148,9 +176,7 @@ def test_colours_need_one_or_three_channels(name: str) -> None:
         image_operations()[name](torch.rand(2, 4, 32, 32))
 
 
-@pytest.mark.parametrize(
-    "name", ["crop", "resized crop", "flip", "jitter", "blur", "solarize", "autoaugment", "normalize"]
-)
+@pytest.mark.parametrize("name", ["crop", "resized crop", "flip", "jitter", "blur", "solarize", "autoaugment"])
 def test_images_are_not_vectors(name: str) -> None:
     with pytest.raises(ValueError, match=r"takes images, whose size is \(height, width\); got size \(10,\)"):
         image_operations()[name](torch.rand(4, 10))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from kontrast.data.arrays import from_arrays, from_file, from_mapping, numbered, resized
 from kontrast.data.records import DataSet, Memory
@@ -37,6 +38,22 @@ def test_images_of_any_layout_and_type(images: Any) -> None:
 def test_grey_images() -> None:
     for grey in (HWC[..., 0], HWC[..., :1], CHW[:, :1]):
         assert values(from_arrays(grey)).shape == (6, 1, 9, 7)
+
+
+def test_masks_are_black_and_white() -> None:
+    assert values(from_arrays(HWC[..., 0] > 128)).unique().tolist() == [0, 255]
+
+
+def test_channels_are_converted_and_labels_dropped() -> None:
+    luma = np.stack([np.asarray(Image.fromarray(image).convert("L")) for image in HWC])
+    grey = from_arrays(HWC, [-1] * 6, luma, [-1] * 6, channels=1, labelled=False, class_names=["a"])
+    assert np.array_equal(values(grey)[:, 0], luma)
+    assert len(grey.mean) == len(grey.std) == 1
+    assert grey.test is not None
+    assert grey.train.labels is grey.test.labels is grey.class_names is None
+    coloured = from_arrays(luma, channels=3)
+    assert torch.equal(values(coloured), torch.from_numpy(luma)[:, None].expand(-1, 3, -1, -1))
+    assert len(coloured.mean) == 3
 
 
 def test_an_open_layout_is_asked_for() -> None:
@@ -69,7 +86,9 @@ def test_two_dimensions_are_vectors(dtype: Any) -> None:
         ({"x_train": HWC / 1.0}, "lie in 0 to 255; expected 0 to 1"),
         ({"x_train": np.zeros((2, 8, 8, 4), np.uint8)}, "neither 1 nor 3 channels"),
         ({"x_train": np.zeros((0, 3))}, "no rows"),
-        ({"x_train": HWC, "y_train": [0, 1]}, r"expected torch.int64 \[6\]"),
+        ({"x_train": HWC, "y_train": [0, 1]}, "y_train has 2 labels and x_train 6 rows"),
+        ({"x_train": HWC, "y_train": [0] * 6, "x_test": HWC, "y_test": [0]}, "y_test has 1 labels and x_test 6 rows"),
+        ({"x_train": [[1.0], [2.0, 3.0]]}, "rows of x_train differ in length"),
         ({"x_train": HWC, "x_test": HWC[:, 1:]}, r"rows \[3, 9, 7\] and x_test \[3, 8, 7\]"),
         ({"x_train": HWC, "y_test": [0]}, "y_test is given without x_test"),
         ({"x_train": HWC, "y_train": np.eye(6)}, r"y_train is float64 \[6, 6\]; expected \[N\]"),
@@ -152,9 +171,10 @@ def test_files_that_are_not_plain_arrays(tmp_path: Path) -> None:
     (tmp_path / "empty.npy").write_bytes(b"")
     np.savez(tmp_path / "cut.npz", x_train=HWC)
     (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:-100])
-    for name in ("text.npz", "empty.npy", "cut.npz"):
-        with pytest.raises(ValueError, match="cannot be read as arrays"):
+    for name, why in (("text.npz", "first bytes"), ("empty.npy", "first bytes"), ("cut.npz", "")):
+        with pytest.raises(ValueError, match=f"cannot be read as arrays: .*{why}") as caught:
             from_file(tmp_path / name)
+        assert "Python objects" not in str(caught.value)
     with pytest.raises(ValueError, match="there is no file"):
         from_file(tmp_path / "absent.npz")
 

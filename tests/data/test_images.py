@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torchvision.transforms.v2 import functional as reference
 
-from kontrast.data.images import CentreCrop, ImageError, as_uint8, decode, from_pil, from_value
+from kontrast.data.images import CentreCrop, ImageError, as_uint8, decode, from_pil, from_value, with_channels
 from tests.data.pictures import noise, write
 
 
@@ -90,6 +90,14 @@ def test_exif_orientation_is_applied(tmp_path: Path, orientation: int, suffix: s
     corner = found[0, -1 if bottom else 0, -1 if right else 0]
     assert corner > 250
     assert (found > 128).float().mean() == pytest.approx(1 / 6, abs=1e-6)
+
+
+@pytest.mark.parametrize("orientation", [0, 9, 10, 255])
+def test_an_orientation_that_is_none_turns_nothing(tmp_path: Path, orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(noise(16, 24)).save(tmp_path / "a.jpg", exif=exif)
+    assert decode(tmp_path / "a.jpg", check=True).shape == decode(tmp_path / "a.jpg").shape == (3, 16, 24)
 
 
 def test_the_first_frame_of_several(tmp_path: Path) -> None:
@@ -209,9 +217,23 @@ def test_objects_of_python() -> None:
             from_value(wrong)
 
 
+def test_grey_is_pils() -> None:
+    every = np.random.default_rng(0).integers(0, 256, (1100, 16, 16, 3), dtype=np.uint8)
+    expected = torch.from_numpy(np.asarray(Image.fromarray(every.reshape(-1, 16, 3)).convert("L")).copy())
+    pixels = torch.from_numpy(every.transpose(0, 3, 1, 2).copy())
+    assert torch.equal(with_channels(pixels, 1), expected.reshape(1100, 1, 16, 16)), "in several chunks"
+    assert torch.equal(with_channels(pixels[0], 1), expected.reshape(1100, 1, 16, 16)[0])
+    assert torch.equal(from_value(every[0], channels=1), from_value(Image.fromarray(every[0]), channels=1))
+    grey = pixels[:, :1]
+    assert torch.equal(with_channels(grey, 3), torch.cat([grey, grey, grey], 1))
+    assert with_channels(pixels, 3) is pixels
+
+
 def test_pixels_of_other_types() -> None:
     assert as_uint8(torch.tensor([0, 65535], dtype=torch.uint16)).tolist() == [0, 255]
     assert as_uint8(torch.tensor([0, 255])).tolist() == [0, 255]
+    assert as_uint8(torch.tensor([False, True])).tolist() == [0, 255]
+    assert from_value(np.eye(3, dtype=bool)).unique().tolist() == [0, 255]
     for wrong in (torch.tensor([-0.1, 1.0]), torch.tensor([300]), torch.tensor([float("nan")])):
         with pytest.raises(ImageError, match="expected 0 to"):
             as_uint8(wrong)

@@ -29,6 +29,13 @@ def test_sorted_recursive_and_without_hidden_or_other_files(tmp_path: Path) -> N
     assert list_images(tmp_path, Options(), only=["b"]).names == ["b/10.png", "b/2.png"]
 
 
+def test_not_one_that_can_be_read(tmp_path: Path) -> None:
+    for i in range(3):
+        (tmp_path / f"{i}.png").write_bytes(b"no image")
+    with pytest.raises(ValueError, match=r"none of the 3 image files in .* can be read: 0.png"):
+        list_images(tmp_path, Options())
+
+
 def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     write(tmp_path / "set" / "a" / "1.png")
     write(tmp_path / "elsewhere" / "2.png")
@@ -101,7 +108,7 @@ def test_no_images_says_what_is_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no images in .*train\.csv.*\.jpg"):
         list_images(tmp_path, Options())
     (tmp_path / "x.png").write_bytes(b"")
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="none of the 1 image files"):
         list_images(tmp_path, Options())
     with pytest.raises(ValueError, match="is no folder"):
         list_images(tmp_path / "absent", Options())

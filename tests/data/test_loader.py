@@ -112,6 +112,11 @@ def test_draws_of_a_batch_are_the_same_on_every_rank_and_told_apart_by_stream() 
     assert not torch.equal(draws[0], torch.rand(4, generator=first.generator(4)))
 
 
+def test_sampler_of_another_length() -> None:
+    with pytest.raises(ValueError, match="the sampler draws from 24 samples and the split has 23"):
+        Loader(Split(Memory(IMAGES), None), InOrder(24, 10))
+
+
 def test_to_a_device_keeps_everything() -> None:
     batch = next(files().epoch(0))
     assert same(batch.to("cpu"), batch)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from kontrast.data.loading import SETS, load, names
 from kontrast.data.records import DataSet
+from kontrast.data.statistics import channel_statistics
 from tests.data.pictures import classes, noise
 
 
@@ -51,6 +53,88 @@ def test_objects(source: Any, test: Any, labelled: bool) -> None:
     assert load(data) is data
 
 
+@pytest.mark.parametrize(
+    ("source", "test"),
+    [
+        ((np.eye(4).tolist(), [0, 1, 0, 1]), (np.eye(4).tolist(), [0, 0, 0, 1])),
+        ((X.tolist(), np.array([0, 1, 0, 1])), (X, [0, 0, 0, 1])),
+        ((list(X), (0, 1, 0, 1)), (list(X), [0, 0, 0, 1])),
+        (([Image.fromarray(x) for x in X], torch.tensor([0, 1, 0, 1])), (list(X), [0, 0, 0, 1])),
+    ],
+)
+def test_rows_and_labels_may_be_lists(source: Any, test: Any) -> None:
+    data = load(source, test=test)
+    assert data.train.require_labels("a test").tolist() == [0, 1, 0, 1]
+    assert data.test is not None
+    assert data.test.require_labels("a test").tolist() == [0, 0, 0, 1]
+    assert load((source[0], None)).train.labels is None
+
+
+def test_two_items_are_no_rows_and_labels() -> None:
+    for items in (((X[0], 0), (X[1], 1)), ((X[0],), (X[1],)), ([1.0, 2.0], [3.0, 4.0])):
+        assert len(load(items).train) == 2
+
+
+LUMA = np.stack([np.asarray(Image.fromarray(x).convert("L")) for x in X])
+
+
+@pytest.mark.parametrize(
+    "form", ["array", "pair", "mapping", "npz", "list", "folder", "data", "lazy data", "mixed data"]
+)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_channels_and_labels_of_every_source(tmp_path: Path, form: str, channels: int) -> None:
+    for i, x in enumerate(X):
+        (tmp_path / "ab"[i % 2]).mkdir(exist_ok=True)
+        Image.fromarray(x).save(tmp_path / "ab"[i % 2] / f"{i}.png")
+    np.savez(tmp_path / "x.npz", x_train=X, y_train=[0, 1, 0, 1], x_unlabelled=X)
+    source = {
+        "array": X,
+        "pair": (X, [0, 1, 0, 1]),
+        "mapping": {"x_train": X, "y_train": [0, 1, 0, 1]},
+        "npz": tmp_path / "x.npz",
+        "list": [(x, i % 2) for i, x in enumerate(X)],
+        "folder": tmp_path,
+        "data": load((X, [0, 1, 0, 1])),
+        "lazy data": load(tmp_path, memory=0),
+        "mixed data": load(tmp_path, memory=0, check="names"),
+    }[form]
+    data = load(source, channels=channels, labelled=False)
+    read = data.train.inputs.read(torch.arange(4), lambda image, seed: image, [0] * 4)
+    expected = torch.from_numpy(X.transpose(0, 3, 1, 2).copy()) if channels == 3 else torch.from_numpy(LUMA)[:, None]
+    order = [0, 2, 1, 3] if form in ("folder", "lazy data", "mixed data") else [0, 1, 2, 3]
+    assert torch.equal(read, expected[order])
+    assert data.train.labels is data.class_names is None
+    if form != "mixed data":  # of which the middles are taken
+        np.testing.assert_allclose(data.mean, expected.double().mean((0, 2, 3)) / 255, rtol=1e-6)
+    assert len(data.mean) == len(data.std) == channels
+    if data.unlabelled is not None:
+        assert data.unlabelled.inputs.shape == (channels, 6, 5)
+    if form != "array":
+        assert load(source, labelled=True).labelled
+
+
+def test_channels_and_labels_of_a_named_set() -> None:
+    grey = load("fashion-mini", limit=50)
+    data = load("fashion-mini", limit=50, channels=3)
+    assert data.test is not None
+    assert data.train.inputs.shape == data.test.inputs.shape == (3, 28, 28)
+    assert (data.mean, data.std) == ((0.5,) * 3, (0.5,) * 3)
+    assert torch.equal(data.train.inputs.read(torch.arange(50))[:, 2:], grey.train.inputs.read(torch.arange(50)))
+    back = load(data, channels=1)
+    assert back.mean == channel_statistics(grey.train.inputs)[0], "of the data, not a channel of the set's"
+    bare = load("fashion-mini", labelled=False)
+    assert bare.test is not None
+    assert bare.train.labels is bare.test.labels is bare.class_names is None
+    assert load("fashion-mini", labelled=True).labelled
+
+
+def test_a_loaded_set_has_its_size() -> None:
+    data = load(X, size=4)
+    assert load(data, size=4) is data
+    with pytest.raises(ValueError, match="size is 5, but 'arrays' is loaded already"):
+        load(data, size=5)
+
+
 def test_limits_are_even_and_seeded() -> None:
     data = load("fashion-mini", limit=100, test_limit=50, seed=1)
     assert data.train.labels is not None
@@ -69,7 +153,16 @@ def test_limits_are_even_and_seeded() -> None:
         ("/no/such/place", {}, "neither a set nor a path"),
         ("digits", {"test": X}, "brings its own test split"),
         ({"x_train": X}, {"test": X}, "give x_test and y_test in it"),
-        ("digits", {"sice": 3}, "unexpected keyword argument 'sice'"),
+        ("digits", {"sice": 3}, "no option 'sice'; did you mean 'size'.*limit, .*seed, .*channels, .*max_bad"),
+        ("digits", {"test_limits": 3}, "did you mean 'test_limit'"),
+        ("digits", {"root": "~nobody-here/x"}, "root is '~nobody-here/x', but there is no such user"),
+        ((X, [0] * 4), {"test": (X, X, X)}, "test is a tuple of 3"),
+        ((list(X), [0] * 3), {}, "y_train has 3 labels for 4 rows"),
+        (np.eye(3), {"channels": 3}, r"holds vectors \(3,\); size and channels go with images"),
+        (np.eye(3), {"size": 3}, "size and channels go with images"),
+        (X, {"labelled": True}, "labelled=True, but the rows for training of 'arrays' have no labels"),
+        ([*X], {"labelled": True}, "labelled=True"),
+        ((X, [0] * 4), {"test": X, "labelled": True}, "the rows for testing of 'arrays' have no labels"),
         ("digits", {"size": -1}, "size is -1"),
         (7, {}, "a int cannot be indexed"),
     ],
@@ -86,3 +179,14 @@ def test_every_set_says_what_it_is() -> None:
         assert len(found.mean) == len(found.std) > 0
         assert found.note
     assert isinstance(load("digits"), DataSet)
+
+
+@pytest.mark.parametrize(("kind", "wrong"), [("changed", 0.5), ("redrawn", 0.45)])
+def test_noise(kind: str, wrong: float) -> None:
+    """Half of 10,000 labels; redrawn ones stay one time in ten, to four standard deviations (0.003)."""
+    clean, noisy = load("fashion-mini"), load("fashion-mini", noise=0.5, noise_kind=kind)
+    share = float((noisy.train.labels != clean.train.labels).float().mean())
+    assert abs(share - wrong) < (1e-6 if kind == "changed" else 0.012)
+    assert torch.equal(noisy.test.labels, clean.test.labels)
+    with pytest.raises(ValueError, match="label noise needs labels"):
+        load("fashion-mini", labelled=False, noise=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
+from kontrast.data.images import from_value
 from kontrast.data.objects import Items, from_object
 from kontrast.data.options import Options
 from kontrast.data.records import Memory
@@ -92,6 +94,56 @@ def test_what_does_not_fit_or_differs_is_read_each_time() -> None:
     assert isinstance(lazily.train.inputs, Items)
     rows = torch.arange(2)
     assert torch.equal(lazily.train.inputs.read(rows), sized.train.inputs.read(rows))
+
+
+GREY = [Image.fromarray(noise(6, 5, seed=9)[..., 0]) for _ in range(2)]
+
+
+@pytest.mark.parametrize("memory", [10**9, 0])
+@pytest.mark.parametrize("size", [None, 4])
+@pytest.mark.parametrize("kind", [lambda p: p, np.asarray, from_value])
+def test_one_coloured_image_makes_all_rgb(kind: Callable[[Any], Any], size: int | None, memory: int) -> None:
+    options = Options(size=size, memory=memory)
+    rows = from_object([(kind(p), i) for i, p in enumerate([*GREY, PICTURES[0], GREY[0]])], options).train.inputs
+    expected = from_object([*(p.convert("RGB") for p in GREY), PICTURES[0], GREY[0].convert("RGB")], options)
+    assert isinstance(rows, Items if memory == 0 else Memory)
+    assert rows.shape == (3, size or 6, size or 5)
+    assert torch.equal(rows.read(torch.arange(4)), expected.train.inputs.read(torch.arange(4)))
+
+
+def test_images_that_no_longer_fit_as_rgb_are_read_each_time() -> None:
+    assert isinstance(from_object([*GREY], Options(memory=60)).train.inputs, Memory)
+    data = from_object([*GREY, PICTURES[0]], Options(memory=200))  # 2·30 as grey and 90, but 270 as RGB
+    assert isinstance(data.train.inputs, Items)
+
+
+@pytest.mark.parametrize("memory", [10**9, 0])
+def test_a_coloured_split_makes_the_other_rgb(memory: int) -> None:
+    for first, second in ((GREY, PICTURES), (PICTURES, GREY)):
+        data = from_object(first, Options(memory=memory), test=second)
+        assert data.test is not None
+        assert data.train.inputs.shape == data.test.inputs.shape == (3, 6, 5)
+        assert data.train.inputs.read(torch.arange(2)).shape == data.test.inputs.read(torch.arange(2)).shape
+        assert len(data.mean) == 3
+
+
+@pytest.mark.parametrize("memory", [10**9, 0])
+def test_channels_asked_for(memory: int) -> None:
+    luma = torch.stack([from_value(p.convert("L")) for p in PICTURES])
+    for items in (PICTURES, list(EXPECTED)):
+        data = from_object(items, Options(channels=1, memory=memory))
+        assert torch.equal(data.train.inputs.read(torch.arange(4)), luma)
+        assert len(data.mean) == 1
+    assert from_object(GREY, Options(channels=3, memory=memory)).train.inputs.shape == (3, 6, 5)
+
+
+def test_labels_can_be_left_out() -> None:
+    items = [(p, torch.eye(4)[i]) for i, p in enumerate(PICTURES)]
+    with pytest.raises(ValueError, match=r"item 0 has a label of shape \[4\].*argmax"):
+        from_object(items, Options())
+    data = from_object(items, Options(labelled=False, memory=0))
+    assert data.train.labels is None
+    assert torch.equal(data.train.inputs.read(torch.arange(4)), EXPECTED)
 
 
 class Stream(IterableDataset[Any]):

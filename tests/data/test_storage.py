@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import torch
 from kontrast.data.cache import PAGE, CachedImages
 from kontrast.data.folder import Folder
 from kontrast.data.images import CentreCrop, decode
-from kontrast.data.listing import Listing, list_images
+from kontrast.data.listing import Listing, check_images, list_images
 from kontrast.data.options import Options
 from kontrast.data.records import Inputs, Memory
 from kontrast.data.storage import CHUNK, store
@@ -140,3 +141,41 @@ def test_too_many_unreadable_files_stop_it_and_leave_no_cache(tmp_path: Path) ->
         with pytest.raises(ValueError, match=r"1 of 5 image files .* more than the 0 allowed: 1.png"):
             store(listed(tmp_path / "a"), options)
     assert os.listdir(tmp_path / "cache") == []
+
+
+def test_a_cache_made_when_more_was_allowed_does_not_raise_the_limit(tmp_path: Path) -> None:
+    several(tmp_path / "a")
+    (tmp_path / "a" / "1.png").write_bytes(b"")
+    options = Options(size=8, cache=tmp_path / "cache")
+    store(listed(tmp_path / "a"), options)
+    with pytest.raises(ValueError, match=r"1 of 5 image files .* more than the 0 allowed: 1.png"):
+        store(listed(tmp_path / "a"), replace(options, max_bad=0))
+
+
+@pytest.mark.parametrize("below", ["file", "file/cache"])
+def test_an_unusable_cache_folder_is_named(tmp_path: Path, below: str) -> None:
+    several(tmp_path / "a")
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(ValueError, match=f"no cache file can be written in .*{below} .*cache="):
+        store(listed(tmp_path / "a"), Options(size=8, cache=tmp_path / below))
+    with pytest.raises(ValueError, match="no cache file can be written in /proc/none"):
+        store(listed(tmp_path / "a"), Options(size=8, cache="/proc/none"))
+
+
+def test_images_are_held_to_the_size_they_were_listed_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(4):
+        write(tmp_path / f"{i}.png", (6, 5), seed=i)
+    own = check_images
+
+    def checked(listing: Listing, options: Options) -> Listing:
+        found = own(listing, options)
+        write(tmp_path / "0.png", (5, 5))  # the first changes before it is decoded: it is the odd one out, not the rest
+        return found
+
+    monkeypatch.setattr("kontrast.data.storage.check_images", checked)
+    for options in (Options(), Options(cache=tmp_path.parent / f"{tmp_path.name}-cache")):
+        write(tmp_path / "0.png", (6, 5))
+        inputs, kept = store(listed(tmp_path), options)
+        assert inputs.shape == (3, 6, 5)
+        assert kept.names == ["1.png", "2.png", "3.png"]
+        assert kept.skipped == [("0.png", "[3, 5, 5] and not [3, 6, 5] as it was when listed")]

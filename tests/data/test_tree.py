@@ -133,3 +133,22 @@ def test_large_folders_stay_files_with_a_crop_at_decode(tmp_path: Path) -> None:
     assert part.inputs.read(torch.tensor([1]), lambda image, seed: image[:, :5, :6], [1]).shape == (1, 3, 5, 6)
     with pytest.raises(ValueError, match="is no folder"):
         from_folder(tmp_path / "absent", Options())
+
+
+def test_classes_without_a_readable_image_are_named(tmp_path: Path) -> None:
+    classes(tmp_path, names=("ant", "bee", "cat"))
+    for i in range(3):
+        (tmp_path / "bee" / f"{i}.png").write_bytes(b"no image")
+    with (
+        pytest.warns(UserWarning, match=r"1 of 3 classes have no image in .* that can be read.*: bee$"),
+        pytest.warns(UserWarning, match="skipped 3 of 9"),
+    ):
+        data = from_folder(tmp_path, Options())
+    assert data.class_names == ["ant", "bee", "cat"]
+    assert data.train.require_labels("a test").tolist() == [0, 0, 0, 2, 2, 2]
+
+
+def test_classes_that_testing_lacks_are_no_matter(tmp_path: Path) -> None:
+    classes(tmp_path / "train", names=("ant", "bee", "cat"))
+    classes(tmp_path / "test", names=("ant", "cat"))
+    assert from_folder(tmp_path, Options()).num_classes == 3  # and no warning, which would be an error here

@@ -111,6 +111,52 @@ def test_split_norm_in_the_target_alone_stays_in_step() -> None:
         torch.testing.assert_close(mine, theirs)
 
 
+WRAPPED = {
+    "DataParallel": nn.DataParallel,  # names as DistributedDataParallel's, without processes
+    "compile": lambda m: torch.compile(m, backend="eager"),
+    "both": lambda m: nn.DataParallel(torch.compile(m, backend="eager")),
+    "a part": lambda m: nn.Sequential(m[0], torch.compile(m[1], backend="eager"), m[2]),
+}
+
+
+@pytest.mark.parametrize("buffers", ["average", "copy"])
+@pytest.mark.parametrize("wrap", WRAPPED)
+@pytest.mark.parametrize("side", ["online", "target"])
+def test_a_wrapped_network_keeps_its_buffers_in_step(wrap: str, side: str, buffers: str) -> None:
+    """What DDP and torch.compile put before names does not part the buffers; by literal (1)."""
+    pair = models.MomentumPair(network(), momentum=0.9, buffers=buffers)
+    norms = pair.online[1], pair.target[1]
+    setattr(pair, side, WRAPPED[wrap](getattr(pair, side)))
+    assert [n for n, _ in pair.online.named_buffers()] != [n for n, _ in pair.target.named_buffers()]
+    norms[0].running_mean += torch.arange(4.0)
+    expected = (0.1 if buffers == "average" else 1.0) * torch.arange(4.0, dtype=torch.float64)
+    pair.update()
+    torch.testing.assert_close(norms[1].running_mean, expected)
+
+
+def test_names_that_look_like_a_wrappers_are_not_mixed_up() -> None:
+    twins = nn.ModuleDict({"module": nn.BatchNorm1d(2), "_orig_mod": nn.BatchNorm1d(2)})
+    pair = models.MomentumPair(twins, buffers="copy")
+    pair.online["module"].running_mean += 1
+    pair.online["_orig_mod"].running_mean += 2
+    pair.update()
+    assert [float(norm.running_mean[0]) for norm in pair.target.values()] == [1, 2]
+
+
+def test_a_buffer_without_a_partner_is_refused() -> None:
+    pair = models.MomentumPair(network())
+    pair.online[1] = nn.BatchNorm1d(4, track_running_stats=False).double()
+    before = pair.target[0].weight.clone()
+    pair.online[0].weight.data += 1
+    with pytest.raises(
+        ValueError, match=r"the target has buffers that the online network lacks: 1.running_mean, .*own"
+    ):
+        pair.update()
+    assert torch.equal(pair.target[0].weight, before), "a refused update changes nothing"
+    pair.buffer_rule = "own"
+    pair.update()
+
+
 def test_errors_speak() -> None:
     with pytest.raises(ValueError, match=r"momentum must lie between 0 and 1, not 1\.2"):
         models.MomentumPair(network(), momentum=1.2)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -75,6 +76,13 @@ def test_rows_of_another_kind() -> None:
     queue.enqueue(keys(3, 0).double() * 5)
     assert queue.rows.dtype == torch.float32
     assert torch.equal(queue.rows, (keys(3, 0).double() * 5).float())
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    queue = models.Queue(np.int64(10), np.int32(4))
+    assert queue.rows.shape == (10, 4)
+    with pytest.raises(ValueError, match=r"length must be a whole number of at least 1, not np.float64\(10.0\)"):
+        models.Queue(np.float64(10), 4)
 
 
 def test_errors_speak() -> None:

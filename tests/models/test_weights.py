@@ -76,6 +76,92 @@ def test_mocos_query_encoder_is_taken_and_its_momentum_encoder_on_request() -> N
         models.load_weights(module, only_k)
 
 
+SEQUENCES = ["0.", "online.0.", "module.0.", "online.module.0.", "online.0._orig_mod."]
+
+
+@pytest.mark.parametrize("prefix", SEQUENCES)
+def test_the_first_of_a_sequence_is_the_encoder(prefix: str) -> None:
+    state = {prefix[: prefix.index("0")] + "1.linear.weight": torch.ones(2, 2), **prefixed(prefix)}
+    state |= prefixed("target.0.", seed=2)
+    module = network(0)
+    report = models.load_weights(module, state, strict=True)
+    assert same(module, network(1)), "the online one, though the target fits too"
+    assert (report.prefix, report.unexpected) == (prefix, [])
+
+
+def test_a_momentum_pair_over_encoder_and_head_gives_back_its_encoder(tmp_path: Path) -> None:
+    pair = models.MomentumPair(nn.Sequential(network(1), models.head("tcl", in_dim=16)))
+    for parameter in pair.target.parameters():
+        parameter.zero_()
+    torch.save(pair.state_dict(), tmp_path / "pair.pt")
+    made = models.encoder("small-resnet", width=4, pretrained=tmp_path / "pair.pt", seed=0)
+    assert same(made, network(1))
+
+
+def test_an_encoder_takes_a_prefix_beside_its_file(tmp_path: Path) -> None:
+    torch.save(prefixed("target.0.", seed=2) | prefixed("online.0.", seed=1), tmp_path / "x.pt")
+    made = models.encoder("small-resnet", width=4, pretrained=tmp_path / "x.pt", prefix="target.0.", seed=0)
+    assert same(made, network(2))
+    with pytest.raises(ValueError, match=r"prefix='target.' is of the names in a file: give the file too, pretrained="):
+        models.encoder("small-resnet", width=4, prefix="target.")
+
+
+@pytest.mark.parametrize("names", [("teacher", "student"), ("student", "teacher"), ("model_ema", "model")], ids=str)
+def test_of_two_networks_that_fit_the_learning_one_is_taken(names: tuple[str, str]) -> None:
+    """DINO's student is wrapped, its teacher is not: the longer prefix must not decide."""
+    learns = next(name for name in names if name in ("student", "model"))
+    file = {n: prefixed("module.backbone." if n == learns else "backbone.", seed=1 + (n != learns)) for n in names}
+    module = network(0)
+    report = models.load_weights(module, file, strict=True)
+    assert same(module, network(1))
+    assert report.table == learns
+    assert f"tensors from a mapping, table '{learns}', prefix 'module.backbone.' taken off" in str(report)
+
+
+def test_the_one_that_fits_best_is_taken_even_if_it_follows() -> None:
+    half = {name: t for name, t in prefixed("", seed=1).items() if name.startswith("stem.")}
+    module = network(0)
+    report = models.load_weights(module, {"student": half, "teacher": prefixed("", seed=2)}, strict=True)
+    assert same(module, network(2))
+    assert report.table == "teacher"
+
+
+def test_half_of_a_larger_network_is_said_and_refused_when_strict() -> None:
+    deep = models.encoder("resnet34", image_size=16, seed=1)
+    module = models.encoder("resnet18", image_size=16, seed=0)
+    start = models.encoder("resnet18", image_size=16, seed=0)
+    more = len(deep.state_dict()) - len(module.state_dict())
+    unknown = sum(not name.endswith("num_batches_tracked") for name in deep.state_dict()) - sum(
+        not name.endswith("num_batches_tracked") for name in module.state_dict()
+    )
+    with pytest.raises(ValueError, match=rf"the file has {unknown} tensors that ResNet18 has not.*another network"):
+        models.load_weights(module, deep.state_dict(), strict=True)
+    assert same(module, start), "a refused file changes nothing"
+    with pytest.warns(UserWarning, match=rf"The file has {unknown} tensors that ResNet18 has not.*another network"):
+        report = models.load_weights(module, deep.state_dict())
+    assert len(report.unexpected) == more
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fc.weight", "fc.2.bias", "head.mlp.weight", "head_dist.bias", "classifier.weight", "projector.0.weight",
+        "projection_head.weight", "momentum_projector.1.bias", "predictor.bias", "prototypes.weight", "queue",
+        "queue_ptr", "last_linear.weight", "net.fc.weight", "stem.1.num_batches_tracked2.num_batches_tracked",
+    ],
+)  # fmt: skip
+def test_heads_and_queues_beside_the_encoder_are_usual(name: str) -> None:
+    report = models.load_weights(network(0), prefixed("", **{name: torch.zeros(2)}), strict=True)
+    assert report.unexpected == [name]
+    assert report.foreign == []
+
+
+@pytest.mark.parametrize("name", ["blocks.9.fc.weight", "decoder.weight", "headless.weight", "blocks.3.mlp.fc1.weight"])
+def test_other_tensors_beside_the_encoder_are_not(name: str) -> None:
+    with pytest.raises(ValueError, match=f"the file has 1 tensors that SmallResNet has not.*unexpected: {name}"):
+        models.load_weights(network(0), prefixed("", **{name: torch.zeros(2)}), strict=True)
+
+
 def test_what_is_missing_is_said_and_refused_when_strict() -> None:
     state = prefixed("", **{"fc.bias": torch.zeros(3)})
     del state["stem.0.weight"]
@@ -151,6 +237,12 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     torch.save([torch.ones(2)], tmp_path / "list.pt")
     with pytest.raises(ValueError, match="holds a list; expected a state dict"):
         models.load_weights(network(0), tmp_path / "list.pt")
-    (tmp_path / "empty.pt").write_bytes(b"")
-    with pytest.raises(ValueError, match="cannot be read as tensors alone"):
-        models.load_weights(network(0), tmp_path / "empty.pt")
+
+
+@pytest.mark.parametrize(
+    "junk", [b"", b"abc", b"hello world", b"\x80\x02X\xff\xff\xff\xff", b"PK\x03\x04", b"\x80\x04."]
+)
+def test_bytes_that_are_no_file_of_torchs(junk: bytes, tmp_path: Path) -> None:
+    (tmp_path / "junk.pt").write_bytes(junk)
+    with pytest.raises(ValueError, match=r"junk.pt cannot be read as tensors alone.*: .+\. Save its"):
+        models.load_weights(network(0), tmp_path / "junk.pt")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 Size = tuple[int, ...]
+OUTSIDE = 1e-3  # how far resizing and half precision may carry pixels beyond 0…1
 
 
 def number(name: str, value: Any, *, least: float, most: float = math.inf) -> float:
@@ -56,7 +57,8 @@ def generator_on_cpu(generator: torch.Generator | None) -> torch.Generator | Non
 
 
 def as_floats(batch: Any) -> Tensor:
-    """A batch in float32: uint8 images [n, C, H, W] become 0…1; floats keep their values. Never copies float32."""
+    """A batch in float32: uint8 images [n, C, H, W] become 0…1; floats keep their values, and those of images must be
+    in 0…1. Never copies float32."""
     if not isinstance(batch, Tensor):
         raise ValueError(f"expected a tensor, images [n, C, H, W] or vectors [n, D], got {type(batch).__name__}")
     if batch.ndim not in (2, 4):
@@ -70,6 +72,13 @@ def as_floats(batch: Any) -> Tensor:
         return batch.float().div_(255.0)
     if not batch.is_floating_point():
         raise ValueError(f"a batch must be uint8 or floating point, got {batch.dtype}")
+    if batch.ndim == 4 and batch.numel():
+        low, high = (float(v) for v in batch.detach().aminmax())
+        if not (low >= -OUTSIDE and high <= 1 + OUTSIDE):  # NaN too
+            raise ValueError(
+                f"images hold floats from {low:g} to {high:g}; expected 0…1. Divide levels 0…255 by 255 or pass uint8; "
+                "normalise after augmenting (mean= and std= of a preset, or Normalize as the last operation)"
+            )
     return batch.float()
 
 

@@ -5,7 +5,8 @@ r"""AutoAugment with the policy found on CIFAR-10: 25 sub-policies of two operat
     (2)  movements and blends (shear, translate, rotate; brightness, colour, contrast, sharpness) draw a sign, too
 
 (Cubuk et al. 2019, Table 7 of the appendix, as torchvision has it; the operations: equations (1) to (6) of `_levels`.
-They work on whole levels 0…255: values in 0…1 are rounded to them on the way in.)
+They work on whole levels 0…255: values in 0…1 are rounded to them on the way in. Magnitudes are the float32 numbers of
+``torchvision.transforms.v2.AutoAugment``, as the last bit can decide over a pixel moved or a level.)
 
 Deviates: DeepVoltaire's code, from which many copies descend, fills with grey (128, 128, 128) what a movement leaves
 empty; torchvision, and ours unless ``fill`` says otherwise, with black.
@@ -13,6 +14,7 @@ empty; torchvision, and ours unless ``fill`` says otherwise, with black.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -54,8 +56,9 @@ POLICY: tuple[tuple[Step, Step], ...] = (
 SIGNED = (*MOVES, "Brightness", "Color", "Contrast", "Sharpness")
 
 
+@functools.lru_cache(maxsize=1024)
 def magnitude(name: str, level: int | None, height: int, width: int) -> float:
-    """What a level 0 … 9 means for images of this size.
+    """What a level 0 … 9 means for images of this size, to the last bit as torchvision has it.
 
     >>> round(magnitude("TranslateX", 9, 32, 32), 2), magnitude("Posterize", 7, 32, 32), magnitude("Rotate", 3, 32, 32)
     (14.5, 5.0, 10.0)
@@ -64,10 +67,9 @@ def magnitude(name: str, level: int | None, height: int, width: int) -> float:
         return 0.0
     if name == "Posterize":
         return float(round(8 - level * 4 / 9))
-    if name == "Solarize":
-        return 1.0 - level / 9
-    largest = {"TranslateX": 150 / 331 * width, "TranslateY": 150 / 331 * height, "Rotate": 30.0}
-    return level / 9 * largest.get(name, 0.3 if name.startswith("Shear") else 0.9)
+    largest = {"TranslateX": 150.0 / 331.0 * width, "TranslateY": 150.0 / 331.0 * height, "Rotate": 30.0}
+    first, last = (1.0, 0.0) if name == "Solarize" else (0.0, largest.get(name, 0.3 if "Shear" in name else 0.9))
+    return float(torch.linspace(first, last, 10, dtype=torch.float32, device="cpu")[level])
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ file at 1/2, 1/4 or 1/8 where that is enough); the rest runs on the batch. `at_d
 
     crop, rest = at_decoding(Views([weak, strong]))
     batches = Loader(split, sampler, crop=crop, workers=4)      # [n, V, C, H, W], uint8
-    views = rest(batch.inputs, batch.generator(AUGMENT))
+    views = rest(batch.inputs, batch.generator())
 
 Deviates: pixels are rounded to whole levels after resizing each axis (a crop of the batch stays in floats), so they are
-off by at most one level in 255. torchvision's usual pipeline over PIL images rounds there too.
+off by at most one level in 255; torchvision's usual pipeline over PIL images rounds there too. Boxes are drawn at the
+image's own scale; in an image decoded at a smaller one their edges are rounded to its pixels, and libjpeg's reduction
+is not quite the resize's: such views are close to, not within a level of, those of the whole image.
 """
 
 from __future__ import annotations
@@ -60,12 +62,23 @@ class CropAtDecoding:
 
     def __call__(self, image: Tensor, seed: int) -> Tensor:
         """The views of one image."""
+        return self.of_reduced(image, seed, (image.shape[1], image.shape[2]))
+
+    def of_reduced(self, image: Tensor, seed: int, full: tuple[int, int]) -> Tensor:
+        """The views of one image that is ``full`` (height, width) at its own scale and was decoded at a smaller one."""
+        down, across = (side / whole for side, whole in zip(image.shape[1:], full, strict=True))
         parts = [
-            image[None, :, top : top + height, left : left + width]
-            for top, left, height, width in self.boxes(image.shape[1], image.shape[2], seed)
+            image[None, :, _span(top, height, down), _span(left, width, across)]
+            for top, left, height, width in self.boxes(*full, seed)
         ]
         views = torch.cat([F.interpolate(part, self.size, mode="bilinear", antialias=True) for part in parts])
         return views if len(self.crops) > 1 else views[0]
+
+
+def _span(start: int, length: int, scale: float) -> slice:
+    """A side of a box at another scale, at least a pixel long."""
+    first = round(start * scale)
+    return slice(first, max(round((start + length) * scale), first + 1))
 
 
 def at_decoding(augmentation: Operation | Views) -> tuple[CropAtDecoding, Compose | Views]:

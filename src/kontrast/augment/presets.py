@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from kontrast.augment._inputs import image_size
@@ -29,7 +29,7 @@ from kontrast.augment.compose import Compose
 from kontrast.augment.crop import RandomCrop
 from kontrast.augment.flip import HorizontalFlip
 from kontrast.augment.grayscale import RandomGrayscale
-from kontrast.augment.normalize import Normalize
+from kontrast.augment.normalize import Normalize, Numbers
 from kontrast.augment.operation import Operation
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
@@ -71,6 +71,8 @@ def _autoaugment(size: Pixels, *, padding: int = 4) -> list[Operation]:
     """Random crop with a border of 4, flip, and the 25 sub-policies of AutoAugment for CIFAR-10.
 
     TCL's supervised experiments (supplement, section 2.1), on ImageNet-100 too, after resizing to 224 × 224.
+
+    Deviates: TCL squeezes the whole image into 224 × 224; `data.load(size=224)` takes the middle square.
     """
     return [RandomCrop(size, padding), HorizontalFlip(0.5), AutoAugment()]
 
@@ -137,7 +139,11 @@ def _none(size: Pixels | None = None) -> list[Operation]:
 
 
 def _vector_noise(size: int | None = None, *, noise: float = 0.1, dropout: float = 0.0) -> list[Operation]:
-    """Feature vectors: Gaussian noise of standard deviation ``noise``, and ``dropout`` of entries. No paper's."""
+    """Feature vectors: Gaussian noise of standard deviation ``noise``, and ``dropout`` of entries. No paper's.
+
+    With ``mean`` and ``std`` the features are standardised first: ``noise`` is then in standard deviations of each, and
+    an entry that is dropped becomes the feature's mean.
+    """
     return [GaussianNoise(noise), *([FeatureDropout(dropout)] if dropout else [])]
 
 
@@ -162,17 +168,19 @@ def preset(
     name: str,
     *,
     size: int | tuple[int, int] | None = None,
-    mean: float | Sequence[float] | None = None,
-    std: float | Sequence[float] | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
     **options: Any,
 ) -> Compose:
     """The augmentation of this name, for images of ``size`` pixels, normalised at the end where ``mean`` and ``std``
-    are given. ``options`` are the preset's own: ``describe(name)`` tells them.
+    are given (vectors at the start). ``options`` are the preset's own: ``describe(name)`` tells them.
 
     >>> preset("simaugment", size=32, blur=True).operations[-1]
     GaussianBlur(sigma=(0.1, 2.0), p=0.5, kernel=None)
     >>> preset("none", mean=0.5, std=0.25)
     Compose([Normalize(mean=(0.5,), std=(0.25,))])
+    >>> preset("vector-noise", mean=5.0, std=2.0)
+    Compose([Normalize(mean=(5.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
     """
     build = _PRESETS[_known(name)]
     if size is None and name not in _NO_SIZE:
@@ -187,9 +195,10 @@ def preset(
     if (mean is None) != (std is None):
         raise ValueError(f"mean is {mean!r} and std {std!r}: give both to normalise, or neither")
     if mean is not None and std is not None:
-        if name == "vector-noise":
-            raise ValueError("'vector-noise' works on vectors as they are: normalise the features before")
-        operations = [*operations, Normalize(mean, std)]
+        normalize = Normalize(mean, std)
+        if name not in _NO_SIZE:
+            normalize.check_images()  # complains now, not at the first batch
+        operations = [normalize, *operations] if name == "vector-noise" else [*operations, normalize]
     return Compose(operations)
 
 

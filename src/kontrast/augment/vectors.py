@@ -30,7 +30,7 @@ def _length(operation: str, size: Size) -> int:
 
 @dataclass(frozen=True)
 class GaussianNoise(Operation):
-    """(1) with standard deviation ``std``, in the features' own units.
+    """(1) with standard deviation ``std``, in the features' units: standard deviations after a `Normalize`.
 
     >>> x = torch.zeros(1000, 8)
     >>> round(float(GaussianNoise(0.5)(x, torch.Generator().manual_seed(0)).std()), 2)

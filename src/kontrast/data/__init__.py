@@ -19,7 +19,7 @@ from kontrast.data.noise import noisy_labels
 from kontrast.data.options import Options
 from kontrast.data.records import Crop, DataSet, Inputs, Memory, Rows, Split
 from kontrast.data.samplers import ClassBalanced, InOrder, Sampler, Shuffled, WithReplacement
-from kontrast.data.seeds import generator, seed_of
+from kontrast.data.seeds import Stream, generator, seed_of
 from kontrast.data.statistics import channel_statistics
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Sampler",
     "Shuffled",
     "Split",
+    "Stream",
     "WithReplacement",
     "channel_statistics",
     "decode",

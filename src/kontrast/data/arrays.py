@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.images import CentreCrop, ImageError, as_uint8
+from kontrast.data.images import CentreCrop, ImageError, as_uint8, with_channels
 from kontrast.data.records import DataSet, Memory, Split
 from kontrast.data.statistics import channel_statistics
 
@@ -44,17 +44,25 @@ def from_arrays(
     name: str = "arrays",
     layout: str | None = None,
     size: int | None = None,
+    channels: int | None = None,
+    labelled: bool | None = None,
     note: str = "",
 ) -> DataSet:
     """Arrays, tensors or lists as a data set. ``layout`` "HWC" or "CHW" decides where the shape leaves it open.
+
+    ``size``, ``channels`` and ``labelled`` are those of `kontrast.data.options.Options`.
 
     >>> from_arrays(np.zeros((4, 8, 8, 3), dtype=np.uint8), ["cat", "dog", "cat", "dog"])
     DataSet 'arrays': 4 images (3, 8, 8) in 2 classes
     >>> from_arrays(np.eye(5), x_test=np.eye(5))
     DataSet 'arrays': 5 vectors (5,), 5 for testing without labels
     """
+    if y_test is not None and x_test is None:
+        raise ValueError("y_test is given without x_test; expected both or neither")
+    if labelled is False:  # before they are looked at: labels that are none (−1 throughout) are a reason to drop them
+        y_train, y_test, class_names = None, None, None
     train, test, unlabelled = (
-        None if x is None else Memory(_inputs(key, x, layout, size))
+        None if x is None else Memory(_inputs(key, x, layout, size, channels))
         for key, x in (("x_train", x_train), ("x_test", x_test), ("x_unlabelled", x_unlabelled))
     )
     if train is None or not len(train):
@@ -62,9 +70,10 @@ def from_arrays(
     for key, other in (("x_test", test), ("x_unlabelled", unlabelled)):
         if other is not None and other.shape != train.shape:
             raise ValueError(f"x_train has rows {list(train.shape)} and {key} {list(other.shape)}; expected the same")
-    if y_test is not None and test is None:
-        raise ValueError("y_test is given without x_test; expected both or neither")
     labels, test_labels, names = numbered(y_train, y_test, class_names)
+    for key, y, rows in (("train", labels, train), ("test", test_labels, test)):
+        if y is not None and rows is not None and len(y) != len(rows):
+            raise ValueError(f"y_{key} has {len(y)} labels and x_{key} {len(rows)} rows; expected one label a row")
     mean, std = channel_statistics(train)
     return DataSet(
         name=name,
@@ -79,8 +88,8 @@ def from_arrays(
     )
 
 
-def from_file(path: Path, *, layout: str | None = None, size: int | None = None) -> DataSet:
-    """A ``.npz`` or ``.npy`` file as a data set.
+def from_file(path: Path, **options: Any) -> DataSet:
+    """A ``.npz`` or ``.npy`` file as a data set; the options are those of `from_arrays`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -90,15 +99,18 @@ def from_file(path: Path, *, layout: str | None = None, size: int | None = None)
     """
     try:
         with path.open("rb") as file:
+            if not file.read(6).startswith((b"PK", b"\x93NUMPY")):  # numpy takes anything else for a pickle
+                raise ValueError("its first bytes are those of neither kind; expected what np.savez or np.save writes")
+            file.seek(0)
             loaded = np.load(file, allow_pickle=False)
             found = dict(loaded) if isinstance(loaded, Mapping) else {"x_train": loaded}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, FileNotFoundError):
             raise ValueError(f"there is no file {path}; expected a .npz or .npy file") from None
-        pickled = "pickle" in str(error)
+        pickled = "allow_pickle" in str(error)
         cure = "it holds Python objects, which are not unpickled; save plain arrays" if pickled else str(error)
         raise ValueError(f"{path} cannot be read as arrays: {cure}") from error
-    return from_mapping(found, name=path.stem, layout=layout, size=size, note=str(path.name))
+    return from_mapping(found, name=path.stem, note=str(path.name), **options)
 
 
 def from_mapping(values: Mapping[str, Any], **options: Any) -> DataSet:
@@ -169,12 +181,15 @@ def _labels(key: str, labels: Any) -> np.ndarray[Any, Any]:
     return found.astype(np.int64) if found.dtype.kind in "iub" else found
 
 
-def _inputs(key: str, values: Any, layout: str | None, size: int | None) -> Tensor:
+def _inputs(key: str, values: Any, layout: str | None, size: int | None, channels: int | None) -> Tensor:
     """uint8 ``[N, C, H, W]`` or float32 ``[N, D]`` of what was given."""
     if isinstance(values, Tensor):
         x = values.detach().cpu()
     else:
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise ValueError(f"the rows of {key} differ in length; expected all of one shape") from None
         if array.dtype.kind not in "iufb":
             raise ValueError(f"{key} is {array.dtype} {list(array.shape)}; expected numbers, images or vectors")
         if not array.dtype.isnative or array.dtype == np.longdouble:
@@ -196,6 +211,7 @@ def _inputs(key: str, values: Any, layout: str | None, size: int | None) -> Tens
         images = as_uint8(x).contiguous()
     except ImageError as error:
         raise ValueError(f"{key}: {error}") from None
+    images = images if channels is None else with_channels(images, channels)
     return images if size is None else resized(images, size)
 
 

@@ -121,8 +121,13 @@ def open_or_write(path: Path, fingerprint: str, write: Callable[[], None], *, ve
     """
     try:
         return CachedImages(path, fingerprint=fingerprint, verify=verify)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
+    except OSError as error:
+        raise ValueError(
+            f"the cache {path} cannot be opened ({error.strerror or error}); expected a file that may be read. "
+            "Remove it, or name another folder by cache=…"
+        ) from error
     except CacheError as error:
         if "made from other files" not in str(error):
             warnings.warn(f"{error} (made anew now)", UserWarning, stacklevel=2)
@@ -156,8 +161,14 @@ def write_cache(
     skipped: Callable[[], Sequence[tuple[str, str]]] = list,
 ) -> None:
     """Writes images ``[n, C, H, W]`` as they come. ``skipped()`` is asked at the end, when it is known."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise ValueError(
+            f"no cache file can be written in {path.parent} ({error.strerror or error}); expected a folder that is "
+            "there or can be made, and may be written to. Name another by cache=…"
+        ) from error
     count, digest, written = 0, hashlib.blake2b(digest_size=16), time.time_ns()
     try:
         with os.fdopen(handle, "wb") as file:

@@ -61,12 +61,13 @@ def decode(
                 raise ImageError(f"{width}×{height} pixels are more than {MOST_PIXELS:,}; reduce it first")
             # A PNG file is decoded whole by PIL if asked for metadata that its head has not.
             has_exif = image.format != "PNG" or "exif" in image.info
-            turned = has_exif and image.getexif().get(0x0112, 1) >= 5
+            turned = has_exif and image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
             if check:
                 if not _has_end(path, image.format):
                     image.load()  # much written after the end (motion photos) is no damage; only decoding tells
                 return torch.empty(channels, *((width, height) if turned else (height, width)), device="meta")
-            _draft(image, crop, seed, turned)
+            full = (width, height) if turned else (height, width)
+            _draft(image, crop, seed, full, turned)
             pixels = from_pil(ImageOps.exif_transpose(image), channels)
     except ImageError:
         raise
@@ -87,7 +88,12 @@ def decode(
     ) as e:
         # PIL's plug-ins raise all of these on damaged files; anything else is a defect of ours.
         raise ImageError(str(e) or type(e).__name__) from e
-    return pixels if crop is None else crop(pixels, seed)
+    if crop is None:
+        return pixels
+    if tuple(pixels.shape[1:]) != full and hasattr(crop, "of_reduced"):
+        reduced: Tensor = crop.of_reduced(pixels, seed, full)
+        return reduced
+    return crop(pixels, seed)
 
 
 def from_pil(image: Image.Image, channels: int = 3) -> Tensor:
@@ -135,19 +141,37 @@ def from_value(value: Any, channels: int | None = None) -> Tensor:
     value = value[None] if value.ndim == 2 else value
     if len(value) not in (1, 3):
         raise ImageError(f"an image has {len(value)} channels {list(value.shape)}; expected 1 or 3")
-    if channels == 3 and len(value) == 1:
-        value = value.expand(3, -1, -1)
-    return as_uint8(value).contiguous()
+    pixels = as_uint8(value)
+    return (pixels if channels is None else with_channels(pixels, channels)).contiguous()
+
+
+def with_channels(pixels: Tensor, channels: int) -> Tensor:
+    """Images uint8 ``[…, C, h, w]`` as RGB (grey repeated) or as grey (luma, rounded as PIL does).
+
+    >>> with_channels(torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(3, 1, 1), 1)
+    tensor([[[76]]], dtype=torch.uint8)
+    """
+    if pixels.shape[-3] == channels:
+        return pixels
+    if channels == 3:
+        return pixels.repeat_interleave(3, dim=-3)
+    if pixels.ndim == 4 and len(pixels) > 1024:  # the sums need four times the memory: not for all at once
+        return torch.cat([with_channels(part, channels) for part in torch.split(pixels, 1024)])
+    red, green, blue = pixels.to(torch.int32).unbind(-3)
+    luma = (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16  # 0.299, 0.587, 0.114 in 1/65536
+    return luma.to(torch.uint8).unsqueeze(-3)
 
 
 def as_uint8(pixels: Tensor) -> Tensor:
-    """Pixels of another type → uint8: floats are 0…1, uint16 is 0…65535, other integers 0…255.
+    """Pixels of another type → uint8: floats are 0…1, uint16 is 0…65535, other integers 0…255, bool 0 or 255.
 
     >>> as_uint8(torch.tensor([0.0, 0.5, 1.0]))
     tensor([  0, 128, 255], dtype=torch.uint8)
     """
     if pixels.dtype == torch.uint8 or not pixels.numel():
         return pixels.to(torch.uint8)
+    if pixels.dtype == torch.bool:
+        return pixels.to(torch.uint8).mul_(255)
     top = 1 if pixels.is_floating_point() else 65535 if pixels.dtype == torch.uint16 else 255
     values = pixels.to(torch.int32) if pixels.dtype == torch.uint16 else pixels
     least, most = float(values.min()), float(values.max())
@@ -194,13 +218,15 @@ class CentreCrop:
         return resized[0] if image.ndim == 3 else resized
 
 
-def _draft(image: Image.Image, crop: Crop | None, seed: int, turned: bool) -> None:
-    """Lets a JPEG be decoded at 1/2, 1/4 or 1/8 where the crop's box then still covers the size it is resized to."""
+def _draft(image: Image.Image, crop: Crop | None, seed: int, full: tuple[int, int], turned: bool) -> None:
+    """Lets a JPEG be decoded at 1/2, 1/4 or 1/8 where the crop's box then still covers the size it is resized to.
+
+    ``full`` is (height, width) as the image is seen, ``turned`` whether it is stored on its side.
+    """
     box, size = getattr(crop, "box", None), getattr(crop, "size", None)
     if image.format != "JPEG" or box is None or size is None:
         return
-    width, height = image.size[::-1] if turned else image.size
-    _, _, box_height, box_width = box(height, width, seed)
+    _, _, box_height, box_width = box(*full, seed)
     scale = max(size[0] / box_height, size[1] / box_width)
     if scale < 1:
         least = (math.ceil(image.size[0] * scale), math.ceil(image.size[1] * scale))

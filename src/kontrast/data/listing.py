@@ -99,6 +99,11 @@ def stop_if_too_many(listing: Listing, options: Options) -> None:
     files = len(listing) + len(listing.skipped)
     if len(listing.skipped) <= options.bad_limit(files) and len(listing):
         return
+    if not len(listing):
+        raise ValueError(
+            f"none of the {files:,} image files in {listing.folder} can be read: {shown(listing.skipped)}. Expected at "
+            "least one; mend them, or name another folder"
+        )
     raise ValueError(
         f"{len(listing.skipped):,} of {files:,} image files in {listing.folder} cannot be read, more than the "
         f"{options.bad_limit(files):,} allowed: {shown(listing.skipped)}. Mend or remove them, or raise max_bad"

@@ -16,9 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from kontrast.data.records import Crop, Memory, Split
 from kontrast.data.samplers import Sampler
-from kontrast.data.seeds import generator, seed_of
-
-CROP = 1  # the stream of seeds for crops at decoding; whoever draws something else takes another number
+from kontrast.data.seeds import Stream, generator, seed_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +32,20 @@ class Batch:
     step: int
     seed: int
 
-    def generator(self, *stream: int) -> torch.Generator:
-        """For random draws about the global batch, the same on every rank; ``stream`` tells draws apart."""
-        return generator(self.seed, self.epoch, self.step, *stream)
+    def generator(self, stream: int = Stream.AUGMENT, *numbers: int) -> torch.Generator:
+        """For random draws about the global batch, the same on every rank; ``stream`` tells what they are for.
+
+        Without one it is that of augmentations: ``views(batch.inputs, batch.generator())``.
+        """
+        return generator(self.seed, stream, self.epoch, self.step, *numbers)
 
     def to(self, device: torch.device | str) -> Batch:
-        """The same batch on a device."""
+        """The same batch on a device; ``indices`` too."""
         labels = None if self.labels is None else self.labels.to(device, non_blocking=True)
         return Batch(
             self.inputs.to(device, non_blocking=True),
             labels,
-            self.indices,
+            self.indices.to(device, non_blocking=True),
             self.place,
             self.total,
             self.epoch,
@@ -79,6 +80,11 @@ class Loader:
             raise ValueError(f"rank {rank} of {world_size}: ranks are numbered 0 … world_size − 1")
         if workers < 0:
             raise ValueError(f"workers must be 0 (decode here) or more, got {workers}")
+        rows = getattr(sampler, "num_samples", None)
+        if rows is not None and rows != len(split):
+            raise ValueError(
+                f"the sampler draws from {rows:,} samples and the split has {len(split):,}; make it for these"
+            )
         self.split, self.sampler, self.seed, self.crop = split, sampler, seed, crop
         self.rank, self.world_size = rank, world_size
         # Rows in memory are there at once: a worker would only copy them between processes.
@@ -113,7 +119,7 @@ class Loader:
         indices = whole[place]
         seeds = None
         if self.crop is not None:
-            seeds = [seed_of(self.seed, epoch, step, CROP, i) for i in range(place.start, place.stop)]
+            seeds = [seed_of(self.seed, Stream.CROP, epoch, step, i) for i in range(place.start, place.stop)]
         labels = None if self.split.labels is None else self.split.labels[indices]
         inputs = self.split.inputs.read(indices, self.crop, seeds)
         return Batch(inputs, labels, indices, place, len(whole), epoch, step, self.seed)

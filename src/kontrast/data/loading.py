@@ -5,7 +5,7 @@
 | a name of `SETS` (``cifar10``, ``fashion-mini`` …) | that set (``kontrast.data.sets``) |
 | a path to a folder | the images in it (``kontrast.data.tree``) |
 | a path to ``.npz`` or ``.npy`` | the arrays in it (``kontrast.data.arrays``) |
-| an array or tensor, ``(x, y)``, a mapping with ``x_train`` … | arrays |
+| an array or tensor, ``(x, y)`` of arrays or lists, a mapping with ``x_train`` … | arrays |
 | a torch ``Dataset``, or a list of items | its items (``kontrast.data.objects``) |
 | a `DataSet` | itself |
 """
@@ -13,17 +13,21 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from PIL import Image
 from torch import Tensor
 
 from kontrast.data.arrays import from_arrays, from_file, from_mapping
+from kontrast.data.conforming import conformed
+from kontrast.data.noise import noisy_labels
 from kontrast.data.objects import from_object
-from kontrast.data.options import Options
+from kontrast.data.options import Options, expanded
 from kontrast.data.records import DataSet
 from kontrast.data.tree import from_folder
 from kontrast.registry import Family
@@ -48,15 +52,18 @@ def load(
     limit: int | None = None,
     test_limit: int | None = None,
     seed: int = 0,
+    noise: float = 0.0,
+    noise_kind: str = "changed",
     layout: str | None = None,
     **options: Any,
 ) -> DataSet:
     """The data set that ``source`` names or is.
 
     ``limit`` keeps at most so many training rows, classes even, drawn with ``seed``; testing stays whole unless
-    ``test_limit`` says otherwise. ``test`` is a second object for testing, ``layout`` how arrays of images lie ("HWC"
-    or "CHW", where their shape leaves it open). The other options are those of `kontrast.data.options.Options`:
-    ``download``, ``size``, ``channels``, ``labelled``, ``memory``, ``cache``, ``verify``, ``check``, ``max_bad``.
+    ``test_limit`` says otherwise. ``noise`` replaces that share of the training labels (`noisy_labels`). ``test`` is
+    a second object for testing, ``layout`` how arrays of images lie ("HWC" or "CHW", where their shape leaves it
+    open). The other options are those of `kontrast.data.options.Options`: ``download``, ``size``, ``channels``,
+    ``labelled``, ``memory``, ``cache``, ``verify``, ``check``, ``max_bad``.
 
     >>> load("fashion-mini", limit=1000)
     DataSet 'fashion-mini': 1,000 images (1, 28, 28), 2,000 for testing in 10 classes
@@ -65,12 +72,21 @@ def load(
         ...
     ValueError: 'fashion' is neither a set nor a path that exists; did you mean 'fashion-mini'? Sets: cifar10, ...
     """
-    try:
-        chosen = Options(root=None if root is None else Path(root).expanduser(), **options)
-    except TypeError as error:
-        raise ValueError(f"{error}; known: test, root, limit, test_limit, seed, layout and those of Options") from None
-    data = _opened(source, test, layout, chosen)
-    return data if limit is None and test_limit is None else data.limit(limit, seed, test=test_limit)
+    own = [name for name in inspect.signature(load).parameters if name not in ("source", "options")]
+    known = [*own, *(field.name for field in fields(Options) if field.name not in own)]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise ValueError(f"load has no option {name!r}{hint} Options: {', '.join(known)}")
+    chosen = Options(root=None if root is None else expanded(root, "root"), **options)
+    data = conformed(_opened(source, test, layout, chosen), chosen)
+    data = data if limit is None and test_limit is None else data.limit(limit, seed, test=test_limit)
+    if not noise:
+        return data
+    labels = data.train.require_labels("label noise")
+    noisy = noisy_labels(labels, noise, data.num_classes, kind=noise_kind, seed=seed)
+    return replace(data, train=data.train.with_labels(noisy))
 
 
 def _opened(source: Any, test: Any, layout: str | None, options: Options) -> DataSet:
@@ -83,26 +99,58 @@ def _opened(source: Any, test: Any, layout: str | None, options: Options) -> Dat
         return found
     if isinstance(source, str | os.PathLike):
         return _from_path(source, layout, options)
-    size = options.size
+    given: dict[str, Any] = {
+        "layout": layout,
+        "size": options.size,
+        "channels": options.channels,
+        "labelled": options.labelled,
+    }
     if isinstance(source, Mapping):
         if test is not None:
             raise ValueError("test= beside a mapping; give x_test and y_test in it")
-        return from_mapping(source, layout=layout, size=size)
-    if isinstance(source, tuple) and len(source) == 2 and isinstance(source[0], np.ndarray | Tensor):
-        held = test if isinstance(test, tuple) else (test, None)
-        return from_arrays(*source, *held, layout=layout, size=size)
+        return from_mapping(source, **given)
     if isinstance(source, np.ndarray | Tensor):
-        held = test if isinstance(test, tuple) else (test, None)
-        return from_arrays(source, None, *held, layout=layout, size=size)
-    return from_object(source, options, test=test)
+        source = (source, None)
+    if not _is_pair(source):
+        return from_object(source, options, test=test)
+    rows, labels = source
+    held = test if isinstance(test, tuple) else (test, None)
+    if len(held) != 2:
+        raise ValueError(f"test is a tuple of {len(held)}; expected (x, y) as for training, or x alone")
+    if isinstance(rows, np.ndarray | Tensor) or all(isinstance(row, list | tuple) for row in rows):
+        return from_arrays(rows, labels, *held, **given)
+    tested = None if test is None else _zipped("y_test", *held)
+    return from_object(_zipped("y_train", rows, labels), options, test=tested)
+
+
+def _is_pair(source: Any) -> bool:
+    """Whether it is (x, y), rows and a label each, and not a tuple of two items."""
+    if not isinstance(source, tuple) or len(source) != 2:
+        return False
+    x, y = source
+    if isinstance(x, np.ndarray | Tensor):
+        return True
+    if not isinstance(x, list | tuple) or not x or not (y is None or isinstance(y, list | tuple | np.ndarray | Tensor)):
+        return False
+    rows = all(isinstance(row, list | tuple | np.ndarray | Tensor | Image.Image) for row in x)
+    return rows and (y is None or all(not isinstance(label, Image.Image) and np.ndim(label) == 0 for label in y))
+
+
+def _zipped(key: str, rows: Any, labels: Any) -> list[Any]:
+    """Images and their labels as items."""
+    if labels is None:
+        return list(rows)
+    if len(labels) != len(rows):
+        raise ValueError(f"{key} has {len(labels)} labels for {len(rows)} rows; expected one label a row")
+    return list(zip(rows, labels, strict=True))
 
 
 def _from_path(source: str | os.PathLike[str], layout: str | None, options: Options) -> DataSet:
-    path = Path(source).expanduser()
+    path = expanded(source, "the path")
     if path.is_dir():
         return from_folder(path, options)
     if path.suffix.lower() in (".npz", ".npy"):
-        return from_file(path, layout=layout, size=options.size)
+        return from_file(path, layout=layout, size=options.size, channels=options.channels, labelled=options.labelled)
     if path.exists():
         raise ValueError(f"{path} is a file of another kind; expected a folder of images, a .npz or a .npy file")
     key = str(source).lower().replace("_", "-")

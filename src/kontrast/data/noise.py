@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kontrast.data.seeds import generator
+from kontrast.data.seeds import Stream, generator
 
 KINDS = ("changed", "redrawn")
 
@@ -26,6 +26,8 @@ def noisy_labels(labels: Tensor, noise: float, num_classes: int, *, kind: str = 
     >>> int((noisy_labels(labels, 0.3, num_classes=5) != labels).sum())
     3
     """
+    if not isinstance(labels, Tensor):
+        raise ValueError(f"label noise needs labels, a tensor [N] of whole numbers; got {type(labels).__name__}")
     if not 0 <= noise <= 1:
         raise ValueError(f"noise is a share of the labels, 0 … 1, got {noise}")
     if kind not in KINDS:
@@ -38,9 +40,9 @@ def noisy_labels(labels: Tensor, noise: float, num_classes: int, *, kind: str = 
             f"in 0 … {num_classes - 1}"
         )
     n = len(labels)
-    chosen = torch.randperm(n, generator=generator(seed, 0))[: round(noise * n)].to(labels.device)
+    chosen = torch.randperm(n, generator=generator(seed, Stream.NOISE, 0))[: round(noise * n)].to(labels.device)
     # One draw for every sample, so that what a sample gets does not depend on the share.
-    draws = generator(seed, 1)
+    draws = generator(seed, Stream.NOISE, 1)
     if kind == "redrawn":
         other = torch.randint(num_classes, (n,), generator=draws).to(labels)
     else:

@@ -11,7 +11,15 @@ from typing import Literal
 def default_root() -> Path:
     """Where data sets lie: ``$KONTRAST_DATA``, else ``~/.cache/kontrast``."""
     given = os.environ.get("KONTRAST_DATA")
-    return Path(given).expanduser() if given else Path.home() / ".cache" / "kontrast"
+    return expanded(given, "KONTRAST_DATA") if given else Path.home() / ".cache" / "kontrast"
+
+
+def expanded(path: str | os.PathLike[str], what: str) -> Path:
+    """``path`` with the ``~`` before it replaced; an error that says ``what`` it is for if there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{what} is {os.fspath(path)!r}, but there is no such user; expected a path") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,10 +27,11 @@ class Options:
     """How to load.
 
     ``root`` is where named sets lie (`default_root`) and ``download`` whether they may be fetched. ``size`` brings
-    every image to that many pixels square, ``channels`` is 3 (RGB) or 1 (grey). ``labelled=False`` takes a folder's
-    subfolders for mere folders, not classes. ``memory`` is how many bytes of images are held in memory, ``cache`` the
-    folder for cache files (True: one below ``root``), ``verify`` whether a cache's data are checked on opening.
-    ``check`` is how closely files are looked at beforehand: names only, headers and ends, or decoded in full.
+    every image to that many pixels square, ``channels`` makes it RGB (3) or grey (1); None leaves images as they are,
+    and makes those of folders RGB. ``labelled=False`` drops labels and takes a folder's subfolders for mere folders,
+    not classes; ``labelled=True`` insists on labels. ``memory`` is how many bytes of images are held in memory,
+    ``cache`` the folder for cache files (True: one below ``root``), ``verify`` whether a cache's data are checked on
+    opening. ``check`` is how closely files are looked at beforehand: names only, headers and ends, or decoded in full.
     ``max_bad`` is how many unreadable files are skipped before it stops: a number, or a share below 1; None is 1 % but
     at least 10.
 
@@ -33,7 +42,7 @@ class Options:
     root: Path | None = None
     download: bool = True
     size: int | None = None
-    channels: int = 3
+    channels: int | None = None
     labelled: bool | None = None
     memory: int = 2_000_000_000
     cache: bool | str | os.PathLike[str] | None = None
@@ -44,11 +53,17 @@ class Options:
     def __post_init__(self) -> None:
         if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
             raise ValueError(f"size is {self.size!r}; expected a number of pixels, 1 or more, or None")
-        if self.channels not in (1, 3):
-            raise ValueError(f"channels is {self.channels!r}; expected 3 (RGB) or 1 (grey)")
+        if self.channels not in (None, 1, 3):
+            raise ValueError(
+                f"channels is {self.channels!r}; expected 3 (RGB), 1 (grey), or None for what the data have"
+            )
+        if self.labelled not in (None, True, False):
+            raise ValueError(f"labelled is {self.labelled!r}; expected True, False, or None for what the data have")
+        if not isinstance(self.memory, int | float) or self.memory < 0:
+            raise ValueError(f"memory is {self.memory!r}; expected a number of bytes, 0 or more")
         if self.check not in ("names", "headers", "full"):
             raise ValueError(f"check is {self.check!r}; expected 'names', 'headers' or 'full'")
-        if self.max_bad is not None and self.max_bad < 0:
+        if self.max_bad is not None and (not isinstance(self.max_bad, int | float) or self.max_bad < 0):
             raise ValueError(f"max_bad is {self.max_bad!r}; expected a number of files, a share below 1, or None")
 
     def bad_limit(self, files: int) -> int:
@@ -67,4 +82,4 @@ class Options:
         """The folder that cache files lie in; None if there is to be no cache."""
         if self.cache is None or self.cache is False:
             return None
-        return self.where / "images" if self.cache is True else Path(self.cache)
+        return self.where / "images" if self.cache is True else expanded(self.cache, "cache")

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from kontrast.data.seeds import generator
+from kontrast.data.seeds import Stream, generator
 
 
 class Sampler(Protocol):
@@ -54,7 +54,7 @@ class Shuffled:
         """Row numbers of a batch."""
         _check_step(step, self.steps)
         if self._order is None or self._order[0] != epoch:
-            self._order = epoch, torch.randperm(self.num_samples, generator=generator(self.seed, epoch))
+            self._order = epoch, torch.randperm(self.num_samples, generator=generator(self.seed, Stream.ORDER, epoch))
         return self._order[1][step * self.batch_size : (step + 1) * self.batch_size].clone()
 
 
@@ -66,7 +66,7 @@ class WithReplacement:
     """
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0, steps: int | None = None) -> None:
-        _check(num_samples, batch_size)
+        _check(num_samples, batch_size, steps)
         self.num_samples, self.batch_size, self.seed = num_samples, batch_size, seed
         self._steps = math.ceil(num_samples / batch_size) if steps is None else steps
 
@@ -78,7 +78,9 @@ class WithReplacement:
     def batch(self, epoch: int, step: int) -> Tensor:
         """Row numbers of a batch."""
         _check_step(step, self.steps)
-        return torch.randint(self.num_samples, (self.batch_size,), generator=generator(self.seed, epoch, step))
+        return torch.randint(
+            self.num_samples, (self.batch_size,), generator=generator(self.seed, Stream.ORDER, epoch, step)
+        )
 
 
 class ClassBalanced:
@@ -93,18 +95,26 @@ class ClassBalanced:
 
     def __init__(
         self,
-        labels: Tensor,
+        labels: Tensor | None,
         per_class: int,
         *,
         classes: int | None = None,
         seed: int = 0,
         steps: int | None = None,
     ) -> None:
+        if labels is None:
+            raise ValueError("ClassBalanced needs labels and got None; Shuffled and WithReplacement do without")
+        if labels.ndim != 1:
+            raise ValueError(f"labels are {list(labels.shape)}; expected [N], one a sample")
+        _check(len(labels), per_class, steps)
         self.members = [torch.nonzero(labels == c)[:, 0] for c in torch.unique(labels)]
-        self.per_class, self.classes, self.seed = per_class, classes or len(self.members), seed
-        _check(len(labels), per_class)
-        if self.classes > len(self.members):
-            raise ValueError(f"classes is {classes}, but the labels hold {len(self.members)}")
+        self.per_class, self.seed = per_class, seed
+        self.classes = len(self.members) if classes is None else classes
+        if not 1 <= self.classes <= len(self.members):
+            raise ValueError(
+                f"classes is {classes}, but the labels hold {len(self.members)}; expected 1 to {len(self.members)}, or "
+                "None for all"
+            )
         self.batch_size = self.classes * per_class
         self._steps = math.ceil(len(labels) / self.batch_size) if steps is None else steps
 
@@ -116,7 +126,7 @@ class ClassBalanced:
     def batch(self, epoch: int, step: int) -> Tensor:
         """Row numbers of a batch."""
         _check_step(step, self.steps)
-        draw = generator(self.seed, epoch, step)
+        draw = generator(self.seed, Stream.ORDER, epoch, step)
         chosen = torch.randperm(len(self.members), generator=draw)[: self.classes]
         rows = torch.cat([self._some(self.members[int(c)], draw) for c in chosen])
         return rows[torch.randperm(len(rows), generator=draw)]
@@ -149,11 +159,15 @@ class InOrder:
         return torch.arange(step * self.batch_size, min((step + 1) * self.batch_size, self.num_samples))
 
 
-def _check(num_samples: int, batch_size: int) -> None:
+def _check(num_samples: int, batch_size: int, steps: int | None = None) -> None:
     if num_samples < 1:
         raise ValueError("there are no samples to draw from")
     if batch_size < 1:
         raise ValueError(f"a batch needs at least 1 sample, got {batch_size}")
+    if steps is not None and steps < 1:
+        raise ValueError(
+            f"steps is {steps}; expected at least 1 batch an epoch, or None for as many as the samples give"
+        )
 
 
 def _check_step(step: int, steps: int) -> None:

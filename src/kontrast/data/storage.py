@@ -39,20 +39,21 @@ def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
     """
     if options.cache_folder is not None:
         return _cached(listing, options, options.cache_folder)
-    if options.size is None or not _fits(listing, (options.channels, options.size, options.size), options):
+    shape = _shape(listing, options)
+    if options.size is None or shape is None or not _fits(listing, shape, options):
         if options.check != "names":
             listing = check_images(listing, options)
         shape = _shape(listing, options)
         if shape is None or options.size is not None or not _fits(listing, shape, options):
             crop = None if options.size is None else CentreCrop(options.size)
             limit = options.bad_limit(len(listing))
-            return Folder(listing.paths, shape=shape, crop=crop, channels=options.channels, max_bad=limit), listing
+            return Folder(listing.paths, shape=shape, crop=crop, channels=options.channels or 3, max_bad=limit), listing
     bad: dict[int, str] = {}
     rows: Tensor | None = None
     filled = 0
-    for chunk in _decoded(listing, options, bad):
+    for chunk in _decoded(listing, options, shape, bad):
         if rows is None:  # in place: joining chunks at the end would need the memory twice
-            rows = torch.empty(len(listing), *chunk.shape[1:], dtype=torch.uint8)
+            rows = torch.empty(len(listing), *shape, dtype=torch.uint8)
         rows[filled : filled + len(chunk)] = chunk
         filled += len(chunk)
     listing = listing.without(bad)
@@ -64,21 +65,20 @@ def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
 def _shape(listing: Listing, options: Options) -> tuple[int, int, int] | None:
     """(C, H, W) of every image: at the size asked for, or their own if it is the same for all."""
     size = (options.size, options.size) if options.size is not None else listing.size
-    return None if size is None else (options.channels, *size)
+    return None if size is None else (options.channels or 3, *size)
 
 
 def _fits(listing: Listing, shape: tuple[int, int, int], options: Options) -> bool:
     return len(listing) * shape[0] * shape[1] * shape[2] <= options.memory
 
 
-def _decoded(listing: Listing, options: Options, bad: dict[int, str]) -> Iterator[Tensor]:
-    """All images, decoded by threads, in chunks uint8 ``[n, C, H, W]``; what cannot be read goes into ``bad``."""
+def _decoded(listing: Listing, options: Options, shape: tuple[int, int, int], bad: dict[int, str]) -> Iterator[Tensor]:
+    """All images, decoded by threads, in chunks uint8 ``[n, *shape]``; what cannot be read so goes into ``bad``."""
     crop = None if options.size is None else CentreCrop(options.size)
-    first: tuple[int, ...] | None = None
 
     def image(path: str) -> Tensor | str:
         try:
-            return decode(path, channels=options.channels, crop=crop)
+            return decode(path, channels=shape[0], crop=crop)
         except ImageError as error:
             return str(error)
 
@@ -89,10 +89,9 @@ def _decoded(listing: Listing, options: Options, bad: dict[int, str]) -> Iterato
             for i, found in enumerate(pool.map(image, paths[start : start + CHUNK]), start):
                 if isinstance(found, str):
                     bad[i] = found
-                elif first is not None and tuple(found.shape) != first:
-                    bad[i] = f"{list(found.shape)} and not {list(first)} as it was when listed"
+                elif tuple(found.shape) != shape:
+                    bad[i] = f"{list(found.shape)} and not {list(shape)} as it was when listed"
                 else:
-                    first = tuple(found.shape)
                     kept.append(found)
             if kept:
                 yield torch.stack(kept)
@@ -102,29 +101,30 @@ def _decoded(listing: Listing, options: Options, bad: dict[int, str]) -> Iterato
 
 def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, Listing]:
     """The images in a cache file, which is made first if there is none or the folder has changed."""
-    made = fingerprint(listing.folder, listing.names, size=options.size, channels=options.channels)
+    channels = options.channels or 3
+    made = fingerprint(listing.folder, listing.names, size=options.size, channels=channels)
     place = hashlib.blake2b(os.fsencode(listing.folder.resolve()), digest_size=4).hexdigest()
-    tag = f"{options.size or 'own'}-{'rgb' if options.channels == 3 else 'grey'}"
+    tag = f"{options.size or 'own'}-{'rgb' if channels == 3 else 'grey'}"
     path = folder / f"{listing.folder.resolve().name}-{place}-{tag}.kimg"
 
     def write() -> None:
         bad: dict[int, str] = {}
-        size = options.size
-        shape = (options.channels, size, size) if size is not None else None
+        shape = _shape(listing, options)
         if shape is None:
-            one = check_images(listing, replace(options, check="headers")).size
-            if one is None:
+            shape = _shape(check_images(listing, replace(options, check="headers")), options)
+            if shape is None:
                 raise ValueError(
                     f"the images in {listing.folder} differ in size and a cache holds one; give size=…, somewhat "
                     "larger than the crops that training takes (256 for 224)"
                 )
-            shape = (options.channels, *one)
-        chunks = _decoded(listing, options, bad)
+        chunks = _decoded(listing, options, shape, bad)
         write_cache(path, chunks, shape=shape, fingerprint=made, skipped=partial(_left_out, listing, bad, options))
 
     images = open_or_write(path, made, write, verify=options.verify)
     reasons = dict(images.skipped)
-    return images, listing.without({i: reasons[n] for i, n in enumerate(listing.names) if n in reasons})
+    kept = listing.without({i: reasons[n] for i, n in enumerate(listing.names) if n in reasons})
+    stop_if_too_many(kept, options)  # the cache may have been made when more were allowed
+    return images, kept
 
 
 def _left_out(listing: Listing, bad: dict[int, str], options: Options) -> list[tuple[str, str]]:

@@ -95,9 +95,13 @@ def assembled(
     statistics: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     note: str = "",
 ) -> DataSet:
-    """A data set of its parts ``train``, ``test``, ``unlabelled``; statistics are computed if not given."""
+    """A data set of its parts ``train``, ``test``, ``unlabelled``.
+
+    Statistics are computed if not given, or given for other channels (RGB, where grey was asked for).
+    """
     train = parts["train"].split
-    mean, std = statistics or channel_statistics(train.inputs, size=options.size or 224)
+    fit = statistics if statistics and len(statistics[0]) == (options.channels or 3) else None
+    mean, std = fit or channel_statistics(train.inputs, size=options.size or 224)
     splits = {key: part.split for key, part in parts.items()}
     skipped = tuple((f"{key}: {file}", why) for key, part in parts.items() for file, why in part.skipped)
     return DataSet(
@@ -152,10 +156,23 @@ def read_part(listing: Listing, classes: Collection[str] | None, options: Option
     if classes is not None:
         place = {name: i for i, name in enumerate(sorted(classes))}
         labels = torch.tensor([place[name.partition("/")[0]] for name in kept.names])
-        missing = set(range(len(place))) - set(labels.tolist())
-        if missing and len(missing) == len(place):
-            warnings.warn(f"no class has an image in {listing.folder}", UserWarning, stacklevel=2)
+        _warn_of_empty(listing, kept, place)
     if isinstance(inputs, Folder):
         inputs.labels = labels
     warn_of_skipped(kept.skipped, files, listing.folder)
     return Part(Split(inputs, labels), tuple(kept.skipped))
+
+
+def _warn_of_empty(listing: Listing, kept: Listing, classes: Collection[str]) -> None:
+    """A warning that names the classes which have files in ``listing`` but no image that could be read."""
+    named = [*listing.names, *(name for name, _ in listing.skipped)]
+    had = {name.partition("/")[0] for name in named if "/" in name} & set(classes)
+    empty = sorted(had - {name.partition("/")[0] for name in kept.names})
+    if empty:
+        listed = ", ".join(empty[:5]) + (f" and {len(empty) - 5:,} more" if len(empty) > 5 else "")
+        warnings.warn(
+            f"{len(empty):,} of {len(classes):,} classes have no image in {listing.folder} that can be read, though "
+            f"they count as classes: {listed}",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 from collections.abc import Iterator
 
 import torch
 
 
 def positive(name: str, value: int) -> int:
-    """A whole number of at least 1, or an error that names the option."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    """A whole number of at least 1 (numpy's too), as an int, or an error that names the option."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
-    return value
+    return int(value)
 
 
 def fraction(name: str, value: float) -> float:
@@ -39,5 +40,5 @@ def seeded(seed: int | None) -> Iterator[None]:
         yield
         return
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+        torch.default_generator.manual_seed(int(seed))
         yield

@@ -42,7 +42,7 @@ class LinearHead(nn.Module):
     def __init__(self, in_dim: int, out: int = 128, *, bias: bool = True) -> None:
         super().__init__()
         self.in_dim, self.out_dim = positive("in_dim", in_dim), positive("out", out)
-        self.linear = nn.Linear(in_dim, out, bias=bias)
+        self.linear = nn.Linear(self.in_dim, self.out_dim, bias=bias)
 
     def forward(self, features: Tensor) -> Tensor:
         """``features [N, in_dim]`` → ``[N, out]``."""
@@ -80,15 +80,15 @@ class MLPHead(nn.Module):
     ) -> None:
         super().__init__()
         self.in_dim, self.out_dim = positive("in_dim", in_dim), positive("out", out)
-        inner = [in_dim if hidden is None else positive("hidden", hidden)] * (positive("layers", layers) - 1)
-        *pairs, (a, b) = itertools.pairwise([in_dim, *inner, out])
+        inner = [self.in_dim if hidden is None else positive("hidden", hidden)] * (positive("layers", layers) - 1)
+        *pairs, (a, b) = itertools.pairwise([self.in_dim, *inner, self.out_dim])
         made: list[nn.Module] = []
         for i, o in pairs:
             made.append(nn.Linear(i, o, bias=bias and not batch_norm))
             made += [nn.BatchNorm1d(o), nn.ReLU(inplace=True)] if batch_norm else [nn.ReLU(inplace=True)]
         made.append(nn.Linear(a, b, bias=(bias if last_bias is None else last_bias) and not last_batch_norm))
         if last_batch_norm:
-            made.append(nn.BatchNorm1d(out, affine=last_affine))
+            made.append(nn.BatchNorm1d(self.out_dim, affine=last_affine))
         self.layers = nn.Sequential(*made)
 
     def forward(self, features: Tensor) -> Tensor:

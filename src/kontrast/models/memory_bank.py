@@ -48,8 +48,9 @@ class MemoryBank(nn.Module):
         fraction("momentum", momentum)
         self.momentum, self.gather_distributed = momentum, gather_distributed
         generator = generator or torch.Generator().manual_seed(0)
-        a = 1 / math.sqrt(positive("dim", dim) / 3)
-        rows = torch.rand(positive("num_samples", num_samples), dim, generator=generator)
+        num_samples, dim = positive("num_samples", num_samples), positive("dim", dim)
+        a = 1 / math.sqrt(dim / 3)
+        rows = torch.rand(num_samples, dim, generator=generator)
         self.register_buffer("rows", rows.mul_(2 * a).sub_(a))  # (2)
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ m_k depends on k alone, and k is saved with the pair, so a run that is resumed g
 Buffers, the running statistics of batch norm: in training the target normalises with its own batch, so they matter
 only when the target is used in eval mode. "average" (the default) moves them by (1) too, and whole numbers are copied:
 right whether or not the target ever runs in train mode. "copy" copies all of them. "own" leaves the target its own.
+They are matched by name; what DDP and torch.compile put before the names, when either network is wrapped, is left out.
 
 Deviates: the published codes of MoCo, ReSSL and sce do what is called "own" here, which leaves a target that never
 ran in train mode with no statistics at all. sce's code never copies the online weights at the start; the paper, its
@@ -27,6 +28,8 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.models._options import fraction
+
+WRAPPERS = ("module", "_orig_mod")  # where DDP and torch.compile keep the module they wrap
 
 
 def momentum_at(step: int, *, momentum: float, schedule: str = "constant", total_steps: int | None = None) -> float:
@@ -97,9 +100,7 @@ class MomentumPair(nn.Module):
         ours: list[Tensor] = list(self.target.parameters())
         theirs: list[Tensor] = list(self.online.parameters())
         if self.buffer_rule != "own":
-            online = dict(self.online.named_buffers())
-            # by name: split batch norm on one side only must not put them out of step
-            both = [(b, online[name]) for name, b in self.target.named_buffers() if name in online]
+            both = self._buffers_of_both()
             average = self.buffer_rule == "average"
             moved = [(a, b) for a, b in both if average and a.is_floating_point()]
             ours, theirs = [*ours, *(a for a, _ in moved)], [*theirs, *(b for _, b in moved)]
@@ -110,7 +111,26 @@ class MomentumPair(nn.Module):
         self.steps += 1
         return m
 
+    def _buffers_of_both(self) -> list[tuple[Tensor, Tensor]]:
+        """Every buffer of the target and the online one of its name, in whatever order each network has them."""
+        online, target = dict(self.online.named_buffers()), dict(self.target.named_buffers())
+        if not target.keys() <= online.keys():  # one of them is wrapped
+            online, target = ({_bare(name): b for name, b in side.items()} for side in (online, target))
+        alone = [name for name in target if name not in online]
+        if alone:
+            raise ValueError(
+                f"the target has buffers that the online network lacks: {', '.join(alone[:5])}; expected the names of "
+                f"both to be the same, and the online one has {', '.join(list(online)[:5]) or 'none'}. Change both "
+                "networks alike, or leave the target its own with buffers='own'"
+            )
+        return [(buffer, online[name]) for name, buffer in target.items()]
+
     def extra_repr(self) -> str:
         """The rule it follows."""
         end = f", total_steps={self.total_steps}" if self.total_steps else ""
         return f"momentum={self.momentum}, schedule={self.schedule!r}{end}, buffers={self.buffer_rule!r}"
+
+
+def _bare(name: str) -> str:
+    """A buffer's name without the parts that wrappers put into it."""
+    return ".".join(part for part in name.split(".") if part not in WRAPPERS)

@@ -57,7 +57,7 @@ def split_batch_norm(module: nn.Module, parts: int = 8) -> nn.Module:
     >>> norm(torch.tensor([[0.0], [2.0], [10.0], [30.0]])).detach().round().flatten()
     tensor([-1.,  1., -1.,  1.])
     """
-    positive("parts", parts)
+    parts = positive("parts", parts)
 
     def split(old: nn.modules.batchnorm._BatchNorm) -> nn.Module:
         new = SplitBatchNorm.like(old)

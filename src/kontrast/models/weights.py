@@ -4,15 +4,19 @@ Read are safetensors files (``.safetensors``), a run folder (its ``encoder.safet
 with ``weights_only=True``: tensors and containers of them, never other objects, so that a file cannot run code.
 
 A file names its tensors in its own way. Of the dictionaries in it (itself, ``state_dict``, ``model``, …) and of the
-usual prefixes (``module.``, ``encoder.``, ``backbone.``, ``encoder_q.``, …) that combination is taken whose names and
-shapes fit the most of the module's tensors; at a tie the shorter prefix and the earlier dictionary. Where a first
-layer's images have other channels its weights are adapted, as timm does: summed for one channel, else repeated in turn
-and scaled by 3/channels.
+usual prefixes (``module.``, ``encoder.``, ``backbone.``, ``encoder_q.``, …, and ``0.``, the first of an nn.Sequential)
+that combination is taken whose names and shapes fit the most of the module's tensors; at a tie the network that learns
+before one that follows it (``student`` before ``teacher``), then the shorter prefix, then the earlier dictionary. Where
+a first layer's images have other channels its weights are adapted, as timm does: summed for one channel, else repeated
+in turn and scaled by 3/channels.
+
+What the file has beside the module's tensors is left unused. That is usual of heads and queues; anything else speaks
+for a file of another, larger network, of which the half that fits would be no good start.
 """
 
 from __future__ import annotations
 
-import pickle
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +29,12 @@ from torch import Tensor, nn
 ONLINE = ["encoder", "backbone", "encoder_q", "base_encoder", "online", "online_encoder", "student", "method"]
 WRAPPERS = ["module", "model", "net", "network", "trunk", "resnet", "feature_extractor", "_orig_mod"]
 USUAL = frozenset([*ONLINE, *WRAPPERS])
+FIRST = "0"  # the encoder in nn.Sequential(encoder, head)
+FOLLOWS = re.compile(r"(?:^|_)(?:teacher|target|momentum|ema|key|k)(?:_|$)")
+HEAD = re.compile(
+    r"(?:^|_)(?:fc|heads?|classifier|linear|logits|mlp|proj|projector|projection|predictor|prediction|prototypes|queue)"
+    r"\d*(?:_|$)"
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,7 @@ class Loaded:
     """What `load_weights` did: names as the module has them, and what the file had besides."""
 
     source: str
+    table: str  # the dictionary of the file, by its keys ("method.online"); "" is the outermost
     prefix: str
     loaded: list[str]
     adapted: list[str] = field(default_factory=list)  # loaded too, with other input channels
@@ -40,13 +51,19 @@ class Loaded:
     mismatched: list[str] = field(default_factory=list)  # missing too: in the file, but of another shape
 
     def __str__(self) -> str:
+        table = f", table {self.table!r}" if self.table else ""
         stripped = f", prefix {self.prefix!r} taken off" if self.prefix else ""
-        lines = [f"{len(self.loaded)} tensors from {self.source}{stripped}"]
+        lines = [f"{len(self.loaded)} tensors from {self.source}{table}{stripped}"]
         for name in ("adapted", "missing", "mismatched", "unexpected"):
             seen = getattr(self, name)
             if seen:
                 lines.append(f"{name}: {_few(seen)}")
         return "; ".join(lines)
+
+    @property
+    def foreign(self) -> list[str]:
+        """Those unexpected that belong to no head or queue: the file's network has more than the module."""
+        return [name for name in self.unexpected if not _is_head(name)]
 
 
 def load_weights(
@@ -54,40 +71,45 @@ def load_weights(
 ) -> Loaded:
     """Put the tensors of a file (or of a state dict) into a module, and report what fitted.
 
-    A module that keeps tensors of its own is a warning that names them, with ``strict`` an error; a file of which
-    nothing fits is an error. ``prefix`` is what stands before the module's names in the file, where it is not a usual
-    one (``"encoder_k."`` for MoCo's momentum encoder).
+    A module that keeps tensors of its own is a warning that names them, and so is a file with more than the module and
+    a head; with ``strict`` both are errors. A file of which nothing fits is an error. ``prefix`` is what stands before
+    the module's names in the file, where it is not a usual one (``"encoder_k."`` for MoCo's momentum encoder).
 
     >>> from torch import nn
     >>> saved = {"state_dict": {"module.weight": torch.ones(1, 2), "module.fc.bias": torch.zeros(3)}}
     >>> layer = nn.Linear(2, 1, bias=False)
     >>> print(load_weights(layer, saved))
-    1 tensors from a mapping, prefix 'module.' taken off; unexpected: fc.bias
+    1 tensors from a mapping, table 'state_dict', prefix 'module.' taken off; unexpected: fc.bias
     >>> layer.weight.detach()
     tensor([[1., 1.]])
     """
     named = "a mapping" if isinstance(source, Mapping) else str(source)
     wanted = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
     shared = _shared_part(wanted)
-    best: tuple[tuple[int, int], Loaded, dict[str, Tensor]] | None = None
+    best: tuple[tuple[int, bool, int], Loaded, dict[str, Tensor]] | None = None
     read = source if isinstance(source, Mapping) else _read(Path(source))
-    tables = list(_tables(read))
-    for table in tables:
+    tables = dict(_tables(read))
+    for path, table in tables.items():
+        learns = not any(FOLLOWS.search(key.lower()) for key in path)
         for own in dict.fromkeys(("", shared)):
             short = {name.removeprefix(own): tensor for name, tensor in wanted.items()}
             for before in _prefixes(table, short) if prefix is None else [prefix]:
-                found, report = _fit(table, short, before, own, named)
-                rank = (len(report.loaded), -len(before))
+                found, report = _fit(table, short, own, Loaded(named, ".".join(path), before, []))
+                rank = (len(report.loaded), learns, -len(before))
                 if found and (best is None or rank > best[0]):
                     best = (rank, report, found)
     if best is None:
-        raise ValueError(_nothing_fits(named, tables, wanted))
+        raise ValueError(_nothing_fits(named, list(tables.values()), wanted))
     _, report, found = best
-    if report.missing:
-        whole = f"{report}. Those missing keep their start."
-        if strict:
-            raise ValueError(f"{type(module).__name__} is not wholly in the file: {report}")
-        warnings.warn(whole, stacklevel=2)
+    if strict and report.missing:
+        raise ValueError(f"{type(module).__name__} is not wholly in the file: {report}")
+    more = f"the file has {len(report.foreign)} tensors that {type(module).__name__} has not, of no head: is it of"
+    if strict and report.foreign:
+        raise ValueError(f"{more} another network? {report}. Make that one, or load with strict=False")
+    if report.missing or report.foreign:
+        notes = ["Those missing keep their start."] if report.missing else []
+        notes += [f"{more[0].upper()}{more[1:]} another network?"] if report.foreign else []
+        warnings.warn(f"{report}. {' '.join(notes)}", stacklevel=2)
     module.load_state_dict(found, strict=False)
     return report
 
@@ -112,8 +134,10 @@ def _read(path: Path) -> Mapping[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of pickle protocols; whether it can be read is all we ask
             read = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        reason = str(error).partition("\n")[0]
+    except OSError:
+        raise  # the disk's fault, not the file's
+    except Exception as error:  # bytes that are no pickle fail in any way, IndexError and UnicodeDecodeError among them
+        reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(
             f"{path} cannot be read as tensors alone, and other objects are never unpickled: {reason}. "
             "Save its state_dict() with safetensors or torch.save where you trust it"
@@ -123,15 +147,17 @@ def _read(path: Path) -> Mapping[str, Any]:
     return read
 
 
-def _tables(read: Mapping[str, Any], depth: int = 3) -> Iterator[dict[str, Tensor]]:
-    """The dictionaries of tensors in what was read, the outermost first."""
+def _tables(
+    read: Mapping[str, Any], path: tuple[str, ...] = (), depth: int = 3
+) -> Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]:
+    """The dictionaries of tensors in what was read, each behind the keys that lead to it, the outermost first."""
     tensors = {str(name): value for name, value in read.items() if isinstance(value, Tensor)}
     if tensors:
-        yield tensors
+        yield path, tensors
     if depth:
-        for value in read.values():
+        for key, value in read.items():
             if isinstance(value, Mapping):
-                yield from _tables(value, depth - 1)
+                yield from _tables(value, (*path, str(key)), depth - 1)
 
 
 # --------------------------------------------------------------------------------------------------- fitting
@@ -149,18 +175,29 @@ def _prefixes(table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], usual: 
     for name in table:
         parts = name.split(".")
         for cut in range(len(parts)):
-            if ".".join(parts[cut:]) in wanted and (not usual or USUAL.issuperset(parts[:cut])):
+            if ".".join(parts[cut:]) in wanted and (not usual or _is_usual(parts[:cut])):
                 before = "".join(f"{part}." for part in parts[:cut])
                 found[before] = found.get(before, 0) + 1
     return sorted(found, key=lambda before: (-found[before], len(before)))
 
 
+def _is_usual(before: list[str]) -> bool:
+    """Whether parts of a name are those a file may put before an encoder's: usual ones, and once the first of a row."""
+    return before.count(FIRST) <= 1 and USUAL.issuperset(part for part in before if part != FIRST)
+
+
+def _is_head(name: str) -> bool:
+    """Whether a tensor that the module has not belongs to what stands behind encoders, or counts batches."""
+    first = next((part for part in name.split(".") if part not in USUAL), "")
+    return HEAD.search(first.lower()) is not None or name.endswith("num_batches_tracked")
+
+
 def _fit(
-    table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], before: str, own: str, source: str
+    table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], own: str, report: Loaded
 ) -> tuple[dict[str, Tensor], Loaded]:
-    """The tensors that fit under one prefix, by the module's names, and the report."""
+    """The tensors that fit under the report's prefix, by the module's names, and the report filled in."""
     found: dict[str, Tensor] = {}
-    report = Loaded(source, before, [])
+    before = report.prefix
     for name, mine in wanted.items():
         theirs = table.get(before + name)
         if theirs is not None and theirs.shape != mine.shape:

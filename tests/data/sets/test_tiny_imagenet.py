@@ -11,6 +11,7 @@ from kontrast.data.folder import Folder
 from kontrast.data.images import decode
 from kontrast.data.loading import load
 from kontrast.data.records import Memory
+from kontrast.data.statistics import channel_statistics
 from tests.data.pictures import write
 from tests.data.sets.unreachable import no_network
 
@@ -69,6 +70,25 @@ def test_missing_and_damaged_validation_images_are_skipped(tmp_path: Path) -> No
     (folder / "val_annotations.txt").write_text("val_2.JPEG\tn77\t0")
     with pytest.raises(ValueError, match=r"gives val_2.JPEG the class 'n77', which wnids.txt has not"):
         load("tiny-imagenet", root=tmp_path)
+
+
+def test_blank_and_wrong_lines_of_the_list(tmp_path: Path) -> None:
+    path = official(tmp_path) / "tiny-imagenet-200" / "val" / "val_annotations.txt"
+    path.write_text("\n" + path.read_text().replace("\n", "\n \n") + "\n\n")
+    data = load("tiny-imagenet", root=tmp_path)
+    assert data.test is not None
+    assert data.test.require_labels("a test").tolist() == [2, 0, 1, 2]
+    path.write_text("\nval_0.JPEG n01 0 0")
+    with pytest.raises(ValueError, match=r"line 2 of val_annotations.txt is 'val_0.JPEG n01 0 0'; expected file, tab"):
+        load("tiny-imagenet", root=tmp_path)
+
+
+def test_grey_has_statistics_of_its_own(tmp_path: Path) -> None:
+    data = load("tiny-imagenet", root=official(tmp_path), channels=1, labelled=False)
+    assert data.train.inputs.shape == (1, 64, 64)
+    assert (data.mean, data.std) == channel_statistics(data.train.inputs)
+    assert data.train.labels is None
+    assert len(load("tiny-imagenet", root=tmp_path, channels=3, labelled=True).mean) == 3
 
 
 def test_without_network_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

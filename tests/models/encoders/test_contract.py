@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -102,6 +103,27 @@ def test_unknown_options_name_the_nearest() -> None:
         models.encoder("small-resnet", stem="tiny")
     with pytest.raises(ValueError, match=r"image_size must be a whole number of at least 1, not -3"):
         models.encoder("resnet18", image_size=-3)
+    with pytest.raises(ValueError, match=r"image_size must be a whole number of at least 1, not 0"):
+        models.encoder("small-resnet", image_size=0)
+    with pytest.raises(ValueError, match=r"image_size must be .* a pair \(height, width\), not \(3, 32, 32\)"):
+        models.encoder("resnet18", image_size=(3, 32, 32))
+
+
+@pytest.mark.parametrize("name", [*LIGHT, "timm/resnet10t"])
+def test_numbers_of_numpy_are_numbers(name: str) -> None:
+    if name.startswith("timm/"):
+        pytest.importorskip("timm")
+    made = make(name, in_channels=np.int64(1), image_size=np.int64(16), seed=np.int64(0))
+    plain = make(name, in_channels=1, image_size=16, seed=0)
+    assert type(made.in_channels) is int
+    assert str(made) == str(plain), "the small stem, too"
+    assert torch.equal(made.eval()(images(1)), plain.eval()(images(1)))
+
+
+def test_numbers_of_numpy_are_numbers_in_an_mlp() -> None:
+    made = models.encoder("mlp", in_channels=np.int64(1), image_size=np.array([4, 5]), features=np.int64(6))
+    assert made(torch.zeros(2, 1, 4, 5)).shape == (2, 6)
+    assert (type(made.in_features), type(made.feature_dim)) == (int, int)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,14 @@ def test_an_unknown_model_names_the_nearest() -> None:
         models.encoder("timm/resnet10t", stem="small")
 
 
+@needs_timm
+def test_an_unknown_option_is_an_input_error() -> None:
+    with pytest.raises(ValueError, match=r"timm/resnet10t cannot be made with widht=3: .*unexpected keyword .*widht"):
+        models.encoder("timm/resnet10t", widht=3)
+    with pytest.raises(ValueError, match=r"timm/resnet10t cannot be made with num_classes=5: .*num_classes"):
+        models.encoder("timm/resnet10t", num_classes=5)
+
+
 def test_without_timm_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(ImportError, match=r"pip install kontrast\[timm\]"):

@@ -66,14 +66,20 @@ class TinyImageNet(NamedSet):
         """The validation images, with the labels that their list gives them."""
         place = {name: i for i, name in enumerate(ids)}
         labels = {}
-        for line in (folder / "val_annotations.txt").read_text().splitlines():
-            file, found = line.split("\t")[:2]
+        for number, line in enumerate((folder / "val_annotations.txt").read_text().splitlines(), 1):
+            if not line.strip():
+                continue
+            file, tab, rest = line.partition("\t")
+            found = rest.partition("\t")[0].strip()
+            if not tab:
+                raise ValueError(f"line {number} of val_annotations.txt is {line!r}; expected file, tab, class id")
             if found not in place:
                 raise ValueError(f"val_annotations.txt gives {file} the class {found!r}, which wnids.txt has not")
             labels[file] = place[found]
         options = replace(self.options, size=self.options.size or 64)
         listing = list_images(folder / "images", replace(options, check="names"))
-        absent = [file for file in labels if file not in set(listing.names)]
+        there = set(listing.names)
+        absent = [file for file in labels if file not in there]
         extra = {i: "not in val_annotations.txt" for i, name in enumerate(listing.names) if name not in labels}
         listing = Listing(listing.folder, listing.names, [*listing.skipped, *((f, "missing") for f in absent)])
         files = len(listing) + len(listing.skipped)

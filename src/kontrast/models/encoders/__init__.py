@@ -40,14 +40,16 @@ def encoder(
     image_size: ImageSize | None = None,
     stem: str = "auto",
     pretrained: str | Path | None = None,
+    prefix: str | None = None,
     seed: int | None = None,
     **options: Any,
 ) -> Encoder:
     """An encoder by name: a module whose call gives ``h [N, feature_dim]``.
 
     ``in_channels`` and ``image_size`` are those of the data; ``stem="auto"`` takes the small-image stem for sides up to
-    64. ``pretrained`` is a file to start from (see `load_weights`). ``seed`` makes the random start the same wherever
-    it is made and leaves torch's own generator as it was; without, that one is used. ``options`` are the encoder's own.
+    64. ``pretrained`` is a file to start from, ``prefix`` what stands before the encoder's names in it, where it is not
+    a usual one (see `load_weights`). ``seed`` makes the random start the same wherever it is made and leaves torch's
+    own generator as it was; without, that one is used. ``options`` are the encoder's own.
 
     >>> import torch
     >>> encoder("resnet18", image_size=32, seed=0)(torch.zeros(2, 3, 32, 32)).shape
@@ -55,6 +57,8 @@ def encoder(
     >>> encoder("mlp", in_features=20, features=64)(torch.zeros(2, 20)).shape
     torch.Size([2, 64])
     """
+    if prefix is not None and pretrained is None:
+        raise ValueError(f"prefix={prefix!r} is of the names in a file: give the file too, pretrained=…")
     family, slash, model = name.partition("/")
     key = family.replace("-", "_")
     if key not in FAMILY.names() or bool(slash) != (key == "timm"):
@@ -75,5 +79,5 @@ def encoder(
     with seeded(seed):
         made: Encoder = kind(*([model] if slash else []), **given)
     if pretrained is not None:
-        load_weights(made, pretrained)
+        load_weights(made, pretrained, prefix=prefix)
     return made

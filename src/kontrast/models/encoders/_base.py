@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 import torch
 from torch import Tensor, nn
 
@@ -54,5 +56,17 @@ def is_small(image_size: ImageSize | None, stem: str) -> bool:
         raise ValueError(f"stem must be 'auto', 'small' or 'large', not {stem!r}")
     if stem != "auto":
         return stem == "small"
-    sides = (image_size,) if isinstance(image_size, int) else image_size or ()
-    return bool(sides) and max(positive("image_size", side) for side in sides) <= SMALL
+    return image_size is not None and max(height_and_width(image_size)) <= SMALL
+
+
+def height_and_width(image_size: ImageSize) -> tuple[int, int]:
+    """The two sides; one number means a square.
+
+    >>> height_and_width(32), height_and_width((28, 40))
+    ((32, 32), (28, 40))
+    """
+    sides = (image_size,) * 2 if isinstance(image_size, numbers.Number) else tuple(image_size)  # type: ignore[arg-type]
+    if len(sides) != 2:
+        raise ValueError(f"image_size must be a number of pixels or a pair (height, width), not {image_size!r}")
+    height, width = (positive("image_size", side) for side in sides)
+    return height, width

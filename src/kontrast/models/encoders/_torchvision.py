@@ -36,13 +36,13 @@ class TorchvisionResNet(ImageEncoder, ResNet):  # type: ignore[misc]
         zero_init_residual: bool = False,
         norm_layer: Any = None,
     ) -> None:
-        small = is_small(image_size, stem)
+        small, in_channels = is_small(image_size, stem), positive("in_channels", in_channels)
         ResNet.__init__(
             self, self.block, list(self.layers), zero_init_residual=zero_init_residual, norm_layer=norm_layer
         )
         self.feature_dim = 512 * self.block.expansion
         self.fc = nn.Identity()  # type: ignore[assignment]
-        if small or positive("in_channels", in_channels) != 3:
+        if small or in_channels != 3:
             shape: dict[str, int] = (
                 {"kernel_size": 3, "stride": 1, "padding": 1}
                 if small

@@ -12,7 +12,7 @@ import itertools
 from torch import Tensor, nn
 
 from kontrast.models._options import positive
-from kontrast.models.encoders._base import Encoder, ImageSize
+from kontrast.models.encoders._base import Encoder, ImageSize, height_and_width
 
 
 class MLP(Encoder):
@@ -47,12 +47,12 @@ class MLP(Encoder):
         if in_features is None:
             if image_size is None:
                 raise ValueError("mlp needs in_features, the length of the vectors (or image_size, for pixels)")
-            height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
-            in_features = in_channels * height * width
+            height, width = height_and_width(image_size)
+            in_features = positive("in_channels", in_channels) * height * width
         self.in_features = positive("in_features", in_features)
         self.feature_dim = positive("features", features)
         inner = [positive("hidden", hidden)] * (positive("depth", depth) - 1)
-        *pairs, last = itertools.pairwise([in_features, *inner, features])
+        *pairs, last = itertools.pairwise([self.in_features, *inner, self.feature_dim])
         layers: list[nn.Module] = []
         for a, b in pairs:
             layers += [nn.Linear(a, b, bias=not batch_norm), *([nn.BatchNorm1d(b)] if batch_norm else [])]

@@ -39,11 +39,11 @@ class SmallResNet(ImageEncoder):
     ) -> None:
         super().__init__()
         w, inner = positive("width", width), [1] * (positive("depth", depth) - 1)
-        before = max(w // 2, 1)
-        small = is_small(image_size or 32, stem)  # made for small images, so an unknown size is a small one
-        first = nn.Conv2d(
-            positive("in_channels", in_channels), before, 3, stride=1 if small else 2, padding=1, bias=False
-        )
+        before, in_channels = max(w // 2, 1), positive("in_channels", in_channels)
+        small = is_small(
+            32 if image_size is None else image_size, stem
+        )  # made for small images, so an unknown size is a small one
+        first = nn.Conv2d(in_channels, before, 3, stride=1 if small else 2, padding=1, bias=False)
         self.stem = nn.Sequential(first, nn.BatchNorm2d(before), nn.ReLU(inplace=True))
         if not small:
             self.stem.append(nn.MaxPool2d(3, stride=2, padding=1))

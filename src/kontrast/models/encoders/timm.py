@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kontrast.models._options import positive
-from kontrast.models.encoders._base import ImageEncoder, ImageSize
+from kontrast.models.encoders._base import ImageEncoder, ImageSize, height_and_width
 
 
 class TimmEncoder(ImageEncoder):
@@ -44,19 +44,21 @@ class TimmEncoder(ImageEncoder):
             near = difflib.get_close_matches(model.partition(".")[0], timm.list_models(), n=3)
             hint = f"; did you mean {', '.join(map(repr, near))}?" if near else "."
             raise ValueError(f"timm {timm.__version__} has no model {model!r}{hint} timm.list_models() has them all")
-        size = {} if image_size is None or not _takes_size(timm, model) else {"img_size": image_size}
-        self.net = timm.create_model(
-            model,
-            pretrained=False,
-            num_classes=0,
-            in_chans=positive("in_channels", in_channels),
-            **size,
-            **options,
+        in_channels, sides = (
+            positive("in_channels", in_channels),
+            None if image_size is None else height_and_width(image_size),
         )
+        size = {} if sides is None or not _takes_size(timm, model) else {"img_size": sides}
+        try:
+            self.net = timm.create_model(
+                model, pretrained=False, num_classes=0, in_chans=in_channels, **size, **options
+            )
+        except TypeError as error:  # timm hands options on, through several calls, to what each model is made of
+            given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            raise ValueError(f"timm/{model} cannot be made with {given or 'no options'}: {error}") from error
         self._as_declared(in_channels=in_channels, channels_last=channels_last)
         # What timm calls num_features is not what all of its models return, so one image is asked.
-        mode, side = self.net.training, image_size or self.net.default_cfg.get("input_size", (3, 224, 224))[1:]
-        height, width = (side, side) if isinstance(side, int) else side
+        mode, (height, width) = self.net.training, sides or self.net.default_cfg.get("input_size", (3, 224, 224))[1:]
         with torch.no_grad():
             self.feature_dim = int(self.net.eval()(torch.zeros(1, in_channels, height, width)).shape[1])
         self.net.train(mode)
