@@ -5,9 +5,8 @@ READY := .venv/.installed
 
 .PHONY: demo test test-all check bench clean
 
-demo: $(READY)  ## the loss benchmark in its small form, and the theory, checked
-	$(BIN)/python benchmarks/losses.py --quick
-	$(BIN)/kontrast verify
+demo: $(READY)  ## train, evaluate and analyse on the bundled set, with labels and without
+	$(BIN)/kontrast demo
 
 test: $(READY)  ## every test but the long ones
 	$(BIN)/python -m pytest -q
@@ -21,11 +20,13 @@ check: $(READY)  ## the daily loop: format, lint, types, tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
-bench: $(READY)  ## time and memory of losses and measures against their peers and limits
+bench: $(READY)  ## time and memory of every hot path against its peers and limits
 	$(BIN)/python benchmarks/losses.py
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python benchmarks/encoders.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/evaluation.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

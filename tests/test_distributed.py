@@ -129,7 +129,36 @@ def test_value_and_parameter_gradients_are_those_of_one_process(world: int, tmp_
     run_on_ranks(together, world, tmp_path)
 
 
+def averaging(rank: int, world: int) -> None:
+    """Every gradient is the mean over the ranks, in messages of any size; what has none stays without."""
+    shapes = [(3, 2), (5,), (), (2, 2, 2)]
+    for bucket in (1, 7, 1000):
+        parameters = [nn.Parameter(torch.zeros(shape)) for shape in shapes]
+        for i, parameter in enumerate(parameters[:3]):
+            parameter.grad = torch.full(parameter.shape, float(10 * i + rank))
+        distributed.average_gradients(parameters, bucket)
+        for i, parameter in enumerate(parameters[:3]):
+            assert parameter.grad is not None
+            assert torch.equal(parameter.grad, torch.full(parameter.shape, 10 * i + (world - 1) / 2))
+        assert parameters[3].grad is None
+    assert distributed.any_rank(rank == world - 1)
+    assert not distributed.any_rank(False)
+    assert distributed.of_first(0.1 + rank) == 0.1
+
+
+def test_gradients_are_averaged_and_flags_shared(tmp_path: Path) -> None:
+    run_on_ranks(averaging, 2, tmp_path)
+
+
+def test_rank_of_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert distributed.launched_rank() == 0
+    monkeypatch.setenv("RANK", "3")
+    assert distributed.launched_rank() == 3
+
+
 def test_without_a_group_everything_is_the_identity() -> None:
+    distributed.average_gradients([nn.Parameter(torch.zeros(2))])
+    assert distributed.of_first(2.5) == 2.5
     x = torch.randn(3, 2)
     assert distributed.gather(x, distributed.row_counts(x)) is x
     assert distributed.total(x) is x

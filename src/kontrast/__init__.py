@@ -8,9 +8,9 @@ The package is an arrow of stages. A stage may import what stands left of it, ne
 The first four do not import each other, ``report`` never imports torch, and the root modules
 (``registry``, ``recipe``, ``simplex``, ``distributed``) stand before the arrow and import no stage.
 ``compat``, ``sklearn`` and ``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this true.
-Each stage is a folder, also where nothing lives in it yet: so far that is what stands between ``theory`` and ``cli``.
 
-Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named.
+Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named. The main job is
+``kontrast.run("tcl-fashion-mini")``, and ``kontrast.load(run)`` gives the encoder it trained.
 
 >>> import kontrast
 >>> kontrast.losses.SupConLoss(temperature=0.1)
@@ -47,10 +47,18 @@ SHELLS = ("compat", "sklearn", "cli")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *(n for n in (*ROOT, *ARROW, *SHELLS) if importlib.util.find_spec(f"{__name__}.{n}"))})
+    return sorted(
+        {*globals(), *PUBLIC, *(n for n in (*ROOT, *ARROW, *SHELLS) if importlib.util.find_spec(f"{__name__}.{n}"))}
+    )
+
+
+# Names of the package itself, and where they live.
+PUBLIC = {"run": "recipes", "load": "train", "Recipe": "recipe", "Run": "train"}
 
 
 def __getattr__(name: str) -> Any:
+    if name in PUBLIC:
+        return getattr(importlib.import_module(f"{__name__}.{PUBLIC[name]}"), name)
     if name in (*ROOT, *ARROW, *SHELLS) and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

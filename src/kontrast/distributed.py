@@ -16,11 +16,13 @@ group every function here is the identity.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 
@@ -36,6 +38,11 @@ def active() -> bool:
 def rank() -> int:
     """This process's place in the group, 0 without one."""
     return dist.get_rank() if active() else 0
+
+
+def launched_rank() -> int:
+    """The rank that the launcher (torchrun) gave this process, group or not; 0 without one."""
+    return rank() if active() else int(os.environ.get("RANK", "0"))
 
 
 def world_size() -> int:
@@ -75,6 +82,63 @@ def total(local: Tensor) -> Tensor:
 def own(values: Tensor) -> Tensor:
     """This rank's values as they are; their gradient is right after DDP's averaging (2)."""
     return _Own.apply(values) if active() else values  # type: ignore[no-any-return]
+
+
+def average_gradients(parameters: Iterable[nn.Parameter], bucket: int = 2**24) -> None:
+    """The mean over the ranks of every gradient there is, in messages of about ``bucket`` numbers.
+
+    What DDP does, without its hooks: it works after any number of backward passes. The ranks must hold gradients for
+    the same parameters.
+    """
+    if not active():
+        return
+    kinds: dict[tuple[torch.dtype, torch.device], list[Tensor]] = {}
+    for parameter in parameters:
+        if parameter.grad is not None:
+            kinds.setdefault((parameter.grad.dtype, parameter.grad.device), []).append(parameter.grad)
+    for grads in kinds.values():
+        for some in _buckets(grads, bucket):
+            flat = torch.cat([grad.reshape(-1) for grad in some])
+            dist.all_reduce(flat)
+            flat /= world_size()
+            start = 0
+            for grad in some:
+                grad.copy_(flat[start : start + grad.numel()].view_as(grad))
+                start += grad.numel()
+
+
+def any_rank(flag: bool) -> bool:
+    """Whether it is true on some rank; every rank must ask.
+
+    >>> any_rank(False), any_rank(True)
+    (False, True)
+    """
+    if not active():
+        return flag
+    seen = torch.tensor([int(flag)], device="cpu" if dist.get_backend() == "gloo" else "cuda")
+    dist.all_reduce(seen)
+    return bool(seen.item())
+
+
+def of_first(value: float) -> float:
+    """Rank 0's value, on every rank; the others' own does not matter."""
+    if not active():
+        return value
+    seen = torch.tensor([value if rank() == 0 else 0.0], dtype=torch.float64)
+    seen = seen if dist.get_backend() == "gloo" else seen.to("cuda")
+    dist.broadcast(seen, 0)
+    return float(seen.item())
+
+
+def _buckets(grads: list[Tensor], size: int) -> Iterator[list[Tensor]]:
+    some: list[Tensor] = []
+    for grad in grads:
+        some.append(grad)
+        if sum(g.numel() for g in some) >= size:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 class _Gather(torch.autograd.Function):

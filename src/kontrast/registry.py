@@ -21,8 +21,18 @@ import difflib
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+
+def nearest(name: object, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """The end of a sentence about an unknown name: the nearest known one, or a full stop.
+
+    >>> nearest("supcom", ["supcon", "tcl"]), nearest("xyz", ["supcon", "tcl"])
+    ("; did you mean 'supcon'?", '.')
+    """
+    near = difflib.get_close_matches(str(name).lower(), list(known), n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 class Family(Mapping[str, type[Any]]):
@@ -40,8 +50,7 @@ class Family(Mapping[str, type[Any]]):
         known = self.names()
         key = str(name).replace("-", "_")
         if key not in known:
-            near = difflib.get_close_matches(key.lower().removesuffix("loss"), known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = nearest(key.lower().removesuffix("loss"), known)
             raise KeyError(f"no {name!r} in {self.package}{hint} Known: {', '.join(known)}")
         module = importlib.import_module(f"{self.package}.{key}")
         declared = [

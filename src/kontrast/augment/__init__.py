@@ -27,7 +27,7 @@ from kontrast.augment.flip import HorizontalFlip
 from kontrast.augment.grayscale import RandomGrayscale
 from kontrast.augment.normalize import Normalize
 from kontrast.augment.operation import Operation, Params
-from kontrast.augment.presets import NAMES, describe, preset
+from kontrast.augment.presets import NAMES, describe, options_of, preset
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
 from kontrast.augment.vectors import FeatureDropout, GaussianNoise, MarginalCorruption
@@ -54,5 +54,6 @@ __all__ = [
     "Views",
     "at_decoding",
     "describe",
+    "options_of",
     "preset",
 ]

@@ -16,7 +16,6 @@ picture is the changed mirror image, so the views are the same, and crop and fli
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +33,7 @@ from kontrast.augment.operation import Operation
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
 from kontrast.augment.vectors import FeatureDropout, GaussianNoise
+from kontrast.registry import nearest
 
 Pixels = int | tuple[int, int]
 
@@ -187,7 +187,7 @@ def preset(
         raise ValueError(f"preset {name!r} needs size=, the pixels of what comes out: 32, or (height, width)")
     if size is not None and name != "vector-noise":
         image_size("size", size)
-    accepted = [k for k, v in inspect.signature(build).parameters.items() if v.kind is v.KEYWORD_ONLY]
+    accepted = list(options_of(name))
     unknown = sorted(set(options) - set(accepted))
     if unknown:
         raise ValueError(f"preset {name!r} has no option {unknown[0]!r}; it has {', '.join(accepted) or 'none'}")
@@ -202,6 +202,16 @@ def preset(
     return Compose(operations)
 
 
+def options_of(name: str) -> dict[str, Any]:
+    """A preset's own options with their defaults.
+
+    >>> options_of("simaugment"), options_of("weak")
+    ({'blur': False}, {})
+    """
+    found = inspect.signature(_PRESETS[_known(name)]).parameters.values()
+    return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+
+
 def describe(name: str) -> str:
     """What a preset does, in one line (the first of its documentation).
 
@@ -213,7 +223,6 @@ def describe(name: str) -> str:
 
 def _known(name: str) -> str:
     if name not in _PRESETS:
-        near = difflib.get_close_matches(str(name).replace("_", "-").lower(), NAMES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = nearest(str(name).replace("_", "-").lower(), NAMES)
         raise ValueError(f"no preset {name!r}{hint} Known: {', '.join(NAMES)}")
     return name

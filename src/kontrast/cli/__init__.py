@@ -1,8 +1,8 @@
 """The command line: parse, call, print. ``kontrast COMMAND``, or ``python -m kontrast COMMAND``; a command a file.
 
 Results go to standard output, progress and errors to standard error; ``--json`` prints what a program can read.
-An error in what was asked ends with status 2 and one paragraph that says what to do. What a command needs is loaded
-when it runs, so that ``--help`` is quick.
+An error in what was asked ends with status 2 and one paragraph that says what to do; ``kontrast --debug COMMAND`` (or
+the variable KONTRAST_DEBUG) shows where it came from. What a command needs is loaded when it runs: ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -14,25 +14,33 @@ import typer
 from rich.markup import escape
 
 import kontrast
-from kontrast.cli import geometry, verify
+from kontrast.cli import demo, embed, evaluate, geometry, list, show, train, verify
 from kontrast.cli._console import err
+from kontrast.cli._status import debugging, shown
 
 app = typer.Typer(
     name="kontrast",
-    help="Contrastive representation learning: losses, geometry, theory.",
+    help="Contrastive representation learning: train, evaluate, measure, and see the theory hold.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(demo.demo)
+app.command()(train.train)
+app.command()(evaluate.evaluate)
+app.command()(embed.embed)
 app.command()(geometry.geometry)
 app.command()(verify.verify)
+app.command("list")(list.list_)
+app.command()(show.show)
 
 
 def main() -> None:
     """Run the command line; input errors become a message and status 2."""
     try:
         app()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
+        if debugging():
+            raise
         err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
@@ -49,5 +57,6 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
 ) -> None:
-    pass
+    shown["debug"] = debug

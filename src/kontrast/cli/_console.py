@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
+PAUSE = 10.0  # seconds between two lines about one job, where there is no terminal
 WIDE = 120  # of what goes into a file or a pipe, where nothing need wrap at a terminal's edge
 
 out = Console() if sys.stdout.isatty() else Console(width=WIDE)
@@ -28,6 +37,26 @@ def steps(what: str) -> Iterator[Any]:
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task(what)
         yield lambda name, done, of: progress.update(task, description=f"{what} {name}", completed=done, total=of)
+
+
+@contextmanager
+def counted(what: str) -> Iterator[Any]:
+    """A callback ``(name, done, of)`` for many small parts: a bar with the time left, else a line now and then."""
+    if err.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=err, transient=True) as progress:
+            task = progress.add_task(what)
+            yield lambda name, done, of: progress.update(task, completed=done, total=of)
+        return
+    next_line = time.monotonic() + PAUSE
+
+    def told(name: str, done: int, of: int) -> None:
+        nonlocal next_line
+        if time.monotonic() >= next_line:
+            next_line = time.monotonic() + PAUSE
+            err.print(f"{what}: {done:,} of {of:,}", highlight=False)
+
+    yield told
 
 
 def number(x: float) -> str:

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ from kontrast.data.objects import from_object
 from kontrast.data.options import Options, expanded
 from kontrast.data.records import DataSet
 from kontrast.data.tree import from_folder
-from kontrast.registry import Family
+from kontrast.registry import Family, nearest
 
 SETS = Family("kontrast.data.sets")
 
@@ -76,8 +75,7 @@ def load(
     known = [*own, *(field.name for field in fields(Options) if field.name not in own)]
     for name in options:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = nearest(name, known)
             raise ValueError(f"load has no option {name!r}{hint} Options: {', '.join(known)}")
     chosen = Options(root=None if root is None else expanded(root, "root"), **options)
     data = conformed(_opened(source, test, layout, chosen), chosen)
@@ -154,6 +152,5 @@ def _from_path(source: str | os.PathLike[str], layout: str | None, options: Opti
     if path.exists():
         raise ValueError(f"{path} is a file of another kind; expected a folder of images, a .npz or a .npy file")
     key = str(source).lower().replace("_", "-")
-    near = difflib.get_close_matches(key, names(), n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    hint = nearest(key, names())
     raise ValueError(f"{str(source)!r} is neither a set nor a path that exists{hint} Sets: {', '.join(names())}")

@@ -22,13 +22,13 @@ other. sce's multi-crop runs have ``hidden=4096`` in the ImageNet projector.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from kontrast.models._options import positive, seeded
+from kontrast.registry import nearest
 
 
 class LinearHead(nn.Module):
@@ -139,8 +139,7 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
     ValueError: no head 'tlc'; did you mean 'tcl'? Known: none, wang-liu, tcl, tcl-ssl, sce, sce-imagenet, sce-predictor
     """
     if name not in HEADS:
-        near = difflib.get_close_matches(name, HEADS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = nearest(name, HEADS)
         raise ValueError(f"no head {name!r}{hint} Known: {', '.join(HEADS)}")
     kind, published = HEADS[name]
     with seeded(seed):

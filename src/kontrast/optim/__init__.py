@@ -1,4 +1,137 @@
-"""Optimisers (LARS) and schedules.
+"""Optimisers and schedules, each by name; the learning rate's linear rule, for a recipe to write out.
 
-A stage of the arrow drawn in ``kontrast/__init__.py``; nothing lives here yet.
+An optimiser is one of torch's, ready for any loop; a schedule is a function of the step alone, so that a resumed run
+needs none of its state:
+
+>>> import torch
+>>> from kontrast import optim
+>>> network = torch.nn.Linear(8, 4)
+>>> lr = optim.scaled(0.06, batch_size=512)  # 0.06 for 256 images, as sce has it
+>>> optimiser = optim.optimizer("sgd", network, lr=lr, weight_decay=5e-4)
+>>> factor = optim.schedule("warmup-cosine", total_steps=2000, steps_per_epoch=100)
+>>> for step in (0, 100, 499, 1250, 1999):
+...     for group in optimiser.param_groups:
+...         group["lr"] = lr * factor(step)
+...     print(step, round(group["lr"], 4))
+0 0.0
+100 0.024
+499 0.12
+1250 0.06
+1999 0.0
 """
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torch import nn
+from torch.optim import Optimizer
+
+from kontrast.optim.scaling import scaled
+from kontrast.registry import Family, nearest
+
+OPTIMIZERS = Family("kontrast.optim.optimizers")
+SCHEDULES = Family("kontrast.optim.schedules")
+
+__all__ = [
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "optimizer",
+    "optimizer_names",
+    "options_of",
+    "scaled",
+    "schedule",
+    "schedule_names",
+    "schedule_options",
+]
+
+
+def optimizer_names() -> list[str]:
+    """Every optimiser's name.
+
+    >>> optimizer_names()
+    ['adamw', 'lars', 'sgd']
+    """
+    return [name.replace("_", "-") for name in OPTIMIZERS.names()]
+
+
+def schedule_names() -> list[str]:
+    """Every schedule's name.
+
+    >>> schedule_names()
+    ['constant', 'cosine', 'multi-step', 'power', 'warmup-cosine']
+    """
+    return [name.replace("_", "-") for name in SCHEDULES.names()]
+
+
+def optimizer(
+    name: str, module_or_parameters: nn.Module | Iterable[nn.Parameter], *, lr: float, **options: Any
+) -> Optimizer:
+    """The optimiser of this name over a module's parameters, or over given ones; those that do not learn are left out.
+
+    >>> import torch
+    >>> optimizer("sgd", torch.nn.Linear(3, 2), lr=0.1, momentun=0.8)
+    Traceback (most recent call last):
+        ...
+    ValueError: optimiser 'sgd' has no option 'momentun'; did you mean 'momentum'? It has momentum, weight_decay, ...
+    """
+    kind = _find("optimiser", name, OPTIMIZERS)
+    _check(f"optimiser {name!r}", options, _options(kind))
+    made: Optimizer = kind(module_or_parameters, lr=lr, **options)
+    return made
+
+
+def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: Any) -> Callable[[int], float]:
+    """The schedule of this name: ``step`` (from 0) → the factor on the base learning rate.
+
+    >>> factor = schedule("multi-step", total_steps=200 * 390, steps_per_epoch=390, milestones=[160, 190])
+    >>> factor
+    MultiStep(total_steps=78000, steps_per_epoch=390, milestones=(160.0, 190.0), factor=0.1)
+    >>> [round(factor(epoch * 390), 6) for epoch in (0, 159, 160, 190)]
+    [1.0, 1.0, 0.1, 0.01]
+    """
+    kind = _find("schedule", name, SCHEDULES)
+    _check(f"schedule {name!r}", options, _options(kind))
+    made: Callable[[int], float] = kind(total_steps=total_steps, steps_per_epoch=steps_per_epoch, **options)
+    return made
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """An optimiser's options beside the learning rate, with their defaults.
+
+    >>> options_of("sgd")
+    {'momentum': 0.9, 'weight_decay': 0.0, 'nesterov': False, 'exclude_norm_and_bias': False}
+    """
+    return _options(_find("optimiser", name, OPTIMIZERS))
+
+
+def schedule_options(name: str) -> dict[str, Any]:
+    """A schedule's options, with their defaults.
+
+    >>> schedule_options("power")
+    {'exponent': 5.0}
+    """
+    return _options(_find("schedule", name, SCHEDULES))
+
+
+def _options(kind: type[Any]) -> dict[str, Any]:
+    """What is chosen, beside what every one of its family is given."""
+    given = ("lr", "total_steps", "steps_per_epoch")
+    found = inspect.signature(kind).parameters.values()
+    return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY and p.name not in given}
+
+
+def _find(what: str, name: str, family: Family) -> type[Any]:
+    known = [key.replace("_", "-") for key in family.names()]
+    if str(name).replace("_", "-") not in known:
+        raise ValueError(f"no {what} {name!r}{nearest(name, known)} Known: {', '.join(known)}")
+    return family[name]
+
+
+def _check(who: str, given: dict[str, Any], known: dict[str, Any]) -> None:
+    for option in given:
+        if option not in known:
+            has = f"It has {', '.join(known)}" if known else "It has none"
+            raise ValueError(f"{who} has no option {option!r}{nearest(option, known)} {has}")

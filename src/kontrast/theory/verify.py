@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import importlib
 from collections.abc import Iterator, Sequence
 
+from kontrast.registry import nearest
 from kontrast.theory._check import REGISTRY, Check, Outcome
 
 PAPERS = ("wang_liu_entropy", "wang_liu", "tcl", "tcl_theorems", "sce", "sce_collapse", "graf", "graf_supcon")
@@ -27,8 +27,7 @@ def checks(only: Sequence[str] = ()) -> list[Check]:
     for pattern in only:
         if not any(fnmatch.fnmatchcase(c.name, pattern) for c in known):
             names = [c.name for c in known]
-            near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.4)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = nearest(pattern, names)
             raise ValueError(f"no check is named {pattern!r}{hint} Known: {', '.join(names)}")
     return [c for c in known if any(fnmatch.fnmatchcase(c.name, pattern) for pattern in only)]
 

@@ -1,4 +1,30 @@
-"""Loop, checkpoints, progress, monitors, run folder.
+"""Training: one loop for every method, checkpoints, monitors, the run folder.
 
-A stage of the arrow drawn in ``kontrast/__init__.py``; nothing lives here yet.
+    recipe → `resolve` → `make_job` → `Training.run` → evaluation, analysis, export
+
+`run_recipe` does it all; `kontrast.run` also takes a recipe's name. The pieces work alone: `gradients.backward` for
+batches larger than memory, `checkpoint.save` for files that are whole or not there, `monitors.measure` for a network of
+your own.
 """
+
+from kontrast.train.folder import RunFolder
+from kontrast.train.job import Job, make_job
+from kontrast.train.loop import Training
+from kontrast.train.resolving import resolve
+from kontrast.train.running import Run, load, pick_device, run_recipe, subject_of
+from kontrast.train.stopping import NonFiniteLoss, Stopped
+
+__all__ = [
+    "Job",
+    "NonFiniteLoss",
+    "Run",
+    "RunFolder",
+    "Stopped",
+    "Training",
+    "load",
+    "make_job",
+    "pick_device",
+    "resolve",
+    "run_recipe",
+    "subject_of",
+]

@@ -13,7 +13,6 @@ ValueError: no encoder 'resnet81'; did you mean 'resnet18'? Known: mlp, resnet10
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 from kontrast.models._options import seeded
 from kontrast.models.encoders._base import Encoder, ImageSize
 from kontrast.models.weights import load_weights
-from kontrast.registry import Family
+from kontrast.registry import Family, nearest
 
 FAMILY = Family("kontrast.models.encoders")
 
@@ -62,8 +61,7 @@ def encoder(
     family, slash, model = name.partition("/")
     key = family.replace("-", "_")
     if key not in FAMILY.names() or bool(slash) != (key == "timm"):
-        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = nearest(name, names())
         raise ValueError(f"no encoder {name!r}{hint} Known: {', '.join(names())}")
     kind = FAMILY[key]
     given = {"in_channels": in_channels, "image_size": image_size, "stem": stem, **options}
@@ -73,8 +71,7 @@ def encoder(
     open_ended = any(p.kind is p.VAR_KEYWORD for p in taken.values())
     unknown = [] if open_ended else [option for option in given if option not in taken]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], list(taken), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = nearest(unknown[0], list(taken))
         raise ValueError(f"{name} has no option {unknown[0]!r}{hint} It has {', '.join(taken)}")
     with seeded(seed):
         made: Encoder = kind(*([model] if slash else []), **given)

@@ -1,0 +1,144 @@
+"""``kontrast evaluate``: embeddings, judged by kNN, probes, retrieval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+import kontrast
+from kontrast.cli._console import dump, number, out, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kontrast.cli._files import Array
+    from kontrast.evaluate import Result, Subject
+
+HELD_OUT = 0.2
+
+
+def evaluate(
+    features: Annotated[
+        Path,
+        typer.Argument(
+            help="features.npy [N, D], an .npz with features and labels (or x_train, y_train, …), or a run."
+        ),
+    ],
+    labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
+    test_features: Annotated[Path | None, typer.Option(help="Features to test on [a fifth, held out].")] = None,
+    test_labels: Annotated[Path | None, typer.Option(help="Their labels.")] = None,
+    protocol: Annotated[
+        list[str] | None, typer.Option(help="Its name; may be given several times [knn20, probe].")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of all that is drawn.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Evaluate embeddings, or a run: kNN, linear probes, retrieval; every number with its protocol."""
+    from kontrast import evaluate as stage
+
+    chosen = protocol or ["knn20", "probe"]
+    unknown = [name for name in chosen if name.replace("_", "-") not in stage.names()]
+    if unknown:  # before anything is read or trained
+        raise ValueError(f"no protocol {unknown[0]!r}; known: {', '.join(stage.names())}")
+    if features.is_dir():  # a run has its encoder and data
+        if labels is not None or test_features is not None or test_labels is not None:
+            raise ValueError(f"{features} is a run's folder, which has its own data; give no other files")
+        from kontrast.train import subject_of
+
+        subject = subject_of(features)
+    else:
+        subject = _subject(features, labels, test_features, test_labels, seed)
+    results: list[Result] = []
+    with steps("evaluating") as told:
+        for i, name in enumerate(chosen):
+            told(name, i, len(chosen))
+            results.append(stage.evaluate(subject, name, seed=seed))
+    if as_json:
+        record = {
+            "features": str(features),
+            "dim": subject.train.shape[1],
+            "classes": subject.num_classes,
+            "kontrast": kontrast.__version__,
+            "results": [result.record() for result in results],
+        }
+        print(dump(record))
+        return
+    rows = f"{len(subject.train_labels):,} rows of {subject.train.shape[1]} in {subject.num_classes} classes"
+    out.print(_table(results, f"{features.name}: {rows}; {subject.split}: {len(subject.test_labels):,} rows"))
+    for result in results:
+        for key, value in result.details.items():
+            if isinstance(value, int | float | bool | str):
+                shown = number(float(value)) if type(value) in (int, float) else str(value)
+                out.print(f"{result.name}: {key} {shown}", highlight=False, soft_wrap=True)
+
+
+def _subject(
+    features: Path, labels: Path | None, test_features: Path | None, test_labels: Path | None, seed: int
+) -> Subject:
+    """What the files hold; without rows for testing, a class-balanced fifth of them is held out."""
+    import torch
+
+    from kontrast.cli._files import load_array
+    from kontrast.data.arrays import numbered
+    from kontrast.evaluate import Subject, hold_out
+    from kontrast.evaluate._inputs import feature_rows
+
+    x, y, x_test, y_test = _arrays(features)
+    y = y if labels is None else load_array(labels)
+    if (test_features is None) != (test_labels is None):
+        raise ValueError("--test-features and --test-labels go together; give both, or neither to hold out a fifth")
+    if test_features is not None and test_labels is not None:
+        x_test, y_test = load_array(test_features, "features"), load_array(test_labels)
+    if y is None:
+        raise ValueError(f"{features} comes without labels; expected them as a second file, or in the .npz as labels")
+    if x_test is not None:
+        return Subject.from_features(x, y, x_test, y_test)
+    rows = feature_rows("features", x)
+    found, _, names = numbered(y, None)
+    assert found is not None
+    if len(found) != len(rows):
+        raise ValueError(f"there are {len(found)} labels for {len(rows)} rows of features; expected one a row")
+    kept, held = hold_out(found, HELD_OUT, seed)
+    single = torch.unique(found[held]).numel() < torch.unique(found).numel()
+    share = f"{100 * HELD_OUT:g} % held out, class-balanced, seed {seed}"
+    split = share + (", without classes of one row" if single else "")
+    return Subject.from_features(rows[kept], found[kept], rows[held], found[held], class_names=names, split=split)
+
+
+def _arrays(path: Path) -> tuple[Array, Array | None, Array | None, Array | None]:
+    """Features and labels of an .npz by their usual names, and those for testing; of an .npy, features alone."""
+    import numpy as np
+
+    from kontrast.cli._files import load_array
+    from kontrast.data.arrays import ALIASES
+
+    if path.suffix != ".npz":
+        return load_array(path), None, None, None
+    if not path.exists():
+        raise ValueError(f"there is no file {path}")
+    found: dict[str, Any] = {}
+    with np.load(path, allow_pickle=False) as archive:
+        for key in archive.files:
+            known = ALIASES.get(key, key)
+            if known in ("x_train", "y_train", "x_test", "y_test"):
+                found[known] = archive[key]
+        if "x_train" not in found:
+            held = ", ".join(archive.files) or "nothing"
+            raise ValueError(f"{path} holds {held}; expected features and labels, or x_train, y_train, x_test, y_test")
+    return found["x_train"], found.get("y_train"), found.get("x_test"), found.get("y_test")
+
+
+def _table(results: Sequence[Result], title: str) -> Table:
+    table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD)
+    for column in ("top-1 %", "± error", "top-5 %"):
+        table.add_column(column, justify="right")
+    table.add_column("protocol")
+    for r in results:
+        top5 = "–" if r.top5 is None else f"{100 * r.top5:.2f}"
+        table.add_row(f"{100 * r.value:.2f}", f"{100 * r.error:.2f}", top5, escape(f"{r.name}: {r.protocol}"))
+    return table

@@ -1,0 +1,92 @@
+"""``kontrast train``: a recipe, trained, evaluated and analysed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from kontrast.cli._console import dump, err, out
+from kontrast.cli._status import running
+
+if TYPE_CHECKING:
+    from kontrast.train import Run
+
+
+def complete_recipe(incomplete: str) -> list[str]:
+    """Recipes whose names begin so, for the shell."""
+    from kontrast.recipes import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def train(
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe's name (`kontrast list recipes`), a YAML file, or a run's folder.",
+            autocompletion=complete_recipe,
+        ),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(help="Overrides: optim.lr=0.2 train.epochs=1 data=photos/ encoder=resnet18 run.device=cuda"),
+    ] = None,
+    to: Annotated[Path | None, typer.Option("--out", help="The folder that run folders lie in [runs].")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
+) -> None:
+    """Train a recipe, evaluate it, and leave a run folder; the same command again continues or is already done."""
+    from kontrast import distributed, recipes
+    from kontrast.train import Run, RunFolder, resolve, run_recipe
+
+    asked = recipes.recipe(recipe).override(settings or [])
+    chosen = resolve(asked if to is None else asked.override({"run.out": str(to)}))
+    folder = RunFolder.of(chosen)
+    if dry_run:
+        print(chosen.to_yaml(), end="")
+        out.print(f"# {escape(str(folder.path))}", highlight=False, soft_wrap=True)
+        return
+    status, first = folder.status, distributed.launched_rank() == 0
+    if status == "done" and first:
+        err.print(f"already done: {escape(str(folder.path))}", highlight=False, soft_wrap=True)
+    elif folder.last.exists() and first:
+        at = folder.read().get("step", 0)
+        err.print(f"continues at step {at}: {escape(str(folder.path))}", highlight=False, soft_wrap=True)
+    with running():
+        done = Run(folder.path) if status == "done" else run_recipe(chosen)
+    if not first or not (done.path / "result.json").exists():
+        return
+    if as_json:
+        print(dump(done.result))
+        return
+    out.print(results_table([done]))
+    out.print(f"run folder: {escape(str(done.path))}", highlight=False, soft_wrap=True)
+
+
+def results_table(runs: list[Run]) -> Table:
+    """Every number of the runs with its protocol, a line each."""
+    table = Table(box=SIMPLE_HEAD)
+    for column, justify in (("run", "left"), ("protocol", "left"), ("top-1", "right"), ("± error", "right")):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    for run in runs:
+        result = run.result
+        for record in result["results"]:
+            table.add_row(*_row(result["recipe"], record))
+        if "note" in result:
+            table.add_row(escape(result["recipe"]), escape(result["note"]), "–", "–")
+    return table
+
+
+def _row(name: str, record: dict[str, Any]) -> tuple[str, ...]:
+    value, error = record["value"], record.get("error")
+    return (
+        escape(name),
+        escape(record["protocol"]),
+        f"{100 * value:.2f} %",
+        "–" if error is None else f"{100 * error:.2f}",
+    )

@@ -1,0 +1,68 @@
+"""Features on disk: one .npz that knows what it was made from, and is made anew when that has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from kontrast.data import CentreCrop, DataSet, Split
+
+ROWS = 64  # of each split that go into the checksum
+
+
+def key_of(encoder: nn.Module, data: DataSet, *about: object) -> str:
+    """A hash of the encoder's form and weights, of the data (name, sizes, labels, statistics, some rows), and of what
+    else decides the features."""
+    found = hashlib.blake2b(digest_size=16)
+    found.update(repr((repr(encoder), data.name, data.mean, data.std, about)).encode())
+    for name, tensor in encoder.state_dict().items():
+        if isinstance(tensor, Tensor):
+            found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+            found.update(_bytes(tensor))
+    for split in (data.train, data.test):
+        if split is not None:
+            found.update(repr((len(split), split.inputs.shape)).encode())
+            found.update(b"" if split.labels is None else _bytes(split.labels))
+            found.update(_bytes(_some_rows(split)))
+    return found.hexdigest()
+
+
+def read(path: Path, key: str) -> tuple[Tensor, Tensor] | None:
+    """Train and test features, if the file is there, whole, and of this key."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if str(archive["key"]) != key:
+                return None
+            return torch.from_numpy(archive["train"]), torch.from_numpy(archive["test"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def write(path: Path, key: str, train: Tensor, test: Tensor) -> None:
+    """Beside its place first, then renamed: a file that is there is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            np.savez(file, key=np.array(key), train=train.numpy(), test=test.numpy())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _some_rows(split: Split) -> Tensor:
+    count = min(ROWS, len(split))
+    rows = torch.arange(count) * len(split) // count
+    crop = CentreCrop(32) if split.inputs.shape is None else None
+    return split.inputs.read(rows, crop, [0] * count if crop else None)
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""

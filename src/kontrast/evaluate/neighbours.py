@@ -1,0 +1,111 @@
+r"""The k nearest keys of every query by cosine, exact, in little memory.
+
+    (1)  s_ij = ⟨q_i, c_j⟩/(‖q_i‖‖c_j‖);   for each i the k largest s_ij, equal ones in the order of j
+
+Blocks of queries × keys are multiplied one after the other, and the k best so far kept. Almost all of a block can be
+passed over while it is still in cache: its columns are looked at in groups, and only a group whose largest value
+exceeds the k-th best so far holds anything new. (In the first block the k-th largest of the groups' maxima serves
+instead: k groups reach it, so the k-th largest value does.) What remains is packed into one integer each, the value's
+bits above and the key's number below, turned so that larger integers are larger values and then smaller numbers; one
+``topk`` then sorts by both.
+
+A zero row has cosine 0 with everything.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from kontrast.losses._inputs import unit
+
+QUERIES, KEYS = 512, 4096  # of a block: 8 MB, which stays in cache between product and search
+LOWEST = -(2**63)
+LOW = 0xFFFFFFFF
+
+
+@torch.no_grad()
+def nearest(query: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """(1): cosines float32 ``[M, k]``, falling, and row numbers of ``keys`` int64 ``[M, k]``.
+
+    >>> keys = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0], [4.0, 0.0]])
+    >>> nearest(torch.tensor([[5.0, 0.0]]), keys, 3)
+    (tensor([[1.0000, 1.0000, 0.7071]]), tensor([[0, 3, 2]]))
+    """
+    if query.ndim != 2 or keys.ndim != 2 or query.shape[1] != keys.shape[1]:
+        raise ValueError(f"query is {list(query.shape)} and keys {list(keys.shape)}; expected [M, D] and [N, D]")
+    if not 1 <= k <= len(keys):
+        raise ValueError(f"k is {k}, but there are {len(keys)} keys; expected 1 to {len(keys)}")
+    q = unit(query.float())
+    best = torch.full((len(q), k), LOWEST, dtype=torch.int64, device=q.device)
+    width = min(KEYS, 1 << (len(keys) - 1).bit_length())
+    buffer = q.new_empty(min(QUERIES, len(q)), width)
+    for start in range(0, len(keys), width):
+        part = unit(keys[start : start + width].float())
+        for first in range(0, len(q), QUERIES):
+            rows = slice(first, min(first + QUERIES, len(q)))
+            block = buffer[: rows.stop - rows.start]
+            torch.mm(q[rows], part.T, out=block[:, : len(part)])
+            block[:, len(part) :] = -torch.inf
+            best[rows] = _merged(best[rows], block, start)
+    best = best.sort(1, descending=True).values
+    return _value(best), number(best)
+
+
+def _merged(best: Tensor, block: Tensor, start: int) -> Tensor:
+    """The k best of what was kept ``[n, k]`` and a block ``[n, width]`` whose first column is key ``start``."""
+    n, k = best.shape
+    width = block.shape[1]
+    group = _group(width, k)
+    grouped = block.view(n, group, width // group)  # a group's members lie width/group apart: quick to take maxima of
+    maxima = grouped.amax(1)
+    if start >= k:
+        least = _value(best.amin(1, keepdim=True))
+        row, column = (maxima > least).nonzero().unbind(1)
+    else:
+        enough = maxima.shape[1] >= k
+        least = maxima.topk(k, dim=1).values[:, -1:] if enough else torch.full_like(maxima[:, :1], -torch.inf)
+        row, column = (maxima >= least).nonzero().unbind(1)
+    values = grouped[row, :, column]  # [P, group]
+    floor = least[row]
+    inside = values > floor if start >= k else (values >= floor) & (values > -torch.inf)  # −∞ fills the block up
+    place, member = inside.nonzero().unbind(1)
+    if not len(place):
+        return best
+    found = packed(values[place, member], start + member * (width // group) + column[place])
+    row = row[place]
+    counts = torch.bincount(row, minlength=n)
+    before = (counts.cumsum(0) - counts)[row]  # nonzero() goes row by row
+    fresh = torch.full((n, int(counts.max())), LOWEST, dtype=torch.int64, device=best.device)
+    fresh[row, torch.arange(len(row), device=best.device) - before] = found
+    return torch.cat([best, fresh], 1).topk(k, dim=1, sorted=False).values
+
+
+def _group(width: int, k: int) -> int:
+    """How many columns a group has, a power of two as the width is. Larger ones give fewer maxima to compare and more
+    values to look through behind each; about √(width/k) takes the least time."""
+    return min(64, 1 << round(math.log2(max(1.0, (width / k) ** 0.5))))
+
+
+def packed(value: Tensor, index: Tensor) -> Tensor:
+    """Integers in the order of the values (float32), and of falling index where those are equal.
+
+    >>> number(packed(torch.tensor([0.5, -1.0, 0.5]), torch.arange(3)).sort(descending=True).values)
+    tensor([0, 2, 1])
+    """
+    bits = (value + 0.0).view(torch.int32)  # −0 becomes 0
+    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # below 0 larger bits are smaller values
+    return (ordered.to(torch.int64) << 32) | (LOW - index)
+
+
+def number(packed: Tensor) -> Tensor:
+    """The indices that were packed."""
+    return LOW - (packed & LOW)
+
+
+def _value(packed: Tensor) -> Tensor:
+    """The values that were packed."""
+    ordered = (packed >> 32).to(torch.int32)
+    return (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(torch.float32)

@@ -1,0 +1,52 @@
+r"""Weighted k nearest neighbours.
+
+    (1)  score_c(i) = Σ over the k nearest training rows j of class c of exp(s_ij/τ),    s = cosine
+
+(Wu et al. 2018, after whom Wang & Liu monitor their runs; τ = 0.07 in both.) Where equal cosines compete for the k-th
+place, the row that stands first has it; between equal scores, the class that stands first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from kontrast.evaluate._inputs import positive, whole
+from kontrast.evaluate.neighbours import nearest
+from kontrast.evaluate.protocols._base import Protocol
+from kontrast.evaluate.result import Progress, Result
+from kontrast.evaluate.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestNeighbours(Protocol):
+    """(1) with ``k`` neighbours (all, if there are fewer rows) and ``temperature`` τ."""
+
+    k: int
+    temperature: float = 0.07
+    name: ClassVar[str] = "knn"
+
+    def __post_init__(self) -> None:
+        whole("k", self.k)
+        positive("temperature", self.temperature)
+
+    def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
+        """Nothing is trained and nothing drawn."""
+        train, test = subject.features(progress)
+        k = min(self.k, len(train))
+        scores = votes(test, train, subject.train_labels, subject.num_classes, k=k, temperature=self.temperature)
+        few = "" if k == self.k else f" (all: there are fewer than {self.k})"
+        words = f"kNN, k = {k}{few}, weights exp(s/{self.temperature:g}), cosine"
+        return Result.of_scores(scores, subject.test_labels, **self.about(subject, words, seed=seed))
+
+
+def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: int, temperature: float) -> Tensor:
+    """(1) for every query, up to a factor each: float64 ``[M, K]``."""
+    similarity, index = nearest(query, keys, k)
+    s = similarity.double()
+    weights = ((s - s[:, :1]) / temperature).exp_()  # the nearest counts 1: nothing overflows
+    scores = torch.zeros(len(query), num_classes, dtype=torch.float64, device=query.device)
+    return scores.scatter_add_(1, labels[index], weights)

@@ -1,0 +1,94 @@
+r"""Multinomial logistic regression by L-BFGS: the quick probe for large files of features.
+
+    (1)  minimise  C Σ_i ℓ(W x_i + b, y_i) + ½‖W‖²,    ℓ the cross-entropy, b without penalty
+
+the objective of scikit-learn's LogisticRegression(C), over all rows at once, until no entry of the gradient of the mean
+exceeds ``tolerance`` (theirs, 1e-4) or ``iterations`` are done. Features are standardised first (``standardize=False``:
+not), which makes C mean the same for every encoder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from kontrast.evaluate._inputs import positive, whole
+from kontrast.evaluate.protocols._base import Protocol, limited, shortened, standardise
+from kontrast.evaluate.result import Progress, Result
+from kontrast.evaluate.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logistic(Protocol):
+    """(1) with ``C``, the inverse of the penalty's strength.
+
+    >>> Logistic(C=0.1).iterations
+    500
+    """
+
+    C: float = 1.0
+    iterations: int = 500
+    tolerance: float = 1e-4
+    standardize: bool = True
+    limit: int | None = None
+    name: ClassVar[str] = "logistic"
+
+    def __post_init__(self) -> None:
+        positive("C", self.C)
+        positive("tolerance", self.tolerance)
+        whole("iterations", self.iterations)
+
+    def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
+        """Fit, then test once; nothing is drawn but the rows of a ``limit``."""
+        train, test = subject.features(progress)
+        x, y = limited(train, subject.train_labels, self.limit, seed)
+        x, x_test = standardise(x, test) if self.standardize else (x, test)
+        w, b, done = self.fit(x, y, subject.num_classes)
+        kind = "standardised features" if self.standardize else "features as they are"
+        words = f"logistic regression, L-BFGS, C = {self.C:g}, {kind}"
+        details: dict[str, Any] = {"C": self.C, **done}
+        words = shortened(words, self.limit, len(train))
+        about = self.about(subject, words, seed=seed, train_rows=len(y), details=details)
+        return Result.of_scores(torch.addmm(b, x_test, w.T), subject.test_labels, **about)
+
+    @torch.no_grad()
+    def fit(self, x: Tensor, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor, dict[str, Any]]:
+        """Weights ``[K, D]``, bias ``[K]``, and how it ended; in the precision of ``x``."""
+        n, dim = x.shape
+        flat = x.new_zeros(num_classes, dim + 1).requires_grad_()
+        place = torch.arange(n)
+
+        def closure() -> float:
+            now = flat.detach()
+            w, b = now[:, :dim], now[:, dim]
+            z = torch.addmm(b, x, w.T).log_softmax(1)
+            value = -float(z[place, labels].sum(dtype=torch.float64)) / n
+            value += 0.5 * float(w.square().sum(dtype=torch.float64)) / (self.C * n)
+            p = z.exp_()
+            p[place, labels] -= 1.0
+            gradient = torch.empty_like(flat)
+            gradient[:, :dim] = (p.T @ x).add_(w, alpha=1 / self.C) / n
+            gradient[:, dim] = p.mean(0)
+            flat.grad = gradient
+            return value
+
+        search = torch.optim.LBFGS(
+            [flat],
+            max_iter=self.iterations,
+            max_eval=2 * self.iterations,
+            tolerance_grad=self.tolerance,
+            tolerance_change=torch.finfo(x.dtype).eps ** 2,  # below it steps are rounding
+            history_size=10,
+            line_search_fn="strong_wolfe",
+        )
+        search.step(closure)  # type: ignore[no-untyped-call]
+        closure()  # the gradient where it ended
+        assert flat.grad is not None
+        largest = float(flat.grad.abs().max())
+        steps = int(search.state[flat]["n_iter"])
+        found = flat.detach()
+        done = {"iterations": steps, "largest gradient": largest, "converged": largest <= self.tolerance}
+        return found[:, :dim].contiguous(), found[:, dim].contiguous(), done

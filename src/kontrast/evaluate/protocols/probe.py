@@ -1,0 +1,124 @@
+r"""The default linear probe: many settings at once, one chosen without the test rows.
+
+    1  features standardised with the training rows' mean and deviation
+    2  a tenth of the training rows held out, of each class alike; on the rest one head for each of 6 learning rates × 4
+       weight decays, all 24 in one pass (`kontrast.evaluate.heads`): SGD, Nesterov 0.9, cosine, 50 epochs, batch 512
+    3  the head with the lowest cross-entropy on the held-out rows names the setting
+    4  this setting trained once more, on all training rows; the test rows are read once, here
+
+The loss of a thousand rows tells settings apart better than their accuracy, whose error is above 1 %: tried on
+fashion-mini's pixels, an untrained encoder's features and a trained one's, several seeds each, the accuracy's choice
+was up to 1.3 % below the best setting on test, the loss's up to 0.8 %. Step 4 gives the head the rows that the choice
+cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kontrast.evaluate._inputs import positive, whole
+from kontrast.evaluate.heads import Heads, train_heads
+from kontrast.evaluate.protocols._base import Protocol, limited, shortened, standardise
+from kontrast.evaluate.result import Progress, Result
+from kontrast.evaluate.splits import hold_out
+from kontrast.evaluate.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Protocol):
+    """Steps 1–4; a head for every pair of a learning rate and a weight decay.
+
+    >>> probe = Probe()
+    >>> len(probe.learning_rates) * len(probe.weight_decays)
+    24
+    """
+
+    learning_rates: Sequence[float] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+    weight_decays: Sequence[float] = (0.0, 1e-4, 1e-3, 1e-2)
+    epochs: int = 50
+    batch_size: int = 512
+    held_out: float = 0.1
+    limit: int | None = None
+    name: ClassVar[str] = "probe"
+
+    def __post_init__(self) -> None:
+        whole("epochs", self.epochs)
+        whole("batch_size", self.batch_size)
+        for rate in self.learning_rates:
+            positive("a learning rate", rate)
+        for decay in self.weight_decays:
+            positive("a weight decay", decay, zero=True)
+        if not len(self.learning_rates) or not len(self.weight_decays):
+            raise ValueError("learning_rates and weight_decays need at least one number each")
+
+    def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
+        """Choose, train, test."""
+        train, test = subject.features(progress)
+        x, y = limited(train, subject.train_labels, self.limit, seed)
+        x, x_test = standardise(x, test)
+        rate, decay, details = self.choose(x, y, subject.num_classes, seed=seed, progress=progress)
+        heads = self._train(x, y, subject.num_classes, [(rate, decay)], seed, progress, "probe, the chosen head")
+        count = len(self.learning_rates) * len(self.weight_decays)
+        words = (
+            f"linear probe, SGD {self.epochs} epochs, standardised features, best of {count} (learning rate × weight "
+            f"decay, by loss) on {100 * self.held_out:g} % of train, then all of train"
+        )
+        words = shortened(words, self.limit, len(train))
+        about = self.about(subject, words, seed=seed, train_rows=len(y), epochs=self.epochs, details=details)
+        return Result.of_scores(heads.scores(x_test, 0), subject.test_labels, **about)
+
+    def choose(
+        self, x: Tensor, labels: Tensor, num_classes: int, *, seed: int, progress: Progress | None = None
+    ) -> tuple[float, float, dict[str, Any]]:
+        """Steps 2 and 3 on standardised features: learning rate, weight decay, and what was seen."""
+        pairs = list(product(self.learning_rates, self.weight_decays))
+        kept, held = hold_out(labels, self.held_out, seed)
+        heads = self._train(x[kept], labels[kept], num_classes, pairs, seed, progress, f"probe, {len(pairs)} heads")
+        x_held, y_held = x[held], labels[held]
+        scores = [heads.scores(x_held, g) for g in range(len(pairs))]
+        losses = [float(F.cross_entropy(z, y_held).nan_to_num(torch.inf)) for z in scores]  # NaN: it diverged
+        accuracies = [float((z.argmax(1) == y_held).double().mean()) for z in scores]
+        best = min(range(len(pairs)), key=losses.__getitem__)
+        rate, decay = pairs[best]
+        edge = len(self.learning_rates) > 1 and rate in (min(self.learning_rates), max(self.learning_rates))
+        width = len(self.weight_decays)
+        table = [accuracies[i : i + width] for i in range(0, len(pairs), width)]
+        details = {
+            "learning rate": rate,
+            "weight decay": decay,
+            "validation accuracy": accuracies[best],
+            "validation rows": len(held),
+            "learning rate at the grid's edge": edge,
+            "validation accuracies [learning rate][weight decay]": table,
+        }
+        return rate, decay, details
+
+    def _train(
+        self,
+        x: Tensor,
+        labels: Tensor,
+        num_classes: int,
+        pairs: Sequence[tuple[float, float]],
+        seed: int,
+        progress: Progress | None,
+        what: str,
+    ) -> Heads:
+        rates, decays = zip(*pairs, strict=True)
+        return train_heads(
+            x,
+            labels,
+            num_classes,
+            learning_rates=rates,
+            weight_decays=decays,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            seed=seed,
+            progress=None if progress is None else lambda done, of: progress(what, done, of),
+        )

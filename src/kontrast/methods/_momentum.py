@@ -1,0 +1,127 @@
+"""What methods with a momentum encoder and a queue share (MoCo, ReSSL, SCE).
+
+View 0 (weak) goes through the target network, view 1 (strong) through the online one. Symmetric methods take both ways.
+
+Batch norm lets samples find their keys by the statistics they share with them. Against that the keys can be computed in
+another order than the queries, over all ranks (``shuffle_keys``), and in parts as if on several devices
+(``key_parts``, 8 in sce's code); with batch norm across ranks and neither, it is one batch for both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kontrast import models
+from kontrast.data.seeds import Stream, generator
+from kontrast.geometry import penalty_entropy
+from kontrast.methods._base import Method, Network, Setting, ViewBatch
+
+
+class MomentumMethod(Method):
+    """Base of the methods with a target network and a queue; its options are theirs too.
+
+    ``queue`` is how many past keys are kept, ``momentum`` and ``momentum_schedule`` how the target follows.
+    """
+
+    fewest_views = most_views = 2
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        head: nn.Module,
+        *,
+        setting: Setting | None,
+        symmetric: bool = False,
+        queue: int = 4096,
+        momentum: float = 0.99,
+        momentum_schedule: str = "constant",
+        shuffle_keys: bool = True,
+        key_parts: int = 8,
+    ) -> None:
+        setting = setting or Setting()
+        super().__init__(encoder, head)
+        total = setting.total_steps if momentum_schedule == "cosine" else None
+        self.pair = models.MomentumPair(self.network, momentum, schedule=momentum_schedule, total_steps=total)
+        del self.network  # the pair holds it: a module has one place in a state dict
+        if key_parts > 1:
+            models.split_batch_norm(self.pair.target, key_parts)
+        self.queue = models.Queue(queue, out_dim(head), generator=generator(setting.seed, Stream.KEYS))
+        self.shuffle, self.key_parts, self.symmetric = shuffle_keys, key_parts, symmetric
+
+    @property
+    def online(self) -> Network:
+        """The network that learns."""
+        return self.pair.online  # type: ignore[return-value]
+
+    def across_ranks(self) -> None:
+        """All but a target whose batch norm is split on purpose."""
+        models.sync_batch_norm(self.pair.online)
+        if self.key_parts == 1:
+            models.sync_batch_norm(self.pair.target)
+
+    def embed(self, views: Tensor) -> Tensor:
+        """The strong view, or both."""
+        return super().embed(views if self.symmetric else views[:, 1:])
+
+    @torch.no_grad()
+    def keys(self, views: Tensor, seed: int) -> Tensor:
+        """The weak view through the target network, or both views."""
+        views = views if self.symmetric else views[:, :1]
+        rows = views.flatten(0, 1)
+        if self.shuffle:
+            rows, order = models.shuffle_keys(rows, seed=seed)
+        k: Tensor = self.pair.keys(rows)
+        if self.shuffle:
+            k = models.unshuffle(k, order)
+        return F.normalize(k.float(), dim=1).view(*views.shape[:2], -1)
+
+    def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
+        """The online embedding of one view against the target's of the other; the mean of both ways if symmetric."""
+        assert keys is not None
+        if not self.symmetric:
+            return self._one_way(z[:, 0], keys[:, 0])
+        return (self._one_way(z[:, 1], keys[:, 0]) + self._one_way(z[:, 0], keys[:, 1])) / 2
+
+    def _one_way(self, online: Tensor, target: Tensor) -> Tensor:
+        return self.loss(online, target, self.queue.rows)  # type: ignore[no-any-return]
+
+    def after_step(self) -> None:
+        """The target follows; the keys join the queue, after the loss has seen it without them."""
+        if self._last is not None and self._last[1] is not None:
+            self.queue.enqueue(self._last[1].flatten(0, 1))
+        self.pair.update()
+
+    @torch.no_grad()
+    def report(self) -> dict[str, float]:
+        """How similar a sample's two views are, online against target, and the nearest row of the queue."""
+        if self._last is None or self._last[1] is None:
+            return {}
+        z, keys = F.normalize(self._last[0].float(), dim=2)[:, -1], self._last[1][:, 0]
+        return {
+            "positive_similarity": float((z * keys).sum(1).mean()),
+            "nearest_in_queue": float((z @ self.queue.rows.T).amax(1).mean()),
+        }
+
+    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
+        """With the mean entropy of the target's relations to the queue, where there are such (on at most 64 rows)."""
+        found: dict[str, Any] = {"num_negatives": len(self.queue)}
+        temperature = getattr(self.loss, "target_temperature", None)
+        if temperature is not None and keys is not None:
+            target = keys[:64, 0]
+            entropy = penalty_entropy(target, target, self.queue.rows, temperature=temperature)
+            found["target_entropy"] = float(entropy.mean())
+        return found
+
+
+def out_dim(head: nn.Module) -> int:
+    """The length of what a head gives."""
+    out = getattr(head, "out_dim", None)
+    if not isinstance(out, int):
+        raise ValueError(
+            f"{type(head).__name__} does not say its out_dim, which a queue needs; use a head of models.head"
+        )
+    return out

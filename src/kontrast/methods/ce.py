@@ -1,0 +1,54 @@
+"""CE: cross-entropy with a linear classifier, without bias. (Graf et al. 2021.)
+
+1.  z = encoder(view)                      not normalised
+2.  loss = CE(z, labels; W)                W learned
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kontrast import distributed, losses
+from kontrast.data.seeds import Stream, seed_of
+from kontrast.methods._base import Method, Setting, ViewBatch, everyone
+from kontrast.methods._momentum import out_dim
+
+
+class CE(Method):
+    """Cross-entropy; several views of a sample are so many samples."""
+
+    needs_labels = True
+    loss: losses.CrossEntropyLoss | losses.SimplexCrossEntropyLoss
+
+    def __init__(self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None) -> None:
+        super().__init__(encoder, head)
+        setting = setting or Setting()
+        classes = setting.need("num_classes", "cross-entropy")
+        with torch.random.fork_rng(devices=[]):  # the first weights are the seed's, wherever the method is made
+            torch.default_generator.manual_seed(seed_of(setting.seed, Stream.NETWORK, 2))
+            self.loss = losses.CrossEntropyLoss(classes, out_dim(head))
+
+    def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
+        """2."""
+        assert batch.labels is not None
+        return self.loss(z.flatten(0, 1), batch.labels.repeat_interleave(z.shape[1]))  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def report(self) -> dict[str, float]:
+        """The accuracy on the batch, and the largest norm of a feature."""
+        if self._last is None:
+            return {}
+        z, _, batch = self._last
+        assert batch.labels is not None
+        z = z.float().flatten(0, 1)
+        right = (z @ self.loss.weight.T.float()).argmax(1) == batch.labels.repeat_interleave(len(z) // len(batch))
+        return {"batch_accuracy": float(right.float().mean()), "largest_norm": float(z.norm(dim=1).max())}
+
+    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
+        assert batch.labels is not None
+        largest = z.float().norm(dim=-1).max().view(1)
+        radius = float(everyone(largest).max()) if distributed.active() else float(largest)
+        return {"labels": everyone(batch.labels).tolist(), "radius": radius}

@@ -1,0 +1,25 @@
+"""CE-L2: cross-entropy with the penalty λ‖W‖² on the classifier, whose minimum is a simplex of known size.
+
+(Graf et al. 2021, L2 version: λ‖W‖², not half of it; r_W from `geometry.bounds.regularised_weight_radius`.)
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from kontrast import losses
+from kontrast.methods._base import Setting
+from kontrast.methods.ce import CE
+
+
+class CEL2(CE):
+    """Cross-entropy plus ``weight_penalty`` ‖W‖²."""
+
+    def __init__(
+        self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, weight_penalty: float = 5e-4
+    ) -> None:
+        super().__init__(encoder, head, setting=setting)
+        num_classes, dim = self.loss.weight.shape
+        learned = losses.CrossEntropyLoss(num_classes, dim, weight_penalty)
+        learned.load_state_dict(self.loss.state_dict())
+        self.loss = learned

@@ -1,0 +1,38 @@
+"""ReSSL: the online network is to see the same relations to past samples as the target does. (Zheng et al. 2021.)
+
+    1.  k = target(weak view)                  no gradient
+    2.  z = online(strong view)
+    3.  loss = ReSSL(z, k, queue)              cross-entropy of the relations to the queue, the target's sharper
+    4.  the target follows, the keys join the queue
+
+The published code moves the target before the keys are computed; as it starts as a copy, that is the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from kontrast import losses
+from kontrast.methods._base import Setting
+from kontrast.methods._momentum import MomentumMethod
+
+
+class ReSSL(MomentumMethod):
+    """Relational self-supervised learning."""
+
+    loss: losses.ReSSLLoss
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        head: nn.Module,
+        *,
+        setting: Setting | None = None,
+        temperature: float = 0.1,
+        target_temperature: float = 0.04,
+        **memory: Any,
+    ) -> None:
+        super().__init__(encoder, head, setting=setting, **memory)
+        self.loss = losses.ReSSLLoss(temperature, target_temperature)

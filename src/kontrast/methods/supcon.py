@@ -1,0 +1,34 @@
+"""SupCon: several views of each image; every row of the same class is a positive. (Khosla et al. 2020; TCL's baseline.)
+
+1.  z = head(encoder(views))               all views in one pass
+2.  loss = SupCon(z, labels)               positives: the same label, the other views included
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from kontrast import losses
+from kontrast.methods._base import Method, Setting, ViewBatch, everyone
+
+
+class SupCon(Method):
+    """Supervised contrastive learning."""
+
+    needs_labels = True
+
+    def __init__(
+        self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, temperature: float = 0.1
+    ) -> None:
+        super().__init__(encoder, head)
+        self.loss = losses.SupConLoss(temperature)
+
+    def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
+        """2."""
+        return self.loss(z, batch.labels)  # type: ignore[no-any-return]
+
+    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
+        assert batch.labels is not None
+        return {"labels": everyone(batch.labels).tolist(), "num_views": z.shape[1]}

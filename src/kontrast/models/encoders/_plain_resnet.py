@@ -1,0 +1,61 @@
+"""A small ResNet in plain torch: this file needs nothing else, and goes whole into the card of a trained encoder.
+
+stem    3×3 convolution to w/2 channels, BN, ReLU; for large images of stride 2, then a max-pool of stride 2
+stages  three of ``depth`` basic blocks, w, 2w and 4w wide; each halves the map
+h       the mean over the last map, 4w numbers
+"""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class PlainSmallResNet(nn.Module):
+    """Images ``[N, in_channels, H, W]`` → ``h [N, 4 · width]``."""
+
+    def __init__(self, in_channels: int = 3, width: int = 16, depth: int = 1, small_stem: bool = True) -> None:
+        super().__init__()
+        before = max(width // 2, 1)
+        first = nn.Conv2d(in_channels, before, 3, stride=1 if small_stem else 2, padding=1, bias=False)
+        self.stem = nn.Sequential(first, nn.BatchNorm2d(before), nn.ReLU(inplace=True))
+        if not small_stem:
+            self.stem.append(nn.MaxPool2d(3, stride=2, padding=1))
+        blocks: list[nn.Module] = []
+        for out in (width, 2 * width, 4 * width):
+            for stride in (2, *[1] * (depth - 1)):
+                blocks.append(Block(before, out, stride))
+                before = out
+        self.blocks = nn.Sequential(*blocks)
+        self.feature_dim = before
+        for part in self.modules():
+            if isinstance(part, nn.Conv2d):
+                nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, images: Tensor) -> Tensor:
+        """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
+        last: Tensor = self.blocks(self.stem(images))
+        return last.mean((2, 3))
+
+
+class Block(nn.Module):
+    """Two 3×3 convolutions and the way round them."""
+
+    def __init__(self, inside: int, out: int, stride: int) -> None:
+        super().__init__()
+        self.stride = stride
+        self.conv1 = nn.Conv2d(inside, out, 3, stride=stride, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(out)
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or inside != out:
+            self.shortcut = nn.Sequential(nn.Conv2d(inside, out, 1, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x [N, inside, H, W]`` → ``[N, out, H/stride, W/stride]``."""
+        inner = F.relu(self.norm1(self.conv1(x)), inplace=True)
+        # Pixels are skipped here, not by the 1×1 convolution: with 4 or 8 channels, two threads and a small batch, the
+        # backward pass of a strided one in channels_last corrupted memory (torch 2.15 on CPU).
+        skipped = x[:, :, :: self.stride, :: self.stride]
+        return F.relu(self.norm2(self.conv2(inner)) + self.shortcut(skipped), inplace=True)

@@ -1,0 +1,55 @@
+r"""Stochastic gradient descent with momentum, what all four papers train with on small images.
+
+    (1)  g ← ∇L(p) + β p            β = weight_decay
+    (2)  v ← μ v + g                μ = momentum; v = g at the first step
+    (3)  p ← p − lr v               Nesterov: p ← p − lr (g + μ v)
+
+Torch's own, in one fused kernel where the device has it (CPU and CUDA).
+
+Deviates: none. The papers decay every parameter, norms and biases too, and so do we unless asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+
+from kontrast.losses._inputs import number
+from kontrast.optim._parameters import can_fuse, fraction, fuse, groups
+
+
+class SGD(torch.optim.SGD):
+    """(1)–(3); ``exclude_norm_and_bias`` leaves them out of the decay (1).
+
+    >>> SGD(nn.Linear(3, 2), lr=0.1, weight_decay=1e-4, exclude_norm_and_bias=True).param_groups[1]["weight_decay"]
+    0.0
+    """
+
+    def __init__(
+        self,
+        module_or_parameters: nn.Module | Iterable[nn.Parameter],
+        *,
+        lr: float,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        exclude_norm_and_bias: bool = False,
+    ) -> None:
+        found = groups(module_or_parameters, apart=exclude_norm_and_bias, weight_decay=0.0)
+        mu = fraction("momentum", momentum)
+        if nesterov and mu == 0:
+            raise ValueError(
+                "nesterov=True looks ahead along the momentum, and momentum is 0: set it, or nesterov=False"
+            )
+        fused = can_fuse(found)
+        super().__init__(
+            found,
+            lr=number("lr", lr, least=0.0),
+            momentum=mu,
+            weight_decay=number("weight_decay", weight_decay, least=0.0),
+            nesterov=bool(nesterov),
+            fused=fused,
+        )
+        fuse(self, fused)

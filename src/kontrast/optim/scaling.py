@@ -1,0 +1,21 @@
+"""The linear rule for learning rates: a batch k times as large takes steps k times as long.
+
+    (1)  lr(B) = lr · B / base
+
+(Goyal et al.; sce writes its rates so, 0.06·B/256 on small sets, 0.3·B/256 on ImageNet.) Nothing here applies it
+unasked: a recipe writes the number out, and a batch size changed later leaves the learning rate as it stands.
+"""
+
+from __future__ import annotations
+
+from kontrast.losses._inputs import number, whole_number
+
+
+def scaled(lr: float, batch_size: int, base: int = 256) -> float:
+    """(1): the rate for ``batch_size`` of one that is given for ``base``.
+
+    >>> scaled(0.06, 512), scaled(0.3, 4096)
+    (0.12, 4.8)
+    """
+    lr = number("lr", lr, least=0.0)
+    return lr * whole_number("batch_size", batch_size, least=1) / whole_number("base", base, least=1)

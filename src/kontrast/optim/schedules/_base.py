@@ -1,0 +1,46 @@
+"""What every schedule is: a pure function of the step."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from kontrast.losses._inputs import whole_number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule(ABC):
+    """``schedule(step)`` is the factor on the base learning rate at that step, counted from 0.
+
+    The factor of ``total_steps`` and beyond is what the schedule ends at.
+    """
+
+    total_steps: int
+    steps_per_epoch: int
+
+    def __post_init__(self) -> None:
+        whole_number("total_steps", self.total_steps, least=1)
+        whole_number("steps_per_epoch", self.steps_per_epoch, least=1)
+
+    def __call__(self, step: int) -> float:
+        """The factor at one step."""
+        return self.factor_at(min(whole_number("step", step, least=0), self.total_steps))
+
+    @abstractmethod
+    def factor_at(self, step: int) -> float:
+        """The factor at a step from 0 to ``total_steps``."""
+
+    @property
+    def epochs(self) -> int:
+        """How many there are; the last may be cut short."""
+        return math.ceil(self.total_steps / self.steps_per_epoch)
+
+
+def cosine(done: float, final: float) -> float:
+    """From 1 down to ``final``, half a cosine's way: the share ``done`` of it.
+
+    >>> [round(cosine(x, 0.0), 4) for x in (0.0, 0.25, 0.5, 1.0)]
+    [1.0, 0.8536, 0.5, 0.0]
+    """
+    return final + (1 - final) * (1 + math.cos(math.pi * done)) / 2

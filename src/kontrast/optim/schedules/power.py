@@ -1,0 +1,35 @@
+r"""A power of what is left of the run.
+
+    (1)  f(i) = ((T − i)/T)^q                                 T = total_steps, q = exponent
+
+graf's, with q = 5, for encoders and for its retrained classifier.
+
+Deviates: none in the numbers; the published code calls it "exponential", which it is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kontrast.losses._inputs import number
+from kontrast.optim.schedules._base import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Power(Schedule):
+    """(1).
+
+    >>> factor = Power(total_steps=100, steps_per_epoch=10)
+    >>> [round(factor(i), 4) for i in (0, 25, 50, 99)]
+    [1.0, 0.2373, 0.0312, 0.0]
+    """
+
+    exponent: float = 5.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("exponent", self.exponent, above=0.0)
+
+    def factor_at(self, step: int) -> float:
+        """(1)."""
+        return float(((self.total_steps - step) / self.total_steps) ** self.exponent)

@@ -1,0 +1,300 @@
+"""The typed recipe: everything that decides a run, as YAML or Python, with overrides and a hash.
+
+    name: tcl-fashion-mini           what it is called; `about` says what it claims
+    seed: 0
+    data: {name: fashion-mini}       a set by name, or a path
+    augment: {views: [{name: crop-flip}, {name: crop-flip}]}
+    encoder: {name: small-resnet}    a *part*: a name, and the options of what it names
+    method: {name: tcl, temperature: 0.1, k1: 5000.0}
+    optim: {name: sgd, lr: 0.1}
+    train: {epochs: 20, batch_size: 128}
+    evaluate: {protocols: [knn20, probe]}
+    run: {device: auto}              how it is run: no part of the hash
+
+The hash is over everything but the name, its description and ``run``, so the same recipe under another name, on other
+workers or in another folder is the same run. Overrides are ``key=value`` with dots, the value as YAML has it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from kontrast.registry import nearest
+
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+
+
+class Section(BaseModel):
+    """A part of the recipe with fixed keys; an unknown one is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Part(BaseModel):
+    """Something chosen by name, with options of its own: those are checked against what the name stands for.
+
+    >>> Part(name="tcl", k1=4000).options
+    {'k1': 4000}
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+    name: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All but the name."""
+        return dict(self.model_extra or {})
+
+
+class Data(Section):
+    """Which images or vectors. ``name`` is a set's name or a path; ``limit`` keeps so many training rows, classes even.
+
+    ``noise`` is the fraction of training labels replaced, ``changed`` always by another class, ``redrawn`` uniformly.
+    ``validation`` holds out that fraction of the training rows. ``split`` is what the encoder learns from.
+    """
+
+    name: str = "fashion-mini"
+    split: Literal["train", "unlabelled"] = "train"
+    size: int | None = Field(None, ge=1)
+    channels: Literal[1, 3] | None = None
+    labelled: bool | None = None
+    limit: int | None = Field(None, ge=1)
+    test_limit: int | None = Field(None, ge=1)
+    noise: float = Field(0.0, ge=0.0, le=1.0)
+    noise_kind: Literal["changed", "redrawn"] = "changed"
+    validation: float = Field(0.0, ge=0.0, lt=1.0)
+
+
+class Augment(Section):
+    """The views of each image, a preset each with its options; momentum methods take the first as the target's.
+
+    ``size`` is the views' side in pixels; left out it is the data's, or 224 for images of several sizes.
+    """
+
+    views: tuple[Part, ...] = (Part(name="none"),)
+    size: int | None = Field(None, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"views": value} if isinstance(value, list | tuple) else value
+
+
+class Train(Section):
+    """How long and on what batches; ``batch_size`` is the global one, whatever the number of processes.
+
+    Either ``epochs`` or ``steps``. ``micro_batch`` splits the encoder's work into parts of so many images (gradient
+    caching; see `kontrast.train.gradients`). ``patience`` stops early: after so many validations (one every
+    ``validate_every`` epochs, on the part that ``data.validation`` holds out) without a better one.
+    """
+
+    epochs: int | None = Field(None, ge=1)
+    steps: int | None = Field(None, ge=1)
+    batch_size: int = Field(256, ge=1)
+    micro_batch: int | None = Field(None, ge=1)
+    sampler: Literal["shuffled", "with-replacement", "class-balanced"] = "shuffled"
+    batch_norm: Literal["sync", "local"] = "sync"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    validate_every: int = Field(1, ge=1)
+    patience: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Self:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError(f"give either epochs or steps; seen epochs={self.epochs}, steps={self.steps}")
+        return self
+
+
+class Evaluate(Section):
+    """Which protocols end a run, by name (``kontrast list protocols``), and on how many seeds."""
+
+    protocols: Names = ("knn20", "probe")
+    baselines: bool = False
+
+
+class Run(Section):
+    """How it is run; none of this is in the hash, for none of it is meant to change the result."""
+
+    device: str = "auto"
+    workers: int = Field(0, ge=0)
+    threads: int | None = Field(None, ge=1)
+    out: str = "runs"
+    data_root: str | None = None
+    cache: bool = False
+    compile: bool = False
+    log_every: int = Field(10, ge=1)
+    monitors: Names | None = None  # None: those that can run
+    monitor_every: int | None = Field(None, ge=0)  # steps; None: once an epoch; 0: never
+    checkpoint_every: int | None = Field(None, ge=1)  # steps; None: once an epoch
+    loggers: Names = ()
+    progress: bool = True
+
+
+class Recipe(Section):
+    """A whole recipe. Made from YAML with `Recipe.read`, from a mapping with `Recipe.of`, changed with `override`.
+
+    >>> recipe = Recipe.of({"name": "mine", "method": "supcon", "train": {"epochs": 5}})
+    >>> recipe.override(["optim.lr=0.2", "encoder=resnet18"]).encoder
+    Part(name='resnet18')
+    >>> recipe.override(["train.epoch=5"])
+    Traceback (most recent call last):
+        ...
+    ValueError: train has no key 'epoch'; did you mean 'epochs'? Known: epochs, steps, batch_size, ...
+    """
+
+    name: str = "recipe"
+    about: str = ""
+    seed: int = Field(0, ge=0, lt=2**63)
+    data: Data = Data()
+    augment: Augment = Augment()
+    encoder: Part = Part(name="small-resnet")
+    head: Part = Part(name="none")
+    method: Part
+    optim: Part = Part(name="sgd", lr=0.1)
+    schedule: Part = Part(name="cosine")
+    train: Train
+    evaluate: Evaluate = Evaluate()
+    run: Run = Run()
+
+    @property
+    def hash(self) -> str:
+        """Eight digits over everything that decides the result."""
+        decisive = self.model_dump(mode="json", exclude={"name", "about", "run"})
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
+
+    @property
+    def folder(self) -> str:
+        """The name of its run folder: ``<recipe>-<hash>``."""
+        return f"{self.name}-{self.hash}"
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Recipe:
+        """From a mapping; what is wrong in it is one `ValueError` that says where, and names the nearest known key."""
+        _check_keys(values, cls, "")
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ValueError(_said(error)) from None
+
+    @classmethod
+    def read(cls, path: str | Path) -> Recipe:
+        """From a YAML file."""
+        path = Path(path)
+        try:
+            values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        if not isinstance(values, Mapping):
+            raise ValueError(f"{path} holds {type(values).__name__}; expected a mapping with data, method, train, …")
+        return cls.of({"name": path.stem, **values})
+
+    def override(self, changes: Iterable[str] | Mapping[str, Any]) -> Recipe:
+        """With ``key=value`` settings, or a mapping of dotted keys, put in place of what stands there.
+
+        A section given as a plain value is its name: ``encoder=resnet18``, ``data=photos/``; ``augment=weak`` makes
+        every view that preset. A part given another name starts from that name's own options.
+        """
+        values = self.model_dump(mode="json")
+        given = list(changes.items() if isinstance(changes, Mapping) else map(parse, changes))
+        # Names come first, whatever their order: a part's options are those of its name.
+        for key, value in sorted(given, key=lambda change: "." in change[0].removesuffix(".name")):
+            _put(values, key, value)
+        return Recipe.of(values)
+
+    def to_yaml(self) -> str:
+        """As YAML that `read` takes back."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+
+
+def parse(setting: str) -> tuple[str, Any]:
+    """``"optim.lr=0.2"`` → key and value, the value as YAML has it.
+
+    >>> parse("train.epochs=5"), parse("augment.views=[weak, strong]"), parse("optim.lr=1e-3")
+    (('train.epochs', 5), ('augment.views', ['weak', 'strong']), ('optim.lr', 0.001))
+    """
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        raise ValueError(f"{setting!r} is no setting; expected key=value, such as optim.lr=0.2")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = text
+    value = None if value == "None" else value
+    if isinstance(value, str):  # YAML 1.1 takes 1e-3 for a word
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    return key.strip(), value
+
+
+def _put(values: dict[str, Any], key: str, value: Any) -> None:
+    """Sets what a dotted key names, in place."""
+    path = key.split(".")
+    field = Recipe.model_fields.get(path[0])
+    if field is None:
+        raise ValueError(_unknown(path[0], list(Recipe.model_fields), "the recipe"))
+    if path in (["augment"], ["augment", "views"]) and not isinstance(value, Mapping):
+        value = list(value) if isinstance(value, list | tuple) else [value] * len(values["augment"]["views"])
+        path = ["augment", "views"]
+    if len(path) == 1 and not isinstance(value, Mapping) and isinstance(values[path[0]], dict):
+        path = [*path, "name"]
+    where: Any = values
+    for i, name in enumerate(path[:-1]):
+        where = where[_key(where, name, ".".join(path[:i]), new=False)]
+    if path[1:] == ["name"] and field.annotation is Part and where["name"] != value:
+        where.clear()  # the old name's options are not the new one's
+    where[_key(where, path[-1], ".".join(path[:-1]), new=True)] = value
+
+
+def _key(where: Any, name: str, above: str, *, new: bool) -> int | str:
+    """The index or key that a part of a dotted key names inside a list or mapping."""
+    if isinstance(where, list):
+        if not name.isdigit() or int(name) >= len(where):
+            raise ValueError(f"{above}: expected a number from 0 to {len(where) - 1}, seen {name!r}")
+        return int(name)
+    if not isinstance(where, dict):
+        raise ValueError(f"{above} is {where!r}, which has nothing inside")
+    if not new and name not in where:
+        raise ValueError(_unknown(name, list(where), above or "the recipe"))
+    return name
+
+
+def _check_keys(values: Any, model: type[BaseModel], path: str) -> None:
+    """An unknown key is an error that names the nearest known one."""
+    if not isinstance(values, Mapping) or model is Part:
+        return
+    for key, value in values.items():
+        if key not in model.model_fields:
+            raise ValueError(_unknown(str(key), list(model.model_fields), path or "the recipe"))
+        inner = model.model_fields[key].annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            _check_keys(value, inner, f"{path}.{key}" if path else key)
+
+
+def _unknown(key: str, known: Sequence[str], where: str) -> str:
+    hint = nearest(key, known)
+    return f"{where} has no key {key!r}{hint} Known: {', '.join(known) or 'none'}"
+
+
+def _said(error: ValidationError) -> str:
+    """What pydantic found, in a paragraph."""
+    found = []
+    for item in error.errors():
+        where = ".".join(map(str, item["loc"])) or "the recipe"
+        seen = "" if item["type"] in ("missing", "value_error") else f", seen {item['input']!r}"
+        message = item["msg"].removeprefix("Value error, ")
+        found.append(f"{where}: {message[0].lower()}{message[1:]}{seen}")
+    return "; ".join(found)

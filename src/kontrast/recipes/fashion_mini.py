@@ -1,0 +1,73 @@
+"""One small recipe per method on the bundled set, sized for a minute or two of two cores. No paper's figures.
+
+The settings follow each method's paper where they carry over (loss, temperatures, momentum, head), with a small
+encoder, fewer epochs, and rates found by short trials scored on a part held out of the training rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontrast.recipe import Recipe
+
+SUPERVISED: dict[str, Any] = {
+    "augment": ["crop-flip", "crop-flip"],
+    "head": "tcl",
+    "optim": {"name": "sgd", "lr": 0.1, "weight_decay": 1e-4},
+    "train": {"epochs": 15, "batch_size": 128},
+}
+ONE_VIEW: dict[str, Any] = {
+    "augment": ["crop-flip"],
+    "optim": {"name": "sgd", "lr": 0.1, "weight_decay": 1e-4},
+    "schedule": "power",
+    "train": {"epochs": 15, "batch_size": 128, "sampler": "with-replacement"},
+}
+MOMENTUM: dict[str, Any] = {
+    "augment": ["weak", "strong"],
+    "head": {"name": "sce", "hidden": 256, "out": 128},
+    "optim": {"name": "sgd", "lr": 0.12, "weight_decay": 5e-4},
+    "schedule": {"name": "warmup-cosine", "warmup_epochs": 0.5},
+    "train": {"epochs": 15, "batch_size": 256},
+}
+TWO_VIEWS: dict[str, Any] = {
+    "augment": ["strong", "strong"],
+    "head": {"name": "tcl-ssl", "hidden": 256, "out": 128},
+    "optim": {"name": "sgd", "lr": 0.1, "weight_decay": 1e-4},
+    "schedule": {"name": "warmup-cosine", "warmup_epochs": 0.5},
+    "train": {"epochs": 15, "batch_size": 256},
+}
+
+
+def _recipe(method: str, base: dict[str, Any], about: str, **options: Any) -> Recipe:
+    return Recipe.of(
+        {
+            **base,
+            "name": f"{method}-fashion-mini",
+            "about": about,
+            "data": {"name": "fashion-mini"},
+            "encoder": {"name": "small-resnet"},
+            "method": {"name": method, **options},
+        }
+    )
+
+
+_ALL = [
+    _recipe("supcon", SUPERVISED, "SupCon, two views, as tcl's baseline."),
+    _recipe("tcl", SUPERVISED, "TCL with labels, two views, k1 = 5000 and k2 = 1 as on FMNIST.", k1=5000.0, k2=1.0),
+    _recipe("tcl-self", {**TWO_VIEWS, "augment": ["strong"] * 3}, "TCL without labels, three views."),
+    _recipe("simclr", TWO_VIEWS, "SimCLR: NT-Xent on two strong views.", temperature=0.2),
+    _recipe("moco", MOMENTUM, "MoCo with sce's settings.", queue=2048, momentum=0.99),
+    _recipe("ressl", MOMENTUM, "ReSSL: relations to a queue.", queue=2048, momentum=0.99),
+    _recipe("sce", MOMENTUM, "SCE: weak target, strong online, λ = 0.5.", queue=2048, momentum=0.99),
+    _recipe(
+        "instance",
+        {**TWO_VIEWS, "augment": ["wang-liu"], "head": "wang-liu", "train": {"epochs": 15, "batch_size": 128}},
+        "Instance discrimination with a memory bank (Wang & Liu), τ = 0.1.",
+        temperature=0.1,
+    ),
+    _recipe("sc", ONE_VIEW, "Graf et al.'s SC: one view, no projector, batches with replacement."),
+    _recipe("ce", ONE_VIEW, "Cross-entropy, no bias (Graf et al.)."),
+    _recipe("ce-l2", ONE_VIEW, "Cross-entropy with the penalty λ‖W‖² (Graf et al.)."),
+    _recipe("ce-fix", ONE_VIEW, "Cross-entropy with weights fixed at a simplex (Graf et al.)."),
+]
+RECIPES = {recipe.name: recipe for recipe in _ALL}

@@ -1,0 +1,142 @@
+"""What a run leaves behind for others: the encoder's weights, and how to rebuild it with or without kontrast.
+
+encoder.safetensors has the plain names of the model it is: torchvision's for ``resnet…``, timm's for ``timm/…``, those
+of a `torch.nn.Sequential` for ``mlp``, and of a class in plain torch for ``small-resnet``, which model.json carries as
+text. It also says for which inputs, normalised how, and which lines load the weights without kontrast.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+import kontrast
+from kontrast import models
+from kontrast.models.encoders import _plain_resnet
+from kontrast.recipe import Recipe
+from kontrast.train.checkpoint import write_json
+from kontrast.train.folder import RunFolder
+from kontrast.train.job import Job
+
+TORCHVISION = """import torch, torchvision
+from safetensors.torch import load_file
+model = torchvision.models.{name}()
+{stem}model.fc = torch.nn.Identity()
+model.load_state_dict(load_file("encoder.safetensors"))
+model.eval()"""
+SMALL_STEM = """model.conv1 = torch.nn.Conv2d({channels}, 64, 3, stride=1, padding=1, bias=False)  # small images
+model.maxpool = torch.nn.Identity()
+"""
+OTHER_CHANNELS = "model.conv1 = torch.nn.Conv2d({channels}, 64, 7, stride=2, padding=3, bias=False)\n"
+TIMM = """import timm
+from safetensors.torch import load_file
+model = timm.create_model({name!r}, num_classes=0, in_chans={channels})
+model.load_state_dict(load_file("encoder.safetensors"))
+model.eval()"""
+MLP = """import torch
+from safetensors.torch import load_file
+model = torch.nn.Sequential({layers})
+model.load_state_dict(load_file("encoder.safetensors"))
+model.eval()  # of vectors; of images as model(x.flatten(1))"""
+SMALL_RESNET = """from safetensors.torch import load_file
+from small_resnet import PlainSmallResNet  # "class" of this card, saved as small_resnet.py: it needs torch alone
+model = PlainSmallResNet({channels}, width={width}, depth={depth}, small_stem={small})
+model.load_state_dict(load_file("encoder.safetensors"))
+model.eval()"""
+INSIDE = {"timm": "net.", "mlp": "layers."}
+"""Where the plain model stands inside ours."""
+
+
+def export(job: Job, folder: RunFolder) -> None:
+    """Writes encoder.safetensors and model.json."""
+    encoder = job.method.encoder
+    state = plain_state(encoder, job.recipe.encoder.name)
+    beside = folder.encoder.with_name(".encoder.safetensors.part")
+    save_file(state, beside, metadata={"format": "pt"})
+    beside.replace(folder.encoder)
+    write_json(folder.model, card(job, encoder))
+
+
+def plain_state(encoder: nn.Module, name: str) -> dict[str, Tensor]:
+    """The weights by the names of the plain model, on the CPU, each in memory of its own."""
+    inside = INSIDE.get(name.partition("/")[0], "")
+    return {
+        key.removeprefix("_orig_mod.").removeprefix(inside): value.detach().cpu().clone().contiguous()
+        for key, value in encoder.state_dict().items()
+    }
+
+
+def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
+    """model.json: all that is needed to rebuild the encoder, and words for people."""
+    recipe, data = job.recipe, job.data
+    shape = list(job.train.inputs.shape or (len(data.mean), job.size, job.size))
+    name = recipe.encoder.name
+    record: dict[str, Any] = {
+        "encoder": {"name": name, **{k: v for k, v in recipe.encoder.options.items() if k != "pretrained"}},
+        "input": {
+            "kind": data.kind,
+            "shape": shape if data.kind == "vector" else [len(data.mean), job.size, job.size],
+            "range": "pixels / 255, then (x − mean) / std" if data.kind == "image" else "(x − mean) / std",
+            "mean": list(data.mean),
+            "std": list(data.std),
+        },
+        "feature_dim": int(getattr(encoder, "feature_dim", 0)),
+        "recipe": recipe.name,
+        "hash": recipe.hash,
+        "method": recipe.method.model_dump(mode="json"),
+        "data": {"name": data.name, "note": data.note, "classes": data.class_names},
+        "kontrast": kontrast.__version__,
+        "load": loading(recipe, encoder, len(data.mean)),
+    }
+    if name == "small-resnet":
+        record["class"] = inspect.getsource(_plain_resnet)
+    return record
+
+
+def loading(recipe: Recipe, encoder: nn.Module, channels: int) -> str:
+    """The lines that load the weights, without kontrast where that can be."""
+    name = recipe.encoder.name
+    if name.startswith("timm/"):
+        return TIMM.format(name=name.removeprefix("timm/"), channels=channels)
+    if name == "mlp":
+        layers = encoder.get_submodule("layers").children()
+        return MLP.format(layers=", ".join(_constructor(layer) for layer in layers))
+    if name == "small-resnet":
+        small = len(list(encoder.get_submodule("stem").children())) == 3
+        options = {key: recipe.encoder.options[key] for key in ("width", "depth")}
+        return SMALL_RESNET.format(channels=channels, small=small, **options)
+    small = tuple(encoder.get_parameter("conv1.weight").shape[2:]) == (3, 3)
+    stem = SMALL_STEM if small else OTHER_CHANNELS if channels != 3 else ""
+    return TORCHVISION.format(name=name, stem=stem.format(channels=channels))
+
+
+def _constructor(layer: nn.Module) -> str:
+    """The call that makes a layer of ``mlp``, in words that every torch understands."""
+    if isinstance(layer, nn.Linear):
+        return f"torch.nn.Linear({layer.in_features}, {layer.out_features}, bias={layer.bias is not None})"
+    if isinstance(layer, nn.BatchNorm1d):
+        return f"torch.nn.BatchNorm1d({layer.num_features})"
+    return f"torch.nn.{type(layer).__name__}()"
+
+
+def rebuild(path: Path) -> models.Encoder:
+    """The encoder of a run folder, in eval mode; nothing but model.json and the weights is read."""
+    folder = RunFolder(path)
+    for file in (folder.model, folder.encoder):
+        if not file.exists():
+            raise ValueError(f"{path} has no {file.name}; expected the folder of a finished run")
+    record = json.loads(folder.model.read_text(encoding="utf-8"))
+    options, given = dict(record["encoder"]), record["input"]
+    name, shape = options.pop("name"), given["shape"]
+    if given["kind"] == "vector":
+        encoder = models.encoder(name, in_features=shape[0], seed=0, **options)
+    else:
+        encoder = models.encoder(name, in_channels=shape[0], image_size=shape[1], seed=0, **options)
+    inside = INSIDE.get(name.partition("/")[0], "")
+    encoder.load_state_dict({inside + key: value for key, value in load_file(folder.encoder).items()})
+    return encoder.eval()

@@ -1,0 +1,149 @@
+"""The run folder: where a run's files are, and what state it is in.
+
+<out>/<recipe>-<hash8>/
+    recipe.yaml             resolved: everything that decided the run
+    run.json                status, versions, seed, machine, command
+    metrics.jsonl           a line a record
+    checkpoints/last.pt     everything that is needed to go on (best.pt with early stopping)
+    encoder.safetensors     the weights, and model.json: how to rebuild it
+    result.json             every number with its protocol
+    analysis.npz, .json     features, predictions, neighbours, thumbnails, views, geometry: what a report draws
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import kontrast
+from kontrast import distributed
+from kontrast.recipe import Recipe
+from kontrast.train.checkpoint import write_atomically, write_json
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run's folder by path; the files are found by what they are."""
+
+    path: Path
+
+    @staticmethod
+    def of(recipe: Recipe) -> RunFolder:
+        """Where a resolved recipe's run lies."""
+        return RunFolder(Path(recipe.run.out).expanduser() / recipe.folder)
+
+    @property
+    def recipe_file(self) -> Path:
+        """The resolved recipe."""
+        return self.path / "recipe.yaml"
+
+    @property
+    def metrics(self) -> Path:
+        """The log."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def last(self) -> Path:
+        """The newest checkpoint."""
+        return self.path / "checkpoints" / "last.pt"
+
+    @property
+    def best(self) -> Path:
+        """The weights that were best in validation."""
+        return self.path / "checkpoints" / "best.pt"
+
+    @property
+    def encoder(self) -> Path:
+        """The weights."""
+        return self.path / "encoder.safetensors"
+
+    @property
+    def model(self) -> Path:
+        """How to rebuild the encoder."""
+        return self.path / "model.json"
+
+    @property
+    def result(self) -> Path:
+        """Every number."""
+        return self.path / "result.json"
+
+    def begin(self, recipe: Recipe) -> None:
+        """Makes the folder and writes the recipe, unless they are there."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"the run folder {self.path} cannot be made: {error.strerror}; choose another --out"
+            ) from error
+        if not self.recipe_file.exists():
+            write_atomically(self.recipe_file, recipe.to_yaml().encode())
+
+    def read(self) -> dict[str, Any]:
+        """run.json, empty if there is none yet."""
+        file = self.path / "run.json"
+        try:
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise ValueError(f"{file} is damaged ({error}); remove it, and the run goes on") from error
+        return found
+
+    @property
+    def status(self) -> str | None:
+        """training, evaluating, done, interrupted or failed; None before the beginning."""
+        return self.read().get("status")
+
+    def note(self, status: str, **more: Any) -> None:
+        """Writes the status, and what else there is to tell, into run.json; on rank 0 only."""
+        if distributed.rank() == 0:
+            now = {"status": status, "updated": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **more}
+            write_json(self.path / "run.json", {**self.read(), **now})
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else works in this folder meanwhile; if somebody does, it is an error."""
+        if distributed.rank() != 0:
+            yield
+            return
+        with (self.path / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ValueError(
+                    f"another process is working in {self.path}; wait for it, or stop it, and call again"
+                ) from None
+            yield
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """What a run ran on, and with which versions."""
+    return {
+        "versions": {
+            "kontrast": kontrast.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+        },
+        "machine": {
+            "system": platform.system(),
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "device": str(device),
+            "processes": distributed.world_size(),
+        },
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }

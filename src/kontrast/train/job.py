@@ -1,0 +1,217 @@
+"""Everything a recipe names, made: data, views, method, batches.
+
+What the encoder sees is decided here once, for training, monitors and evaluation alike: the data's mean and std, the
+side of the views, the crop at decoding where images have several sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast import augment, distributed, methods, models
+from kontrast.data import (
+    ClassBalanced,
+    DataSet,
+    Loader,
+    Sampler,
+    Shuffled,
+    Split,
+    Stream,
+    WithReplacement,
+    generator,
+    load,
+    seed_of,
+)
+from kontrast.recipe import Recipe
+
+LARGE = 224  # pixels a side of views of images that have no one size
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A recipe, made; `make_job` makes it."""
+
+    recipe: Recipe
+    data: DataSet
+    train: Split  # what the encoder learns from
+    validation: Split | None
+    views: augment.Views
+    crop: augment.CropAtDecoding | None
+    method: methods.Method
+    sampler: Sampler
+    size: int | None  # pixels a side; None for vectors
+    device: torch.device
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Batches of one pass over the data."""
+        return self.sampler.steps
+
+    @property
+    def total_steps(self) -> int:
+        """Batches of the whole run."""
+        train = self.recipe.train
+        return train.steps if train.steps is not None else (train.epochs or 0) * self.steps_per_epoch
+
+    def loader(self) -> Loader:
+        """This rank's part of every batch."""
+        return Loader(
+            self.train,
+            self.sampler,
+            seed=self.recipe.seed,
+            rank=distributed.rank(),
+            world_size=distributed.world_size(),
+            workers=self.recipe.run.workers,
+            crop=self.crop,
+        )
+
+    def pieces(self) -> int:
+        """Micro-batches of a batch, the same on every rank."""
+        micro = self.recipe.train.micro_batch
+        own = math.ceil(self.recipe.train.batch_size / distributed.world_size())
+        return 1 if micro is None else math.ceil(own / micro)
+
+    def augmented(self, batch: Any) -> methods.ViewBatch:
+        """The views of a batch on the device; what they draw depends on seed, epoch and step alone."""
+        batch = batch.to(self.device)
+        size = augment.Operation.size_of(batch.inputs[:, 0] if batch.inputs.ndim == 5 else batch.inputs)
+        params = self.views.draw(batch.total, size, batch.generator())
+        views = self.views.apply(batch.inputs, params[batch.place])
+        assert isinstance(views, Tensor)
+        seed = seed_of(batch.seed, Stream.NETWORK, batch.epoch, batch.step)
+        return methods.ViewBatch(views, batch.labels, batch.indices, seed)
+
+
+def make_job(recipe: Recipe, device: torch.device) -> Job:
+    """Loads the data and makes the method of a resolved recipe."""
+    data, train, validation = load_data(recipe)
+    if methods.find(recipe.method.name).needs_labels:
+        train.require_labels(f"method {recipe.method.name!r}")
+    size = view_size(recipe, data, train)
+    views, crop = _views(recipe, data, size)
+    sampler = _sampler(recipe, train)
+    steps = recipe.train.steps or (recipe.train.epochs or 0) * sampler.steps
+    encoder = make_encoder(recipe, data, size)
+    head = models.head(
+        recipe.head.name,
+        in_dim=encoder.feature_dim,
+        seed=seed_of(recipe.seed, Stream.NETWORK, 1),
+        **recipe.head.options,
+    )
+    classes = data.num_classes if train.labels is not None else None
+    setting = methods.Setting(len(train), classes, steps, recipe.seed)
+    method = methods.method(recipe.method.name, encoder, head, setting=setting, **recipe.method.options)
+    if recipe.train.batch_norm == "sync" and distributed.world_size() > 1:
+        method.across_ranks()
+    return Job(recipe, data, train, validation, views, crop, method.to(device), sampler, size, device)
+
+
+def load_data(recipe: Recipe) -> tuple[DataSet, Split, Split | None]:
+    """The data set, what the encoder learns from, and what is held out of it."""
+    wanted, run = recipe.data, recipe.run
+    options: dict[str, Any] = {"root": run.data_root, "cache": run.cache or None}
+    for name in ("size", "channels", "labelled", "limit", "test_limit"):
+        options[name] = getattr(wanted, name)
+    data = load(wanted.name, seed=recipe.seed, noise=wanted.noise, noise_kind=wanted.noise_kind, **options)
+    if wanted.split == "train":
+        train = data.train
+    else:
+        if data.unlabelled is None:
+            raise ValueError(f"{wanted.name} has no unlabelled split; data.split=train is what there is")
+        train = data.unlabelled
+    if not wanted.validation:
+        return data, train, None
+    held = held_out(train, wanted.validation, recipe.seed)
+    return data, train.subset((~held).nonzero()[:, 0]), train.subset(held.nonzero()[:, 0])
+
+
+def held_out(split: Split, fraction: float, seed: int) -> Tensor:
+    """Which rows are held out, bool ``[N]``: the fraction of each class, at least one.
+
+    >>> from kontrast.data import Memory
+    >>> held_out(Split(Memory(torch.zeros(20, 1)), torch.arange(20) % 2), 0.3, seed=0).view(10, 2).sum(0)
+    tensor([3, 3])
+    """
+    order = torch.randperm(len(split), generator=generator(seed, Stream.HELD_OUT))
+    held = torch.zeros(len(split), dtype=torch.bool)
+    labels = torch.zeros(len(split), dtype=torch.int64) if split.labels is None else split.labels
+    for label in torch.unique(labels):
+        rows = order[labels[order] == label]
+        held[rows[: max(1, round(fraction * len(rows)))]] = True
+    if bool(held.all()):
+        raise ValueError(f"data.validation={fraction} of {len(split)} rows leaves none for training")
+    return held
+
+
+def make_encoder(recipe: Recipe, data: DataSet, size: int | None) -> models.Encoder:
+    """The encoder of a recipe for these data, at its random (or pretrained) start."""
+    options = dict(recipe.encoder.options)
+    seed = seed_of(recipe.seed, Stream.NETWORK, 0)
+    if data.kind == "vector":
+        if recipe.encoder.name != "mlp":
+            raise ValueError(
+                f"{data.name!r} holds vectors {data.train.inputs.shape}, and {recipe.encoder.name!r} takes images; "
+                "take encoder=mlp"
+            )
+        assert data.train.inputs.shape is not None
+        return models.encoder("mlp", in_features=data.train.inputs.shape[0], seed=seed, **options)
+    channels = len(data.mean)
+    return models.encoder(recipe.encoder.name, in_channels=channels, image_size=size, seed=seed, **options)
+
+
+def view_size(recipe: Recipe, data: DataSet, train: Split) -> int | None:
+    """Pixels a side of what the encoder sees; None for vectors."""
+    shape = train.inputs.shape
+    if data.kind == "vector":
+        return None
+    wanted = recipe.augment.size
+    if shape is None:
+        return wanted or LARGE
+    if shape[1] != shape[2] or wanted not in (None, shape[1]):
+        raise ValueError(
+            f"images of {shape[1]}×{shape[2]} pixels and views of {wanted or 'one side'}: augment.size goes with "
+            "images of several sizes. Say data.size, to which the images are brought for training and evaluation alike"
+        )
+    return shape[1]
+
+
+def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Views, augment.CropAtDecoding | None]:
+    made = []
+    for view in recipe.augment.views:
+        if data.kind == "vector" and view.name not in ("none", "vector-noise"):
+            raise ValueError(f"preset {view.name!r} is for images, and {data.name!r} holds vectors; take vector-noise")
+        made.append(augment.preset(view.name, size=size, mean=data.mean, std=data.std, **view.options))
+    views = augment.Views(made)
+    if data.kind == "vector" or data.train.inputs.shape is not None:
+        return views, None
+    crop, rest = augment.at_decoding(views)
+    assert isinstance(rest, augment.Views)
+    return rest, crop
+
+
+def _sampler(recipe: Recipe, train: Split) -> Sampler:
+    wanted, seed = recipe.train, recipe.seed
+    batch = wanted.batch_size
+    if wanted.sampler == "shuffled":
+        if batch > len(train):
+            raise ValueError(f"train.batch_size is {batch}, above the {len(train)} training rows; take a smaller one")
+        return Shuffled(len(train), batch, seed=seed)
+    if wanted.sampler == "with-replacement":
+        return WithReplacement(len(train), batch, seed=seed)
+    labels = train.require_labels("train.sampler=class-balanced")
+    classes = len(torch.unique(labels))
+    if batch % classes:
+        raise ValueError(
+            f"train.batch_size is {batch}; a class-balanced batch of {classes} classes is a multiple of it"
+        )
+    return ClassBalanced(labels, batch // classes, seed=seed)
+
+
+def plain(data: DataSet) -> augment.Compose:
+    """What evaluation sees: normalised, nothing else."""
+    return augment.preset("none", mean=data.mean, std=data.std)

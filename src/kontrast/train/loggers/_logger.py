@@ -1,0 +1,48 @@
+"""What a logger is: numbers in, by step; closed at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+
+class Logger(ABC):
+    """Opened for a run's folder, with the run's name and recipe; ``resume_step`` steps are behind it."""
+
+    @abstractmethod
+    def __init__(self, folder: Path, name: str, recipe: dict[str, Any], resume_step: int, **options: Any) -> None: ...
+
+    @abstractmethod
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """The values at a step, counted from 1."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+def flat(recipe: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """A nested recipe as dotted keys.
+
+    >>> dict(flat({"optim": {"name": "sgd", "lr": 0.1}, "seed": 0}))
+    {'optim.name': 'sgd', 'optim.lr': 0.1, 'seed': 0}
+    """
+    for key, value in recipe.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def kept(path: Path, make: Callable[[], str]) -> str:
+    """The name under which a service knows this run: what the file says, else a new one, written there.
+
+    So a run that is started again is the same run there, and a copied folder takes its history along.
+    """
+    if path.exists():
+        return path.read_text(encoding="utf-8").strip()
+    name = make()
+    path.write_text(name + "\n", encoding="utf-8")
+    return name

@@ -1,0 +1,238 @@
+"""The training loop: one, for every method, on one process or many.
+
+    for every step k of the run:
+        batch k, augmented                           a function of (seed, epoch, k)
+        the gradient of its loss                     at once or in pieces (`gradients`), averaged over the ranks
+        the optimiser's step at lr·schedule(k)
+        what the method does after it                momentum, queue, bank
+        now and then: a line of the log, monitors, validation, a checkpoint
+
+Between two steps everything that counts is in `State`, so a run may end anywhere and go on there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from kontrast import distributed, optim
+from kontrast.data import Batch, Loader
+from kontrast.train import checkpoint
+from kontrast.train.folder import RunFolder
+from kontrast.train.gradients import backward
+from kontrast.train.job import Job
+from kontrast.train.loggers import open_loggers
+from kontrast.train.metrics import Metrics
+from kontrast.train.precision import Precision
+from kontrast.train.progress import Progress
+from kontrast.train.state import State, fingerprint
+from kontrast.train.stopping import Patience, Stopped, check_finite, listening
+from kontrast.train.watching import Validation, Watch
+
+SECONDS = 15.0  # least time between the checkpoints at the ends of epochs, if no interval is asked for
+
+
+class Training:
+    """A job in its folder: `run` trains from where the checkpoint stands to the end."""
+
+    def __init__(self, job: Job, folder: RunFolder) -> None:
+        self.job, self.folder = job, folder
+        recipe = job.recipe
+        self.main = distributed.rank() == 0
+        optimiser = optim.optimizer(recipe.optim.name, job.method, **recipe.optim.options)
+        self.rates = [group["lr"] for group in optimiser.param_groups]
+        self.schedule = optim.schedule(
+            recipe.schedule.name,
+            total_steps=job.total_steps,
+            steps_per_epoch=job.steps_per_epoch,
+            **recipe.schedule.options,
+        )
+        precision = Precision(recipe.train.precision, job.device)
+        self.state = State(job.method, optimiser, precision, Patience(recipe.train.patience))
+        self.data = fingerprint(job.train)
+        self.offset = 0
+        if folder.last.exists():
+            self.offset = self.state.restore(checkpoint.load(folder.last), recipe.hash, self.data)
+        self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
+        self.validation = None if job.validation is None else Validation(job)
+        if recipe.run.compile:
+            job.method.encoder.compile()
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to train."""
+        return self.state.step >= self.job.total_steps or self.state.stopped_early
+
+    def run(self) -> None:
+        """Trains to the end; `Stopped` if a signal asked, after saving."""
+        if self.finished:
+            return
+        recipe, state = self.job.recipe, self.state
+        metrics = Metrics(self.folder.metrics, self.offset) if self.main else None
+        loggers = self._loggers() if self.main else []
+        progress = Progress(
+            self.job.total_steps,
+            start_step=state.step,
+            images_per_step=recipe.train.batch_size,
+            description=recipe.name,
+            quiet=not (recipe.run.progress and self.main),
+            steps_per_epoch=self.job.steps_per_epoch,
+        )
+        self.saved_at = time.monotonic()
+        clock = _Clock(recipe.train.batch_size)
+        self.job.method.train()
+        try:
+            with listening() as asked, progress:
+                for batch in batches(self.job.loader(), state.step, self.job.total_steps):
+                    loss = self._step(batch)
+                    clock.tick()
+                    for line in self._records(loss, clock):
+                        self._log(line, metrics, loggers)
+                    progress.update(state.step, loss, self.standing, self.rates[0] * self.factor)
+                    if distributed.any_rank(asked.signum is not None):
+                        self._save(metrics)
+                        raise Stopped(asked.signum or 15, state.step)
+                    if self._is_time_to_save():
+                        self._save(metrics)
+                    if state.stopped_early:
+                        progress.note(f"stopped early: no better validation since step {state.patience.best_step}")
+                        break
+            self._save(metrics)
+        finally:
+            for logger in loggers:
+                logger.close()
+            if metrics is not None:
+                metrics.close()
+
+    # ---------------------------------------------------------------------------------------- a step and its log
+
+    def _step(self, batch: Batch) -> torch.Tensor:
+        job, state = self.job, self.state
+        self.factor = self.schedule(state.step)
+        for group, rate in zip(state.optimiser.param_groups, self.rates, strict=True):
+            group["lr"] = rate * self.factor
+        state.optimiser.zero_grad(set_to_none=True)
+        seen = job.augmented(batch)
+        loss = backward(job.method, seen, pieces=job.pieces(), precision=state.precision, rank=distributed.rank())
+        if job.device.type == "cpu" or self._logs(state.step + 1):
+            self._check(float(loss))
+        distributed.average_gradients(job.method.parameters())
+        state.precision.step(state.optimiser)
+        job.method.after_step()
+        state.step += 1
+        return loss
+
+    def _check(self, value: float) -> None:
+        if value - value != 0:  # infinite, or no number
+            temperature = getattr(self.job.method.loss, "temperature", None)
+            check_finite(
+                value,
+                step=self.state.step + 1,
+                lr=self.rates[0] * self.factor,
+                temperature=None if temperature is None else float(temperature),
+                scalars=self.job.method.report(),
+            )
+
+    standing: Any = None
+
+    def _records(self, loss: torch.Tensor, clock: _Clock) -> list[dict[str, Any]]:
+        """The lines that this step adds to the log."""
+        job, state = self.job, self.state
+        sums, value = state.sums, float(loss) if job.device.type == "cpu" else loss.detach()
+        sums["loss"] = sums.get("loss", 0.0) + value  # type: ignore[assignment]
+        sums["steps"] = sums.get("steps", 0) + 1
+        lines: list[dict[str, Any]] = []
+        at = {"step": state.step, "epoch": state.step / job.steps_per_epoch}
+        if self._logs(state.step):
+            mean = float(sums["loss"]) / sums["steps"]
+            self.standing = job.method.standing(mean)
+            line: dict[str, Any] = {**at, "loss": mean, "lr": self.rates[0] * self.factor}
+            if self.standing is not None:
+                line |= {"chance": self.standing.chance, "bound": self.standing.bound}
+            lines.append({**line, **job.method.report(), **clock.read()})
+            sums.clear()
+        if self.watch is not None and self._every(job.recipe.run.monitor_every):
+            lines.append({**at, **self.watch()})
+        if self.validation is not None and self._validates():
+            score = distributed.of_first(self.validation() if self.main else 0.0)
+            better = state.patience.better(score, state.step)
+            if better and job.recipe.train.patience is not None and self.main:
+                checkpoint.save(self.folder.best, {"step": state.step, "method": job.method.state_dict()})
+            state.stopped_early = state.patience.over
+            lines.append({**at, "validation": score, "best": state.patience.best})
+        return lines
+
+    def _log(self, line: dict[str, Any], metrics: Metrics | None, loggers: list[Any]) -> None:
+        if metrics is None:
+            return
+        metrics.append({**line, "time": round(time.time(), 3)})
+        values = {key: value for key, value in line.items() if key not in ("step", "epoch") and value is not None}
+        for logger in loggers:
+            logger.log(line["step"], values)
+
+    # ---------------------------------------------------------------------------------------- when
+
+    def _logs(self, step: int) -> bool:
+        return step % self.job.recipe.run.log_every == 0 or step == self.job.total_steps
+
+    def _every(self, steps: int | None) -> bool:
+        """Whether it is time, by an interval of steps, or once an epoch and at the end."""
+        return self.state.step % (steps or self.job.steps_per_epoch) == 0 or self.state.step == self.job.total_steps
+
+    def _validates(self) -> bool:
+        return self._every(self.job.recipe.train.validate_every * self.job.steps_per_epoch)
+
+    def _is_time_to_save(self) -> bool:
+        every = self.job.recipe.run.checkpoint_every
+        if every is not None:
+            return self.state.step % every == 0
+        return self._every(None) and time.monotonic() - self.saved_at > SECONDS
+
+    def _save(self, metrics: Metrics | None) -> None:
+        if metrics is not None:
+            state = self.state
+            state.sums = {key: float(value) for key, value in state.sums.items()}
+            self._check(state.sums.get("loss", 0.0))
+            checkpoint.save(self.folder.last, state.capture(self.job.recipe.hash, self.data, metrics.sync()))
+            self.folder.note("training", step=state.step, total_steps=self.job.total_steps)
+        self.saved_at = time.monotonic()
+
+    def _loggers(self) -> list[Any]:
+        recipe = self.job.recipe
+        return open_loggers(
+            recipe.run.loggers,
+            folder=self.folder.path,
+            name=recipe.folder,
+            recipe=recipe.model_dump(mode="json"),
+            resume_step=self.state.step,
+        )
+
+
+class _Clock:
+    """Images a second since it was last read."""
+
+    def __init__(self, images: int) -> None:
+        self.images, self.steps, self.since = images, 0, time.monotonic()
+
+    def tick(self) -> None:
+        self.steps += 1
+
+    def read(self) -> dict[str, float]:
+        now = time.monotonic()
+        rate = self.steps * self.images / max(now - self.since, 1e-9)
+        self.steps, self.since = 0, now
+        return {"images_per_second": round(rate, 1)}
+
+
+def batches(loader: Loader, start: int, end: int) -> Iterator[Batch]:
+    """The batches of steps ``start`` … ``end`` − 1 of a run, epoch after epoch."""
+    step = start
+    while step < end:
+        for batch in loader.epoch(step // len(loader), start=step % len(loader)):
+            yield batch
+            step += 1
+            if step >= end:
+                return

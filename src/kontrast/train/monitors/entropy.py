@@ -1,0 +1,34 @@
+"""How many negatives share the penalty: `geometry.penalty_entropy` at the method's temperature.
+
+The first view against the second, the other images as negatives: 0 is all on the nearest one, log(M−1) all alike. The
+smaller the temperature, the smaller the entropy (Wang & Liu).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from kontrast import geometry
+from kontrast.train.monitors._base import Monitor
+from kontrast.train.monitors._snapshot import Snapshot
+
+
+class Entropy(Monitor):
+    """``entropy``, the mean over the images, and ``entropy_share``, of the most it can be.
+
+    >>> import torch
+    >>> x = torch.eye(5)
+    >>> found = Entropy()(Snapshot(features=x, embeddings=x[:, None], temperature=0.1))  # four negatives, all alike
+    >>> {name: round(value, 4) for name, value in found.items()}
+    {'monitor/entropy': 1.3863, 'monitor/entropy_share': 1.0}
+    """
+
+    needs_temperature: ClassVar[bool] = True
+
+    def values(self, snapshot: Snapshot) -> dict[str, float]:
+        """In nats, and as a share of log(M−1)."""
+        assert snapshot.temperature is not None
+        each = geometry.penalty_entropy(snapshot.query, snapshot.key, temperature=snapshot.temperature)
+        found, most = float(each.double().mean()), math.log(len(each) - 1)
+        return {"entropy": found, **({"entropy_share": found / most} if most else {})}

@@ -1,0 +1,52 @@
+"""How strongly SupCon or TCL answers to the hardest positive and the hardest negative: `geometry.gradient_response`.
+
+All views of all images together, as in the loss, at the method's temperature, k1 and k2. TCL's claim is a larger
+response to hard positives than SupCon's, so SupCon's (k1 = 0, k2 = 1) is given beside it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+
+from kontrast import geometry
+from kontrast.train.monitors._base import Monitor
+from kontrast.train.monitors._snapshot import Snapshot
+
+
+class GradientResponse(Monitor):
+    """``response_positive`` and ``response_negative``, means over anchors; for TCL also SupCon's, ``…_supcon``.
+
+    >>> z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+    >>> labels = torch.tensor([0, 0, 1, 1])
+    >>> found = GradientResponse()(Snapshot(features=z, embeddings=z[:, None], labels=labels, temperature=1.0))
+    >>> {name: round(value, 4) for name, value in found.items()}
+    {'monitor/response_positive': 0.78, 'monitor/response_negative': 0.56}
+    """
+
+    needs_temperature: ClassVar[bool] = True
+    of_responses: ClassVar[bool] = True
+
+    def values(self, snapshot: Snapshot) -> dict[str, float]:
+        """Of the classes, or of the views of one image where there are no labels or the method does not use them."""
+        assert snapshot.temperature is not None
+        m, v = snapshot.embeddings.shape[:2]
+        by_class = snapshot.labels is not None and snapshot.supervised
+        groups = snapshot.labels if by_class and snapshot.labels is not None else torch.arange(m)
+        if v < 2 and len(torch.unique(groups)) == m:
+            return {}  # no anchor has a positive
+        k1, k2 = snapshot.k1 or 0.0, 1.0 if snapshot.k2 is None else snapshot.k2
+        alone = (k1, k2) == (0.0, 1.0)
+        found = geometry.gradient_response(
+            snapshot.embeddings.flatten(0, 1),
+            groups.repeat_interleave(v),
+            temperature=snapshot.temperature,
+            k1=[k1] if alone else [k1, 0.0],
+            k2=[k2] if alone else [k2, 1.0],
+        )
+        values = {}
+        for i, suffix in enumerate([""] if alone else ["", "_supcon"]):
+            values[f"response_positive{suffix}"] = float(found.positive[:, i, i].double().mean())
+            values[f"response_negative{suffix}"] = float(found.negative[:, i, i].double().mean())
+        return values

@@ -1,0 +1,43 @@
+"""Online kNN: the accuracy of the held-out images' features against training rows, k = 20, weights e^{s/0.07}.
+
+A share from 0 to 1. The training rows are few, so it is below what the whole set would give: read its course, not its
+height; `kontrast.evaluate` gives the number.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+
+from kontrast.evaluate import nearest
+from kontrast.train.monitors._base import Monitor
+from kontrast.train.monitors._snapshot import Snapshot
+
+NEIGHBOURS, TEMPERATURE = 20, 0.07
+
+
+class KNN(Monitor):
+    """``knn20``; with fewer training rows than 20 all of them vote.
+
+    >>> x = torch.eye(3)
+    >>> labels = torch.arange(3)
+    >>> KNN()(Snapshot(features=x, embeddings=x[:, None], labels=labels, reference=x, reference_labels=labels))
+    {'monitor/knn20': 1.0}
+    """
+
+    needs_labels: ClassVar[bool] = True
+
+    def values(self, snapshot: Snapshot) -> dict[str, float]:
+        """Over all held-out images."""
+        if snapshot.labels is None or snapshot.reference is None or snapshot.reference_labels is None:
+            raise ValueError(
+                "monitor 'knn' compares with training rows: the snapshot needs reference, reference_labels"
+            )
+        k = min(NEIGHBOURS, len(snapshot.reference))
+        s, rows = nearest(snapshot.features, snapshot.reference, k)
+        voted = snapshot.reference_labels[rows]
+        classes = int(max(voted.max(), snapshot.labels.max())) + 1
+        weights = ((s.double() - s[:, :1]) / TEMPERATURE).exp()  # up to a factor of each image: the nearest counts 1
+        votes = torch.zeros(len(s), classes, dtype=torch.float64).scatter_add_(1, voted, weights)
+        return {f"knn{NEIGHBOURS}": float((votes.argmax(1) == snapshot.labels).double().mean())}

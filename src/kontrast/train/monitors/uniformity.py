@@ -1,0 +1,29 @@
+"""How evenly the embeddings, and the features, cover the sphere: `geometry.uniformity` with t = 2.
+
+The smaller, the more uniform: −3.94 is the limit in 128 dimensions, 0 is all in one point. Embeddings are the first
+view's.
+"""
+
+from __future__ import annotations
+
+from kontrast import geometry
+from kontrast.train.monitors._base import Monitor
+from kontrast.train.monitors._snapshot import Snapshot
+
+
+class Uniformity(Monitor):
+    """``uniformity`` of the embeddings, ``uniformity_features`` of the encoder's output.
+
+    >>> import torch
+    >>> opposite = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
+    >>> found = Uniformity()(Snapshot(features=opposite, embeddings=opposite[:, None]))  # log e^{−2·4}
+    >>> {name: round(value, 4) for name, value in found.items()}
+    {'monitor/uniformity': -8.0, 'monitor/uniformity_features': -8.0}
+    """
+
+    def values(self, snapshot: Snapshot) -> dict[str, float]:
+        """Of both."""
+        return {
+            "uniformity": geometry.uniformity(snapshot.query),
+            "uniformity_features": geometry.uniformity(snapshot.features),
+        }

@@ -1,0 +1,205 @@
+"""The progress of a run: on a terminal a bar, else a line now and then. Where the loss stands is part of it.
+
+    supcon-fashion-mini  ━━━━━━━━━━━━╸━━━━━━━━━━━━  epoch 3/20, step 120/800  4,210 images/s  0:01:23 left
+    loss 4.21, chance 5.54, bound 3.10, 55 % of the way, lr 0.0905
+
+Images per second are those of the last `WINDOW` seconds, and of this process only: a resumed run does not count what
+was done before. Nothing is drawn by a thread of its own, so a call that draws nothing costs about a microsecond.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from kontrast.geometry.bounds import Standing
+
+WINDOW = 10.0  # seconds over which the rate is taken
+FRAME = 0.25  # seconds between two drawings of the bar
+MARK = 0.5  # seconds between two marks of where the run was
+
+
+class Progress:
+    """Told every step, draws when it is time.
+
+    ``quiet`` says nothing at all, ``interval`` is the shortest time in seconds between two lines where there is no
+    terminal, ``steps_per_epoch`` adds the epoch, ``clock`` gives seconds.
+
+    >>> import io
+    >>> out = io.StringIO()
+    >>> seconds = iter(range(100))
+    >>> with Progress(8, images_per_step=100, description="run", console=Console(file=out, width=100), interval=3,
+    ...               clock=lambda: float(next(seconds))) as progress:
+    ...     for step in range(1, 9):
+    ...         progress.update(step, loss=2.0, standing=Standing(chance=3.0, collapsed=3.0, bound=1.0), lr=0.1)
+    >>> print(out.getvalue().splitlines()[0])
+    run: step 3/8, 100 images/s, 0:00:05 left, loss 2.00, chance 3.00, bound 1.00, 50 % of the way, lr 0.1
+    """
+
+    def __init__(
+        self,
+        total_steps: int,
+        *,
+        start_step: int = 0,
+        images_per_step: int,
+        description: str,
+        console: Console | None = None,
+        quiet: bool = False,
+        interval: float = 10.0,
+        steps_per_epoch: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.total_steps, self.start_step, self.step = total_steps, start_step, start_step
+        self.images_per_step, self.steps_per_epoch = images_per_step, steps_per_epoch
+        self.description, self.quiet = description, quiet
+        self.console = console or Console(stderr=True)
+        self._bar = self.console.is_terminal and not self.console.is_dumb_terminal
+        self._pause = FRAME if self._bar else interval
+        self._clock = clock
+        self._live: Live | None = None
+        self._loss: Any = None
+        self._standing: Standing | None = None
+        self._lr: float | None = None
+        self._extra: Mapping[str, float] = {}
+        self._drawn: int | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        now = self._clock()
+        self._started, self._next, self._next_mark = now, now + self._pause, now + MARK
+        self._marks: deque[tuple[float, int]] = deque([(now, self.step)])
+
+    def __enter__(self) -> Self:
+        self._begin()
+        if self._bar and not self.quiet:
+            # What is printed meanwhile goes above the bar, unless it goes to a file.
+            shared = sys.stdout.isatty()
+            frame = self._frame(self._started)
+            self._live = Live(frame, console=self.console, auto_refresh=False, redirect_stdout=shared)
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.quiet and (self._drawn != self.step or self._live is not None):
+            self._draw(self._clock())
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def update(
+        self,
+        step: int,
+        loss: Any = None,
+        standing: Standing | None = None,
+        lr: float | None = None,
+        extra: Mapping[str, float] | None = None,
+    ) -> None:
+        """So many steps are done. What is None stays as it was; ``loss`` may be a tensor, read when it is drawn."""
+        self.step = step
+        if loss is not None:
+            self._loss = loss
+        if standing is not None:
+            self._standing = standing
+        if lr is not None:
+            self._lr = lr
+        if extra is not None:
+            self._extra = extra
+        if self.quiet:
+            return
+        now = self._clock()
+        if now >= self._next_mark:
+            self._mark(now)
+        if now >= self._next:
+            self._next = now + self._pause
+            self._draw(now)
+
+    def note(self, text: str) -> None:
+        """A line of its own, above the bar."""
+        if not self.quiet:
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    @property
+    def images_per_second(self) -> float | None:
+        """Of the last seconds; None before the first step."""
+        return self._rate(self._clock())
+
+    def _mark(self, now: float) -> None:
+        self._next_mark = now + MARK
+        self._marks.append((now, self.step))
+        while len(self._marks) > 2 and now - self._marks[1][0] >= WINDOW:
+            self._marks.popleft()
+
+    def _rate(self, now: float) -> float | None:
+        then, step = self._marks[0]
+        if self.step <= step or now <= then:
+            return None
+        return (self.step - step) * self.images_per_step / (now - then)
+
+    # ---------------------------------------------------------------------------------------- what is drawn
+
+    def _draw(self, now: float) -> None:
+        self._drawn = self.step
+        if self._live is not None:
+            self._live.update(self._frame(now), refresh=True)
+        else:
+            parts = (self._place(), *self._speed(now), *self._standing_now())
+            self.note(f"{self.description}: {', '.join(parts)}")
+
+    def _frame(self, now: float) -> Group:
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        bar = ProgressBar(total=self.total_steps, completed=self.step, width=24)
+        texts = (Text(part, no_wrap=True) for part in (self._place(), *self._speed(now)))
+        grid.add_row(Text(self.description, no_wrap=True, overflow="ellipsis"), bar, *texts)
+        return Group(grid, Text(", ".join(self._standing_now())))
+
+    def _place(self) -> str:
+        step = f"step {self.step}/{self.total_steps}"
+        if not self.steps_per_epoch:
+            return step
+        epochs = -(-self.total_steps // self.steps_per_epoch)
+        return f"epoch {min(self.step // self.steps_per_epoch + 1, epochs)}/{epochs}, {step}"
+
+    def _speed(self, now: float) -> list[str]:
+        if self.step >= self.total_steps:
+            passed = max(now - self._started, 1e-9)
+            rate = (self.step - self.start_step) * self.images_per_step / passed
+            return [f"{rate:,.0f} images/s", f"{_time(passed)} in all"]
+        rate_now = self._rate(now)
+        if rate_now is None:
+            return []
+        left = (self.total_steps - self.step) * self.images_per_step / rate_now
+        return [f"{rate_now:,.0f} images/s", f"{_time(left)} left"]
+
+    def _standing_now(self) -> list[str]:
+        parts = []
+        value = None if self._loss is None else float(self._loss)
+        if value is None and self._standing is not None:
+            value = self._standing.value
+        if value is not None:
+            parts.append(f"loss {value:.2f}")
+        if self._standing is not None:
+            parts += [f"chance {self._standing.chance:.2f}", f"bound {self._standing.bound:.2f}"]
+            share = replace(self._standing, value=value).share
+            if share is not None:
+                parts.append(f"{100 * share:.0f} % of the way")
+        if self._lr is not None:
+            parts.append(f"lr {self._lr:.3g}")
+        return [*parts, *(f"{name} {value:.4g}" for name, value in self._extra.items())]
+
+
+def _time(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

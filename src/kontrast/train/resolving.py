@@ -1,0 +1,116 @@
+"""A recipe with nothing left to guess: every option of every part written out, every name known.
+
+So a recipe that leaves a default out and one that writes it have the same hash, the file in a run's folder says
+everything, and an unknown name or option is an error before anything is loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kontrast import augment, evaluate, methods, models, optim
+from kontrast.recipe import Part, Recipe
+from kontrast.registry import nearest
+from kontrast.train import loggers, monitors
+
+FROM_DATA = ("in_channels", "image_size", "in_features", "in_dim", "seed", "prefix")
+"""What the data or the seed decide, not the recipe."""
+
+
+def resolve(recipe: Recipe) -> Recipe:
+    """The recipe with all defaults written out.
+
+    >>> recipe = Recipe.of({"method": "tcl", "train": {"epochs": 1}, "optim": {"name": "sgd", "lr": 0.1}})
+    >>> resolve(recipe).method
+    Part(name='tcl', temperature=0.1, k1=5000.0, k2=1.0)
+    >>> resolve(recipe.override(["method.temprature=1"]))
+    Traceback (most recent call last):
+        ...
+    ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
+    """
+    for protocol in recipe.evaluate.protocols:
+        _known("protocol", protocol, evaluate.names())
+    for monitor in recipe.run.monitors or ():
+        monitors.find(monitor)
+    for logger in recipe.run.loggers:
+        loggers.find(logger)
+    whole = recipe.model_copy(
+        update={
+            "method": filled("method", recipe.method, methods.options_of(recipe.method.name)),
+            "encoder": filled("encoder", recipe.encoder, _encoder_options(recipe.encoder)),
+            "head": filled("head", recipe.head, _head_options(recipe.head.name)),
+            "optim": filled("optim", recipe.optim, {"lr": None, **optim.options_of(recipe.optim.name)}),
+            "schedule": filled("schedule", recipe.schedule, optim.schedule_options(recipe.schedule.name)),
+            "augment": recipe.augment.model_copy(update={"views": tuple(_view(view) for view in recipe.augment.views)}),
+        }
+    )
+    lr = whole.optim.options["lr"]
+    if not isinstance(lr, int | float) or isinstance(lr, bool) or lr <= 0:
+        raise ValueError(f"optim.lr is {lr!r}; expected a number above 0")
+    _check_views(whole)
+    return Recipe.of(whole.model_dump(mode="json"))
+
+
+def filled(what: str, part: Part, defaults: Mapping[str, Any]) -> Part:
+    """The part with all of its options; one that is not among ``defaults`` is an error naming the nearest.
+
+    >>> filled("head", Part(name="tcl"), {"out": 128})
+    Part(name='tcl', out=128)
+    """
+    for option in part.options:
+        if option not in defaults:
+            hint = nearest(option, defaults)
+            raise ValueError(
+                f"{what} {part.name!r} has no option {option!r}{hint} It has {', '.join(defaults) or 'none'}"
+            )
+    options = {name: _plain(value) for name, value in {**defaults, **part.options}.items()}
+    return Part.model_validate({"name": part.name, **options})
+
+
+def defaults_of(call: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Any]:
+    """The keyword options of a call with their defaults."""
+    found = inspect.signature(call).parameters.values()
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    left = {*leave_out, "self"}
+    return {p.name: p.default for p in found if p.kind in kinds and p.default is not p.empty and p.name not in left}
+
+
+def _encoder_options(part: Part) -> dict[str, Any]:
+    if part.name.startswith("timm/"):  # timm knows its own options, and complains of others
+        return {"pretrained": None, "channels_last": True, **part.options}
+    _known("encoder", part.name, [known for known in models.names() if "…" not in known])
+    return {"pretrained": None, **defaults_of(models.FAMILY[part.name], FROM_DATA)}
+
+
+def _head_options(name: str) -> dict[str, Any]:
+    _known("head", name, list(models.HEADS))
+    kind, published = models.HEADS[name]
+    return {**defaults_of(kind, FROM_DATA), **published}
+
+
+def _view(view: Part) -> Part:
+    _known("augmentation", view.name, augment.NAMES)
+    return filled("augmentation", view, augment.options_of(view.name))
+
+
+def _check_views(recipe: Recipe) -> None:
+    kind, count = methods.find(recipe.method.name), len(recipe.augment.views)
+    if count < kind.fewest_views or (kind.most_views is not None and count > kind.most_views):
+        wanted = str(kind.fewest_views) if kind.most_views == kind.fewest_views else f"{kind.fewest_views} or more"
+        raise ValueError(
+            f"method {recipe.method.name!r} takes {wanted} views of each sample; augment.views has {count}. "
+            "Give a preset for each: augment.views=[weak, strong]"
+        )
+
+
+def _known(what: str, name: str, known: Iterable[str]) -> None:
+    names = list(known)
+    if name not in names:
+        hint = nearest(name, names)
+        raise ValueError(f"no {what} {name!r}{hint} Known: {', '.join(names)}")
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value

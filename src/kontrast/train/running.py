@@ -1,0 +1,236 @@
+"""The main job: a recipe is trained, evaluated, analysed, and leaves its folder.
+
+The same recipe again is already done, or goes on where it stopped; another seed or temperature is another folder.
+Started by torchrun, every process runs this and they are as one; the files are rank 0's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from rich.console import Console
+from torch import nn
+
+from kontrast import augment, distributed, models
+from kontrast.data import DataSet
+from kontrast.evaluate import Result, Subject, baselines, evaluate
+from kontrast.recipe import Recipe
+from kontrast.train import checkpoint
+from kontrast.train.analysis import analyse
+from kontrast.train.export import export, rebuild
+from kontrast.train.folder import RunFolder, machine
+from kontrast.train.job import Job, load_data, make_job, view_size
+from kontrast.train.loop import Training
+from kontrast.train.metrics import read_metrics
+from kontrast.train.resolving import resolve
+from kontrast.train.stopping import Stopped
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run by its folder: what it was, what came of it."""
+
+    path: Path
+
+    @property
+    def recipe(self) -> Recipe:
+        """What it was made from."""
+        return Recipe.read(self.path / "recipe.yaml")
+
+    @property
+    def status(self) -> str | None:
+        """training, evaluating, done, interrupted or failed."""
+        return RunFolder(self.path).status
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """result.json."""
+        file = RunFolder(self.path).result
+        if not file.exists():
+            raise ValueError(f"{self.path} has no result yet (status: {self.status}); run its recipe to the end")
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return found
+
+    def value(self, protocol: str) -> float:
+        """The accuracy by a protocol's name."""
+        for record in self.result["results"]:
+            if record["name"] == protocol:
+                return float(record["value"])
+        known = ", ".join(record["name"] for record in self.result["results"])
+        raise ValueError(f"this run was not evaluated by {protocol!r}; it has {known or 'none'}")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl."""
+        return read_metrics(RunFolder(self.path).metrics)
+
+    def encoder(self) -> models.Encoder:
+        """The trained encoder, in eval mode."""
+        return rebuild(self.path)
+
+
+def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
+    """The encoder of a finished run, in eval mode, on the CPU."""
+    return rebuild(run.path if isinstance(run, Run) else Path(run).expanduser())
+
+
+def run_recipe(recipe: Recipe) -> Run:
+    """Trains, evaluates and analyses a recipe; what was done before is not done again."""
+    recipe = resolve(recipe)
+    folder = RunFolder.of(recipe)
+    if folder.status == "done":
+        return Run(folder.path)
+    if recipe.run.threads is not None:
+        torch.set_num_threads(recipe.run.threads)
+    with processes(recipe.run.device) as device:
+        if distributed.rank() == 0:
+            folder.begin(recipe)
+        if distributed.active():
+            dist.barrier()  # nobody looks for a checkpoint before the folder is there
+        with folder.alone():
+            _run(recipe, folder, device)
+    return Run(folder.path)
+
+
+def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
+    began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    first = {} if folder.read() else {"started": began}
+    folder.note("training", name=recipe.name, hash=recipe.hash, seed=recipe.seed, **first, **machine(device))
+    try:
+        job = make_job(recipe, device)
+        training = Training(job, folder)
+        training.run()
+        if distributed.rank() == 0:
+            folder.note("evaluating", step=training.state.step)
+            finish(job, folder, training)
+            folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+    except (Stopped, KeyboardInterrupt):
+        folder.note("interrupted")
+        raise
+    except Exception as error:
+        folder.note("failed", error=f"{type(error).__name__}: {error}")
+        raise
+
+
+def finish(job: Job, folder: RunFolder, training: Training) -> None:
+    """Evaluation, analysis and export of what was trained; of the best in validation, if that was asked for."""
+    if job.recipe.train.patience is not None and folder.best.exists():
+        best = checkpoint.load(folder.best)
+        job.method.load_state_dict(best["method"])
+        used = f"best validation, step {best['step']}"
+    else:
+        used = f"last, step {training.state.step}"
+    results, subject = evaluated(job)
+    measured = analyse(job, folder, subject, results)
+    export(job, folder)
+    record = {
+        "recipe": job.recipe.name,
+        "hash": job.recipe.hash,
+        "seed": job.recipe.seed,
+        "weights": used,
+        "results": [{**result.record(), "seeds": [job.recipe.seed]} for result in results],
+        "geometry": measured,
+    }
+    if not results:
+        record["note"] = "not evaluated: " + (_why_not(job) or "no protocols were asked for")
+    checkpoint.write_json(folder.result, record)
+
+
+def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
+    """The protocols of the recipe on the encoder, and on raw pixels if asked for; nothing without labels or a test."""
+    if _why_not(job):
+        return [], None
+    subject = _subject(job.recipe, job.method.encoder, job.data, job.size, job.device)
+    console = Console(stderr=True, quiet=not job.recipe.run.progress)
+    results = []
+    for name in job.recipe.evaluate.protocols:
+        console.print(f"{job.recipe.name}: evaluating, {name}", highlight=False, markup=False)
+        results.append(evaluate(subject, name, seed=job.recipe.seed))
+    if job.recipe.evaluate.baselines:
+        results += baselines(job.data, seed=job.recipe.seed)
+    return results, subject
+
+
+def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto") -> Subject:
+    """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder."""
+    path = run.path if isinstance(run, Run) else Path(run).expanduser()
+    encoder, recipe = rebuild(path), Run(path).recipe
+    data, train, _ = load_data(recipe)
+    return _subject(
+        recipe, encoder, data, view_size(recipe, data, train), pick_device(device), cache=path / "features.npz"
+    )
+
+
+def _subject(
+    recipe: Recipe,
+    encoder: nn.Module,
+    data: DataSet,
+    size: int | None,
+    device: torch.device,
+    *,
+    cache: Path | None = None,
+) -> Subject:
+    view = recipe.augment.views[-1]  # momentum methods: what the online network saw
+    return Subject.from_encoder(
+        encoder,
+        data,
+        device=device,
+        workers=recipe.run.workers,
+        size=size if data.train.inputs.shape is None else None,
+        cache=cache,
+        augmentation=augment.preset(view.name, size=size, **view.options),
+    )
+
+
+def _why_not(job: Job) -> str:
+    if job.data.train.labels is None:
+        return "the training rows have no labels"
+    if job.data.test is None or job.data.test.labels is None:
+        return "there is no test split with labels"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------------ processes and devices
+
+
+@contextmanager
+def processes(device: str) -> Iterator[torch.device]:
+    """The device to compute on; under torchrun also the group of processes, made and taken down."""
+    started = int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.active()
+    chosen = pick_device(device)
+    if started:
+        dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    try:
+        yield chosen
+    finally:
+        if started:
+            dist.destroy_process_group()
+
+
+def pick_device(name: str) -> torch.device:
+    """``auto`` is a GPU if there is one (each process its own), else the CPU.
+
+    >>> pick_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"run.device is {name!r}: {reason}. Expected auto, cpu, cuda, cuda:1 or mps") from error
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    return device

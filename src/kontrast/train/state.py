@@ -1,0 +1,110 @@
+"""Everything a run is at a step: what a checkpoint holds, and how it is put back.
+
+Weights, momentum network, queue with its pointer, bank (all in the method), optimiser, scale of the loss, the sums of
+the log's next line, patience, and the random states. The schedule, the sampler's position and all draws are functions
+of the step and need no state; the random states are kept for whatever else may draw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from kontrast.data import Split
+from kontrast.methods import Method
+from kontrast.train.precision import Precision
+from kontrast.train.stopping import Patience
+
+FORMAT = 1
+
+
+@dataclass
+class State:
+    """A run at a step."""
+
+    method: Method
+    optimiser: torch.optim.Optimizer
+    precision: Precision
+    patience: Patience
+    step: int = 0
+    sums: dict[str, float] = field(default_factory=dict)  # since the last line of the log
+    stopped_early: bool = False
+
+    def capture(self, recipe_hash: str, data: str, offset: int) -> dict[str, Any]:
+        """Tensors and plain values, for a checkpoint."""
+        return {
+            "format": FORMAT,
+            "hash": recipe_hash,
+            "data": data,
+            "step": self.step,
+            "offset": offset,
+            "method": self.method.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "precision": self.precision.state_dict(),
+            "patience": self.patience.state_dict(),
+            "sums": dict(self.sums),
+            "stopped_early": self.stopped_early,
+            "random": random_states(),
+        }
+
+    def restore(self, saved: dict[str, Any], recipe_hash: str, data: str) -> int:
+        """Puts a checkpoint back; the offset of the log comes with it."""
+        for key, mine, what in (("format", FORMAT, "version"), ("hash", recipe_hash, "recipe"), ("data", data, "data")):
+            if saved.get(key) != mine:
+                raise ValueError(
+                    f"the checkpoint is of another {what} ({saved.get(key)!r}; expected {mine!r}): have the data "
+                    "changed since? Remove the run folder, or choose another --out, to begin anew"
+                )
+        self.method.load_state_dict(saved["method"])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.precision.load_state_dict(saved["precision"])
+        self.patience = Patience(**{**saved["patience"], "most": self.patience.most})
+        self.step, self.sums, self.stopped_early = saved["step"], dict(saved["sums"]), saved["stopped_early"]
+        set_random_states(saved["random"])
+        return int(saved["offset"])
+
+
+def random_states() -> dict[str, Any]:
+    """Torch's, numpy's and Python's."""
+    numpy: Any = np.random.get_state(legacy=True)  # noqa: NPY002 (what others may draw from)
+    states: dict[str, Any] = {
+        "torch": torch.get_rng_state(),
+        "numpy": [numpy[0], torch.from_numpy(np.asarray(numpy[1], dtype=np.int64)), *numpy[2:]],
+        "python": random.getstate(),
+    }
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state_all()
+    return states
+
+
+def set_random_states(states: dict[str, Any]) -> None:
+    """Puts back what `random_states` gave.
+
+    >>> states, drawn = random_states(), random.random()
+    >>> set_random_states(states)
+    >>> random.random() == drawn
+    True
+    """
+    torch.set_rng_state(states["torch"])
+    name, keys, *rest = states["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
+    version, numbers, gauss = states["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])
+
+
+def fingerprint(split: Split) -> str:
+    """Of the rows a run learns from: their number, shape, labels, and the content of a few."""
+    seen = hashlib.sha256(f"{len(split)} {split.inputs.shape}".encode())
+    if split.labels is not None:
+        seen.update(split.labels.numpy().tobytes())
+    if split.inputs.shape is not None:
+        rows = torch.linspace(0, len(split) - 1, min(16, len(split))).long()
+        seen.update(split.inputs.read(rows).numpy().tobytes())
+    return seen.hexdigest()[:16]

@@ -1,0 +1,110 @@
+"""Stopping well: signals that save first, losses that are no numbers, and validation that no longer improves."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from types import FrameType
+from typing import Any
+
+
+class Stopped(Exception):
+    """A signal asked to stop; everything is saved. ``signum`` is which."""
+
+    def __init__(self, signum: int, step: int) -> None:
+        super().__init__(
+            f"stopped by {signal.Signals(signum).name} after step {step}; the same command continues there"
+        )
+        self.signum = signum
+
+
+class NonFiniteLoss(ValueError):
+    """The loss is infinite or no number."""
+
+
+class Asked:
+    """Whether a signal has asked to stop."""
+
+    signum: int | None = None
+
+
+@contextmanager
+def listening() -> Iterator[Asked]:
+    """SIGTERM and Ctrl-C set a flag instead of ending the process; a second Ctrl-C ends it at once."""
+    asked = Asked()
+
+    def heard(signum: int, frame: FrameType | None) -> None:
+        if asked.signum is not None and signum == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked.signum = signum
+
+    try:
+        before = {s: signal.signal(s, heard) for s in (signal.SIGTERM, signal.SIGINT)}
+    except ValueError:  # not in the main thread: then it is not ours to listen
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)
+
+
+def check_finite(value: float, *, step: int, lr: float, temperature: float | None, scalars: dict[str, float]) -> None:
+    """An error that says what to look at, if the loss is no number.
+
+    >>> check_finite(float("inf"), step=7, lr=30.0, temperature=0.1, scalars={})
+    Traceback (most recent call last):
+        ...
+    kontrast.train.stopping.NonFiniteLoss: the loss is inf at step 7 (learning rate 30, temperature 0.1). Likely the ...
+    """
+    if math.isfinite(value):
+        return
+    at = f"learning rate {lr:g}" + ("" if temperature is None else f", temperature {temperature:g}")
+    if any(not math.isfinite(x) for x in scalars.values()):
+        cause = (
+            "the embeddings themselves are no longer numbers: the learning rate is too high, or the weights diverged"
+        )
+    elif temperature is not None and temperature < 0.02:
+        cause = "the temperature is very low and the learning rate too high for it"
+    else:
+        cause = "the learning rate is too high; warm it up (schedule=warmup-cosine) or lower it"
+    raise NonFiniteLoss(
+        f"the loss is {value} at step {step} ({at}). Likely {cause}. The last good checkpoint is kept; a recipe with "
+        "another rate or temperature is a run of its own"
+    )
+
+
+@dataclass
+class Patience:
+    """Early stopping: the best validation so far, and how many have passed without a better one.
+
+    >>> patience = Patience(2)
+    >>> [patience.better(value) for value in (0.5, 0.6, 0.6, 0.55)], patience.over
+    ([True, True, False, False], True)
+    """
+
+    most: int | None
+    best: float = -math.inf
+    best_step: int = 0
+    waited: int = 0
+
+    def better(self, value: float, step: int = 0) -> bool:
+        """Whether this is the best so far; counts those that are not."""
+        if value > self.best:
+            self.best, self.best_step, self.waited = value, step, 0
+            return True
+        self.waited += 1
+        return False
+
+    @property
+    def over(self) -> bool:
+        """Whether it is time to stop."""
+        return self.most is not None and self.waited >= self.most
+
+    def state_dict(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return asdict(self)

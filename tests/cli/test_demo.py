@@ -1,0 +1,54 @@
+"""``kontrast demo`` in its smallest form: two runs, and a table with raw pixels beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kontrast.cli import app
+from kontrast.cli.demo import RECIPES
+from kontrast.train import Run, Training
+from tests.cli.asking import ask
+
+runner = CliRunner()
+TINY = ["train.epochs=1", "train.batch_size=64", "data.limit=200", "data.test_limit=100", "run.progress=false"]
+
+
+def test_the_table_has_each_run_and_raw_pixels(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["demo", "--out", str(tmp_path), *TINY])
+    assert done.exit_code == 0, done.output
+    runs = {folder.name.rpartition("-")[0]: Run(folder) for folder in tmp_path.iterdir()}
+    assert runs.keys() == set(RECIPES)
+    rows = {line.split("  ")[0]: line for line in map(str.strip, done.stdout.splitlines()) if "  " in line}
+    assert rows["features"].split("  ")[1:]
+    for name, run in runs.items():
+        for protocol in ("knn20", "probe"):
+            assert f"{100 * run.value(protocol):.1f} ± " in rows[name]
+        measured = {line["name"]: line["value"] for line in run.result["geometry"]["features"]}
+        assert f"{measured['uniformity, t = 2']:.3f}" in rows[name]
+        assert f"{measured['tolerance']:.3f}" in rows[name]
+        assert f"run folder: {run.path}" in done.stdout
+    assert rows["raw pixels"].count("±") == 2
+    assert "Accuracy on the 100 test images" in done.stdout
+    again = runner.invoke(app, ["demo", "--out", str(tmp_path), *TINY])
+    assert again.stdout.splitlines()[:-1] == done.stdout.splitlines()[:-1], "all but the seconds"
+
+
+def test_it_stops_like_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Training, "run", interrupted)
+    answer = ask(monkeypatch, capsys, "demo", "--out", tmp_path, *TINY)
+    assert answer.status == 130
+    assert "Traceback" not in answer.err
+
+
+def test_mistakes_are_status_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(monkeypatch, capsys, "demo", "train.epoch=1")
+    assert answer.status == 2
+    assert "did you mean 'epochs'?" in answer.err

@@ -1,0 +1,107 @@
+"""``kontrast evaluate`` as a user runs it: files in, a table or JSON out, errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from kontrast import evaluate as stage
+from kontrast.cli.evaluate import evaluate
+
+runner = CliRunner()
+app = typer.Typer()
+app.command()(evaluate)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """features.npy [300, 8] and labels.npy of three overlapping classes, and 60 rows more for testing."""
+    rng = np.random.default_rng(0)
+    for name, rows in (("", 300), ("test_", 60)):
+        labels = np.arange(rows) % 3
+        x = np.eye(8)[labels] + 0.5 * rng.normal(size=(rows, 8))
+        np.save(tmp_path / f"{name}features.npy", x.astype(np.float32))
+        np.save(tmp_path / f"{name}labels.npy", labels)
+    return tmp_path
+
+
+def results(*arguments: object) -> list[dict]:
+    done = runner.invoke(app, [*map(str, arguments), "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["results"]
+
+
+def both(files: Path) -> list[object]:
+    return [files / "features.npy", files / "labels.npy"]
+
+
+def with_test(files: Path) -> list[object]:
+    return [*both(files), "--test-features", files / "test_features.npy", "--test-labels", files / "test_labels.npy"]
+
+
+def test_json_is_what_the_functions_find(files: Path) -> None:
+    found = results(*with_test(files), "--protocol", "knn20", "--protocol", "logistic", "--seed", 3)
+    x, y, xt, yt = (np.load(files / f"{n}.npy") for n in ("features", "labels", "test_features", "test_labels"))
+    subject = stage.Subject.from_features(x, y, xt, yt)
+    assert found == [stage.evaluate(subject, name, seed=3).record() for name in ("knn20", "logistic")]
+
+
+def test_without_a_test_set_a_fifth_is_held_out_and_the_split_says_so(files: Path) -> None:
+    (found,) = results(*both(files), "--protocol", "knn20", "--seed", 4)
+    assert found["split"] == "20 % held out, class-balanced, seed 4"
+    assert (found["train_rows"], found["test_rows"]) == (240, 60)
+    assert [sum(row) for row in found["confusion"]] == [20, 20, 20]
+
+
+def test_the_table_has_every_number_with_its_protocol(files: Path) -> None:
+    done = runner.invoke(app, [*map(str, with_test(files)), "--protocol", "graf-means", "--protocol", "retrieval"])
+    assert done.exit_code == 0, done.output
+    assert "features.npy: 300 rows of 8 in 3 classes" in done.stdout
+    assert "graf-means: linear classifier of the class means" in re.sub(r"\s+", " ", done.stdout)
+    assert "retrieval: mAP@R 0." in done.stdout
+    value = results(*with_test(files), "--protocol", "graf-means")[0]["value"]
+    assert f"{100 * value:.2f}" in done.stdout
+
+
+def test_the_usual_protocols_are_knn20_and_probe(files: Path) -> None:
+    assert [found["name"] for found in results(*both(files))] == ["knn20", "probe"]
+
+
+def test_archives(files: Path) -> None:
+    x, y, xt, yt = (np.load(files / f"{n}.npy") for n in ("features", "labels", "test_features", "test_labels"))
+    np.savez(files / "a.npz", features=x, labels=y, other=np.zeros(2))
+    np.savez(files / "b.npz", x_train=x, y_train=y, x_test=xt, y_test=yt)
+    assert results(files / "a.npz", "--protocol", "knn20") == results(*both(files), "--protocol", "knn20")
+    assert results(files / "b.npz", "--protocol", "knn20") == results(*with_test(files), "--protocol", "knn20")
+
+
+def test_labels_may_be_words(files: Path) -> None:
+    np.save(files / "words.npy", np.array(["cat", "dog", "owl"])[np.load(files / "labels.npy")])
+    (found,) = results(files / "features.npy", files / "words.npy", "--protocol", "knn20")
+    assert found["class_names"] == ["cat", "dog", "owl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["missing.npy", "labels.npy"], r"there is no file .*missing\.npy"),
+        (["missing.npz"], r"there is no file .*missing\.npz"),
+        (["features.npy"], "comes without labels"),
+        (["features.npy", "test_labels.npy"], "60 labels for 300 rows"),
+        (["features.npy", "labels.npy", "--test-features", "test_features.npy"], "go together"),
+        (["features.npy", "labels.npy", "--protocol", "knn"], "no protocol 'knn'; known: graf-linear"),
+        (["features.npy", "labels.npy", "--protocol", "tcl"], "trains on augmented images"),
+        (["."], "expected the folder of a finished run"),
+    ],
+)
+def test_errors_say_what_to_do(files: Path, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    done = runner.invoke(app, arguments)
+    assert isinstance(done.exception, ValueError)  # which main() prints, with status 2
+    assert re.search(says, str(done.exception)), str(done.exception)

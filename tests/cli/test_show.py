@@ -1,0 +1,46 @@
+"""``kontrast show``: a recipe whole, as YAML that is the recipe again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from kontrast import recipes
+from kontrast.cli import app
+from kontrast.recipe import Recipe
+from kontrast.train import RunFolder, resolve
+from tests.cli.asking import ask, one_paragraph, written
+
+runner = CliRunner()
+
+
+def test_a_recipe_with_nothing_left_out(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["show", "tcl-fashion-mini", "optim.lr=0.05"])
+    assert done.exit_code == 0, done.output
+    whole = resolve(recipes.find("tcl-fashion-mini").override(["optim.lr=0.05"]))
+    path = tmp_path / "shown.yaml"
+    path.write_text(done.stdout)
+    assert Recipe.read(path) == whole
+    assert f"# run folder: {whole.folder}" in done.stdout
+    assert done.stdout.startswith(f"# {whole.about}\n")
+    assert yaml.safe_load(done.stdout)["method"] == {"name": "tcl", "temperature": 0.1, "k1": 5000.0, "k2": 1.0}
+
+
+def test_files_and_run_folders(tmp_path: Path) -> None:
+    path, made = written(tmp_path, about="two\nlines: [x]")
+    of_file = runner.invoke(app, ["show", str(path)]).stdout
+    assert of_file.startswith("# two lines: [x]\n")
+    folder = RunFolder.of(resolve(made))
+    folder.begin(resolve(made))
+    of_run = runner.invoke(app, ["show", str(folder.path)]).stdout
+    assert of_run == of_file
+
+
+def test_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(monkeypatch, capsys, "show", "tcl-fashion-mini", "encoder.widht=3")
+    assert (answer.status, answer.out) == (2, "")
+    assert "did you mean 'width'?" in answer.err
+    assert one_paragraph(answer.err)

@@ -1,0 +1,241 @@
+"""``kontrast train`` as a user runs it: a run folder, the same command again, mistakes, signals."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kontrast import recipes
+from kontrast.cli import app, main
+from kontrast.cli._status import shown
+from kontrast.cli.train import complete_recipe
+from kontrast.recipe import Recipe
+from kontrast.train import Run, RunFolder, Training, resolve
+from tests.cli.asking import START, ask, one_paragraph, process, written
+
+runner = CliRunner()
+
+
+def test_it_trains_and_the_same_again_is_already_done(tmp_path: Path) -> None:
+    path, made = written(tmp_path)
+    done = runner.invoke(app, ["train", str(path)])
+    assert done.exit_code == 0, done.output
+    run = Run(RunFolder.of(resolve(made)).path)
+    assert run.status == "done"
+    assert f"{100 * run.value('knn20'):.2f} %" in done.stdout
+    assert "kNN, k = 20" in done.stdout
+    assert f"run folder: {run.path}" in done.stdout
+    files = {p: p.stat().st_mtime_ns for p in run.path.rglob("*")}
+    again = runner.invoke(app, ["train", str(path)])
+    assert (again.exit_code, again.stdout) == (0, done.stdout)
+    assert f"already done: {run.path}" in again.stderr
+    assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*")} == files
+    as_json = runner.invoke(app, ["train", str(path), "--json"])
+    assert json.loads(as_json.stdout) == run.result
+
+
+def test_another_setting_is_another_folder_and_out_is_where(tmp_path: Path) -> None:
+    path, made = written(tmp_path)
+    done = runner.invoke(app, ["train", str(path), "optim.lr=0.01", "--out", str(tmp_path / "1e3"), "--json"])
+    assert done.exit_code == 0, done.output
+    (folder,) = (tmp_path / "1e3").iterdir()
+    assert folder.name == resolve(made.override(["optim.lr=0.01"])).folder != resolve(made).folder
+    assert json.loads(done.stdout)["hash"] == Run(folder).recipe.hash
+
+
+@pytest.mark.parametrize("out", ["2024", "1e3", "[x]", "no"])
+def test_a_folder_is_called_what_one_calls_it(tmp_path: Path, out: str) -> None:
+    """YAML would make numbers, lists and truth values of these."""
+    path, _ = written(tmp_path)
+    done = runner.invoke(app, ["train", str(path), "--dry-run", "--out", out])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1].startswith(f"# {out}/supcon-digits-")
+
+
+def test_dry_run_prints_yaml_that_train_takes_back(tmp_path: Path) -> None:
+    ask_for = ["sce-fashion-mini", "optim.lr=0.05", "train.epochs=3"]
+    done = runner.invoke(app, ["train", *ask_for, "--dry-run", "--out", str(tmp_path / "runs")])
+    assert done.exit_code == 0, done.output
+    assert not (tmp_path / "runs").exists(), "it stops there"
+    path = tmp_path / "again.yaml"
+    path.write_text(done.stdout)
+    again = runner.invoke(app, ["train", str(path), "--dry-run"])
+    assert again.stdout == done.stdout
+    expected = resolve(recipes.find("sce-fashion-mini").override(ask_for[1:]))
+    assert Recipe.read(path).hash == expected.hash
+    assert done.stdout.splitlines()[-1].endswith(expected.folder)
+
+
+def test_a_run_folder_goes_on_where_it_lies(tmp_path: Path) -> None:
+    path, made = written(tmp_path)
+    assert runner.invoke(app, ["train", str(path)]).exit_code == 0
+    moved = tmp_path / "elsewhere" / resolve(made).folder
+    moved.parent.mkdir()
+    RunFolder.of(resolve(made)).path.rename(moved)
+    done = runner.invoke(app, ["train", str(moved)])
+    assert f"already done: {moved}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["train.epoch=5"], "train has no key 'epoch'; did you mean 'epochs'?"),
+        (["optm.lr=1"], "the recipe has no key 'optm'; did you mean 'optim'?"),
+        (["method.temprature=1"], "method 'supcon' has no option 'temprature'; did you mean 'temperature'?"),
+        (["method=spucon"], "no method 'spucon'; did you mean 'supcon'?"),
+        (["encoder=resnet19"], "no encoder 'resnet19'; did you mean 'resnet18'?"),
+        (["data=nowhere"], "'nowhere' is neither a set nor a path that exists"),
+        (["train.batch_size=999"], "train.batch_size is 999, above the 200 training rows"),
+        (["evaluate.protocols=[knn21]"], "no protocol 'knn21'"),
+        (["run.device=gpu"], "run.device is 'gpu'"),
+        (["epochs"], "'epochs' is no setting; expected key=value"),
+        (["method.temperature=0"], "temperature must be a finite number above 0"),
+    ],
+)
+def test_mistakes_are_a_paragraph_and_status_2(
+    tmp_path: Path,
+    words: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, _ = written(tmp_path)
+    answer = ask(monkeypatch, capsys, "train", path, *words)
+    assert answer.status == 2
+    assert says in answer.err
+    assert one_paragraph(answer.err)
+    assert answer.out == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("spucon-fashion-mini", "did you mean 'supcon-fashion-mini'? `kontrast list recipes` has them all"),
+        ("missing.yaml", "there is no file missing.yaml; expected a recipe in YAML"),
+        (".", "has no recipe.yaml; expected the folder of a run"),
+    ],
+)
+def test_recipes_that_are_not_there(
+    tmp_path: Path, source: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = ask(monkeypatch, capsys, "train", source)
+    assert (answer.status, one_paragraph(answer.err)) == (2, True)
+    assert says in answer.err
+
+
+def test_unknown_options_are_status_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(monkeypatch, capsys, "train", "supcon-fashion-mini", "--dry-rum")
+    assert answer.status == 2
+    assert "--dry-run" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_debug_shows_where_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(shown, "debug", False)
+    monkeypatch.setattr("sys.argv", ["kontrast", "--debug", "train", "nowhere"])
+    with pytest.raises(ValueError, match="no recipe 'nowhere'"):
+        main()
+    monkeypatch.setitem(shown, "debug", False)
+    monkeypatch.setenv("KONTRAST_DEBUG", "1")
+    monkeypatch.setattr("sys.argv", ["kontrast", "train", "nowhere"])
+    with pytest.raises(ValueError, match="no recipe 'nowhere'"):
+        main()
+
+
+def test_a_loss_that_is_no_number_is_status_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, made = written(tmp_path, "ce", **{"optim.lr": 1e30, "schedule": "constant"})
+    answer = ask(monkeypatch, capsys, "train", path)
+    assert answer.status == 1
+    assert re.search(r"failed: the loss is (nan|inf) at step \d+ \(learning rate 1e\+30\)\. Likely", answer.err)
+    assert one_paragraph(answer.err)
+    assert RunFolder.of(resolve(made)).status == "failed"
+
+
+@pytest.mark.parametrize(("asked", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: signal.Signals, status: int) -> None:
+    path, made = written(tmp_path, **{"train.epochs": 120, "run.monitor_every": 0})
+    folder = RunFolder.of(resolve(made))
+    call = [sys.executable, "-c", START, "train", str(path)]
+    started = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while started.poll() is None and not (folder.metrics.exists() and folder.metrics.stat().st_size):
+        time.sleep(0.005)
+    started.send_signal(asked)
+    _, err = started.communicate(timeout=60)
+    assert started.returncode == status, err
+    told = re.search(rf"stopped by {asked.name} after step (\d+); the same command continues there", err)
+    assert told, err
+    assert one_paragraph(err)
+    assert folder.status == "interrupted"
+    assert folder.read()["step"] == int(told[1]) < 720
+    again = runner.invoke(app, ["train", str(path)])
+    assert again.exit_code == 0, again.output
+    assert f"continues at step {told[1]}: {folder.path}" in again.stderr
+    steps = [line["step"] for line in Run(folder.path).metrics()]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 720
+
+
+def test_ctrl_c_outside_the_loop_is_told_and_130(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While data are loaded or features evaluated, there is nothing to save."""
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Training, "run", interrupted)
+    path, made = written(tmp_path)
+    answer = ask(monkeypatch, capsys, "train", path)
+    assert answer.status == 130
+    assert answer.err.strip() == "stopped; the same command continues"
+    assert RunFolder.of(resolve(made)).status == "interrupted"
+
+
+def test_help_names_every_option() -> None:
+    done = runner.invoke(app, ["train", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert done.exit_code == 0
+    for option in ("--out", "--dry-run", "--json", "optim.lr=0.2"):
+        assert option in done.stdout
+
+
+# ------------------------------------------------------------------------------------------------ quick, and completed
+
+HEAVY = "print([m for m in ('torch', 'torchvision', 'sklearn', 'numpy') if m in sys.modules])"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["--version"], ["list", "recipes"]])
+def test_what_needs_no_torch_loads_none(words: list[str]) -> None:
+    code = f"import atexit, sys; atexit.register(lambda: {HEAVY}); {START}"
+    answer = process(*words, python=code)
+    assert answer.status == 0, answer.err
+    assert answer.out.splitlines()[-1] == "[]"
+
+
+def test_recipe_names_are_completed() -> None:
+    assert complete_recipe("tcl") == ["tcl-fashion-mini", "tcl-self-fashion-mini"]
+    assert complete_recipe("") == recipes.names()
+    asked = {"COMP_WORDS": "kontrast train tcl-s", "COMP_CWORD": "2", "_KONTRAST_COMPLETE": "complete_bash"}
+    code = f"import atexit, sys; atexit.register(lambda: {HEAVY}); {START}"
+    answer = process(python=code, env=asked)
+    assert answer.out.split("\n") == ["tcl-self-fashion-mini", "[]", ""], "and without torch, for tab should be quick"
+
+
+def test_completion_can_be_shown_and_installed() -> None:
+    helped = runner.invoke(app, ["--help"], env={"COLUMNS": "200"}).stdout
+    assert "--show-completion" in helped
+    assert "--install-completion" in helped
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # the shell is the one named, not the one around
+    answer = process("--show-completion", "bash", env=named)
+    assert answer.status == 0, answer.err
+    assert "_KONTRAST_COMPLETE=complete_bash" in answer.out

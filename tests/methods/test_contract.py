@@ -1,0 +1,142 @@
+"""What every method does, run over all of them."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+
+from kontrast import methods
+from kontrast.train.gradients import backward
+from tests.methods.samples import N, batch, made
+
+ALL = methods.names()
+
+
+def test_the_tree_is_the_registry() -> None:
+    assert ALL == [
+        "ce",
+        "ce-fix",
+        "ce-l2",
+        "instance",
+        "moco",
+        "ressl",
+        "sc",
+        "sce",
+        "simclr",
+        "supcon",
+        "tcl",
+        "tcl-self",
+    ]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_learning_parameter_gets_a_gradient_and_nothing_else_does(name: str) -> None:
+    method = made(name)
+    method.step(batch(name))["loss"].backward()
+    for parameter_name, parameter in method.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None, parameter_name
+            assert bool(parameter.grad.isfinite().all()), parameter_name
+        else:
+            assert parameter.grad is None, parameter_name
+    assert sum(float(p.grad.abs().sum()) for p in method.online.parameters() if p.grad is not None) > 0
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_sgd_brings_the_loss_below_chance_and_not_below_its_bound(name: str) -> None:
+    """On one batch over and over; the bound is the closed form of `geometry.bounds`."""
+    method = made(name)
+    optimiser = torch.optim.SGD(method.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(60):
+        optimiser.zero_grad()
+        loss = method.step(batch(name))["loss"]
+        loss.backward()
+        optimiser.step()
+        value = float(loss.detach())
+        standing = method.standing(value)
+        assert standing is not None
+        assert value >= standing.bound - 1e-5
+        method.after_step()
+    assert value < standing.chance
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_parts_of_a_step_are_the_step(name: str) -> None:
+    method, seen = made(name), batch(name)
+    method.eval()  # so that both passes see the same statistics
+    whole = method.step(seen)["loss"]
+    keys = method.keys(seen.views, seen.seed)
+    assert torch.equal(method.objective(method.embed(seen.views), keys, seen), whole)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("pieces", [3, N])
+def test_cached_gradient_is_the_plain_one(name: str, pieces: int) -> None:
+    """Without batch norm, to float32 rounding of sums in another order (gradients are of order 0.1 … 1)."""
+    plain, cached, seen = made(name, batch_norm=False), made(name, batch_norm=False), batch(name)
+    one, other = backward(plain, seen), backward(cached, seen, pieces=pieces)
+    torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-6)
+    for (label, p), q in zip(plain.named_parameters(), cached.parameters(), strict=True):
+        if p.requires_grad:
+            torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=2e-6, msg=lambda m, label=label: f"{label}: {m}")
+    plain.after_step()
+    cached.after_step()
+    for (label, a), b in zip(plain.named_buffers(), cached.buffers(), strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-4, atol=2e-6, msg=lambda m, label=label: f"{label}: {m}")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_state_dict_is_all_there_is(name: str) -> None:
+    """A second method that loads the first one's state goes on like it, queue, bank and momentum included."""
+    first, second = made(name), made(name, seed=9)
+
+    def steps(method: methods.Method, start: int, count: int) -> float:
+        loss = 0.0
+        for step in range(start, start + count):
+            result = method.step(batch(name, seed=step))["loss"]
+            method.zero_grad()
+            result.backward()
+            with torch.no_grad():
+                for parameter in method.parameters():
+                    if parameter.grad is not None:
+                        parameter -= 0.1 * parameter.grad
+            method.after_step()
+            loss = float(result.detach())
+        return loss
+
+    steps(first, 0, 3)
+    second.load_state_dict(first.state_dict())
+    assert steps(second, 3, 3) == steps(first, 3, 3)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_report_is_numbers(name: str) -> None:
+    method = made(name)
+    assert method.report() == {}
+    assert method.standing(1.0) is None
+    method.step(batch(name))
+    report = method.report()
+    assert report
+    assert all(isinstance(value, float) and value == value for value in report.values())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_errors(name: str) -> None:
+    method, seen = made(name), batch(name)
+    if method.needs_labels:
+        with pytest.raises(ValueError, match="learns from labels, and this batch has none"):
+            method.step(methods.ViewBatch(seen.views, None, seen.indices))
+    if method.most_views is not None:
+        with pytest.raises(ValueError, match="views of each sample, got 4"):
+            method.step(methods.ViewBatch(seen.views[:, :1].repeat(1, 4, 1), seen.labels, seen.indices))
+    with pytest.raises(ValueError, match="has no option 'temprature'"):
+        made(name, temprature=0.1)
+    signature = inspect.signature(type(method))
+    assert list(signature.parameters)[:2] == ["encoder", "head"]
+
+
+def test_unknown_method() -> None:
+    with pytest.raises(ValueError, match="no method 'simclrr'; did you mean 'simclr'"):
+        methods.find("simclrr")

@@ -1,0 +1,113 @@
+"""Recipes by name, from files, folders and mappings; and `kontrast.run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kontrast
+from kontrast import recipes
+from kontrast.recipe import Recipe
+from kontrast.train import RunFolder, resolve
+from tests.train.small import recipe as small
+
+
+def test_names_are_sorted_and_found() -> None:
+    assert recipes.names() == sorted(recipes.names())
+    for name in recipes.names():
+        assert recipes.find(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("tcl-fashion-mni", r"no recipe 'tcl-fashion-mni'; did you mean 'tcl-fashion-mini'\?"),
+        ("xyz", r"no recipe 'xyz'\. `kontrast list recipes` has them all"),
+        ("", "no recipe ''"),
+    ],
+)
+def test_unknown_names(name: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        recipes.find(name)
+
+
+def test_where_a_recipe_comes_from(tmp_path: Path) -> None:
+    made = small(out=tmp_path)
+    assert recipes.recipe(made) is made
+    assert recipes.recipe(made.model_dump(mode="json")) == made
+    path = tmp_path / "mine.yaml"
+    path.write_text(made.to_yaml())
+    assert recipes.recipe(path) == recipes.recipe(str(path)) == made
+    assert recipes.recipe("tcl-fashion-mini") == recipes.find("tcl-fashion-mini")
+
+
+def test_a_run_folder_is_its_recipe_and_goes_on_where_it_lies(tmp_path: Path) -> None:
+    made = resolve(small(out=tmp_path / "first"))
+    folder = RunFolder.of(made)
+    folder.begin(made)
+    assert recipes.recipe(folder.path) == made
+    moved = tmp_path / "moved" / folder.path.name
+    moved.parent.mkdir()
+    folder.path.rename(moved)
+    assert RunFolder.of(recipes.recipe(moved)).path == moved
+    assert recipes.recipe(moved).hash == made.hash
+    renamed = moved.rename(tmp_path / "renamed")
+    assert recipes.recipe(renamed) == made, "a folder of another name is only read"
+
+
+def test_a_name_is_the_recipe_whatever_lies_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tcl-fashion-mini").mkdir()
+    assert recipes.recipe("tcl-fashion-mini") == recipes.find("tcl-fashion-mini")
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no file .*mine\.yaml; expected a recipe in YAML"):
+        recipes.recipe(tmp_path / "mine.yaml")
+    with pytest.raises(ValueError, match=r"has no recipe\.yaml; expected the folder of a run"):
+        recipes.recipe(tmp_path)
+    (tmp_path / "notes.txt").write_text("- a\n")
+    with pytest.raises(ValueError, match="holds list; expected a mapping"):
+        recipes.recipe(tmp_path / "notes.txt")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
+    """What `kontrast.run` would run."""
+    seen: list[Recipe] = []
+    monkeypatch.setattr("kontrast.train.run_recipe", seen.append)
+    return seen
+
+
+def test_overrides_as_sections_dotted_keys_and_names(asked: list[Recipe]) -> None:
+    kontrast.run(
+        "tcl-fashion-mini",
+        seed=3,
+        encoder="resnet18",
+        data={"limit": 100},
+        method={"k1": 10.0},
+        **{"optim.lr": 0.05, "augment.views": ["weak", "strong"]},
+    )
+    (made,) = asked
+    assert (made.seed, made.encoder.name, made.data.limit) == (3, "resnet18", 100)
+    assert made.data.name == "fashion-mini", "what is not said stays"
+    assert made.method.options == {"k1": 10.0, "k2": 1.0}
+    assert made.optim.options["lr"] == 0.05
+    assert [view.name for view in made.augment.views] == ["weak", "strong"]
+
+
+@pytest.mark.parametrize("order", [("name", "lr"), ("lr", "name")])
+def test_another_part_with_its_options_in_any_order(asked: list[Recipe], order: tuple[str, str]) -> None:
+    """A new name clears the old options, never those that come with it."""
+    options = {"name": "adamw", "lr": 0.001}
+    kontrast.run("tcl-fashion-mini", optim={key: options[key] for key in order})
+    assert asked[0].optim.model_dump() == options
+
+
+def test_unknown_overrides(asked: list[Recipe]) -> None:
+    with pytest.raises(ValueError, match="train has no key 'epoch'; did you mean 'epochs'"):
+        kontrast.run("tcl-fashion-mini", train={"epoch": 1})
+    with pytest.raises(ValueError, match="the recipe has no key 'optm'"):
+        kontrast.run("tcl-fashion-mini", optm={"lr": 1})
+    assert not asked

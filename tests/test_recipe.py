@@ -1,0 +1,155 @@
+"""Recipes: typed, overridden, written and read back, hashed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kontrast.recipe import Recipe, parse
+
+MINE: dict[str, Any] = {
+    "name": "mine",
+    "method": {"name": "tcl", "k1": 4000.0},
+    "augment": ["weak", {"name": "simaugment", "blur": True}],
+    "optim": {"name": "sgd", "lr": 0.1},
+    "train": {"epochs": 5},
+}
+
+
+def mine() -> Recipe:
+    return Recipe.of(MINE)
+
+
+def test_yaml_there_and_back(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text(mine().to_yaml())
+    assert Recipe.read(tmp_path / "r.yaml") == mine()
+    assert Recipe.read(tmp_path / "r.yaml").hash == mine().hash
+
+
+def test_a_file_without_a_name_is_called_like_the_file(tmp_path: Path) -> None:
+    (tmp_path / "short.yaml").write_text("method: supcon\ntrain: {epochs: 1}\n")
+    assert Recipe.read(tmp_path / "short.yaml").name == "short"
+
+
+def test_overrides() -> None:
+    changed = mine().override(
+        ["optim.lr=1e-3", "train.epochs=2", "data=photos/", "augment.views.1.blur=false", "seed=7", "encoder=resnet18"]
+    )
+    assert changed.optim.options["lr"] == 0.001
+    assert changed.train.epochs == 2
+    assert changed.data.name == "photos/"
+    assert changed.augment.views[1].options == {"blur": False}
+    assert (changed.seed, changed.encoder.name) == (7, "resnet18")
+    assert (
+        mine().override(["augment=crop-flip"]).augment.views
+        == mine().override(["augment.views=[crop-flip, crop-flip]"]).augment.views
+    )
+    assert mine().override(["augment=[weak, strong]"]).augment.views[1].name == "strong"
+    assert mine().override(["evaluate.protocols=knn20", "run.loggers=tensorboard"]).evaluate.protocols == ("knn20",)
+    assert mine().override(["train.epochs=None", "train.steps=3"]).train.steps == 3
+    assert mine().override({"train.epochs": None, "train.steps": 10}).train.steps == 10
+
+
+def test_another_name_drops_the_options_of_the_old_one() -> None:
+    assert mine().override(["method=supcon"]).method.options == {}
+    assert mine().override(["method.name=tcl"]).method.options == {"k1": 4000.0}
+    assert mine().override(["method.name=supcon", "method.temperature=0.2"]).method.options == {"temperature": 0.2}
+    assert mine().override(["method.temperature=0.2", "method=supcon"]).method.options == {"temperature": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("optm.lr=1", "the recipe has no key 'optm'; did you mean 'optim'"),
+        ("train.epoch=1", "train has no key 'epoch'; did you mean 'epochs'"),
+        ("train.epochs=0", "train.epochs: input should be greater than or equal to 1, seen 0"),
+        ("train.epochs=many", "train.epochs: input should be a valid integer"),
+        ("train.steps=5", "give either epochs or steps; seen epochs=5, steps=5"),
+        ("train.batch_size=.inf", "train.batch_size"),
+        ("data.noise=1.5", "data.noise: input should be less than or equal to 1"),
+        ("seed=-1", "seed: input should be greater than or equal to 0"),
+        ("augment.views.7.blur=true", "expected a number from 0 to 1"),
+        ("optim.lr", "is no setting; expected key=value"),
+        ("=5", "is no setting"),
+        ("seed.x=5", "has nothing inside"),
+    ],
+)
+def test_errors_name_the_place(change: str, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)) as caught:
+        mine().override([change])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- a\n- b\n", "holds list; expected a mapping"),
+        ("method: {name: tcl\n", "is not YAML"),
+        ("a: !!python/object:os.system x\n", "is not YAML"),
+        ("method: supcon\n", "train: field required"),
+        ("method: supcon\ntrain: {epochs: 1}\nfoo: 1\n", "the recipe has no key 'foo'"),
+    ],
+)
+def test_files_that_are_no_recipes(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "r.yaml").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        Recipe.read(tmp_path / "r.yaml")
+
+
+def test_the_hash_is_over_what_decides_the_result() -> None:
+    same = ["name=other", "about=words", "run.workers=4", "run.device=cuda", "run.out=elsewhere", "run.log_every=3"]
+    assert mine().override(same).hash == mine().hash
+    others = [
+        "seed=1",
+        "optim.lr=0.2",
+        "method.k1=1",
+        "data.limit=10",
+        "train.batch_size=8",
+        "evaluate.protocols=[knn20]",
+    ]
+    hashes = {mine().override([change]).hash for change in others}
+    assert len({mine().hash, *hashes}) == len(others) + 1
+    assert mine().folder == f"mine-{mine().hash}"
+
+
+def test_the_hash_is_the_same_tomorrow() -> None:
+    """Run folders are found by it: whoever changes what goes into it must mean to."""
+    assert Recipe.of({"method": "supcon", "train": {"epochs": 1}}).hash == "5bd1864e"
+
+
+@given(st.text(min_size=1, max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_any_setting_is_a_recipe_or_a_value_error(text: str) -> None:
+    try:
+        changed = mine().override([text])
+    except ValueError:
+        return
+    assert isinstance(changed, Recipe)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.sampled_from([*Recipe.model_fields, "name", "epochs", "x"]), x),
+        max_leaves=8,
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_any_mapping_is_a_recipe_or_a_value_error(value: Any) -> None:
+    try:
+        Recipe.of(value if isinstance(value, dict) else {"train": value})
+    except ValueError:
+        return
+
+
+def test_values_as_yaml_has_them() -> None:
+    assert parse("a=[1, x]") == ("a", [1, "x"])
+    assert parse("a=null") == ("a", None)
+    assert parse("a=1e-3") == ("a", 0.001)
+    assert parse("a=b=c") == ("a", "b=c")
+    assert parse("a={") == ("a", "{")

@@ -1,0 +1,73 @@
+"""What holds for every monitor, whichever file declares it."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+from kontrast.train import monitors
+from tests.train.monitors.snapshots import snapshot
+
+NAMES = monitors.names()
+
+
+def test_every_file_is_a_name() -> None:
+    assert NAMES == ["effective-rank", "entropy", "gradient-response", "knn", "similarity", "tolerance", "uniformity"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_finite_floats_under_one_prefix_and_the_snapshot_as_it_was(name: str) -> None:
+    given = snapshot()
+    before = [given.features.clone(), given.embeddings.clone()]
+    values = monitors.measure([name], given)
+    assert values
+    assert all(key.startswith("monitor/") and type(value) is float for key, value in values.items())
+    assert torch.tensor(list(values.values())).isfinite().all()
+    assert torch.equal(given.features, before[0])
+    assert torch.equal(given.embeddings, before[1])
+    assert monitors.measure([name], given) == values
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_few_rows_give_no_warning(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert monitors.measure([name], snapshot(m=8))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_scale_of_rows_does_not_matter(name: str) -> None:
+    """Cosines are all that is looked at; in float64 a scale of 3 rounds at 1e-15, the kNN's in float32 at 1e-7."""
+    given = snapshot(features=snapshot().features.double(), embeddings=snapshot().embeddings.double())
+    scaled = snapshot(features=given.features * 3, embeddings=given.embeddings * 3, reference=given.reference)
+    assert monitors.measure([name], scaled) == pytest.approx(monitors.measure([name], given), abs=1e-6)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("views", [1, 2, 3])
+@pytest.mark.parametrize("temperature", [False, True])
+@pytest.mark.parametrize("response", [False, True])
+def test_the_default_ones_are_all_that_can_run(labels: bool, views: int, temperature: bool, response: bool) -> None:
+    given = snapshot(
+        views=views, **({} if labels else {"labels": None}), **({} if temperature else {"temperature": None})
+    )
+    chosen = monitors.default(labels=labels, views=views, temperature=temperature, response=response)
+    monitors.measure(chosen, given)
+    for name in set(NAMES) - set(chosen) - (set() if response else {"gradient-response"}):
+        with pytest.raises(ValueError, match=rf"monitor '{name}' .*leave it out"):
+            monitors.measure([name], given)
+    assert ("gradient-response" in chosen) == (response and temperature)
+
+
+def test_a_snapshot_that_does_not_fit_together_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"seen features \[40, 12\] and embeddings \[40, 8\]"):
+        snapshot(embeddings=torch.randn(40, 8))
+    with pytest.raises(ValueError, match=r"labels \[39\] for 40 images"):
+        snapshot(labels=torch.zeros(39))
+
+
+def test_an_unknown_name_names_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"no monitor 'entropi'; did you mean 'entropy'\?"):
+        monitors.measure(["entropi"], snapshot())

@@ -1,0 +1,79 @@
+"""Recipes of a second or two, and what two runs must have in common."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+from kontrast import methods
+from kontrast.recipe import Recipe
+from kontrast.train import checkpoint
+from kontrast.train.folder import RunFolder
+from kontrast.train.metrics import WALL_CLOCK, read_metrics
+
+VIEWS = {"simclr": 2, "moco": 2, "ressl": 2, "sce": 2, "instance": 1, "tcl-self": 3}
+
+
+def recipe(method: str = "supcon", out: Path | str = "runs", **changes: Any) -> Recipe:
+    """A run of 3 epochs of 6 steps on digits, through a perceptron with batch norm."""
+    views = VIEWS.get(method, 2)
+    small: dict[str, Any] = {"queue": 50, "key_parts": 1} if method in ("moco", "ressl", "sce") else {}
+    made = Recipe.of(
+        {
+            "name": f"{method}-digits",
+            "data": {"name": "digits", "limit": 200, "test_limit": 100},
+            "augment": [{"name": "crop-flip", "padding": 1}] * views,
+            "encoder": {"name": "mlp", "hidden": 32, "features": 16},
+            "head": {"name": "wang-liu", "out": 12},
+            "method": {"name": method, **small},
+            "optim": {"name": "sgd", "lr": 0.05},
+            "train": {"epochs": 3, "batch_size": 32},
+            "evaluate": {"protocols": ["knn20"]},
+            "run": {"out": str(out), "threads": 1, "progress": False, "log_every": 4, "checkpoint_every": 1000},
+        }
+    )
+    return made.override(changes)
+
+
+def same_runs(one: Path, other: Path) -> None:
+    """Bit-identical weights, memories, optimiser, metrics, results; only the clock may differ."""
+    a, b = RunFolder(one), RunFolder(other)
+    weights = load_file(a.encoder), load_file(b.encoder)
+    assert weights[0].keys() == weights[1].keys()
+    for name, tensor in weights[0].items():
+        assert torch.equal(tensor, weights[1][name]), name
+    assert comparable(a.metrics) == comparable(b.metrics)
+    first, second = checkpoint.load(a.last), checkpoint.load(b.last)
+    for part in ("method", "optimiser", "sums", "patience", "step"):
+        equal(first[part], second[part], part)
+    results = [json.loads(folder.result.read_text()) for folder in (a, b)]
+    assert results[0] == results[1]
+
+
+def comparable(path: Path) -> list[dict[str, Any]]:
+    """The records without what the clock says."""
+    return [{k: v for k, v in record.items() if k not in WALL_CLOCK} for record in read_metrics(path)]
+
+
+def equal(one: Any, other: Any, where: str) -> None:
+    """Nested containers of tensors, equal to the bit."""
+    assert type(one) is type(other), where
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other), where
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            equal(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), where
+        for i, (x, y) in enumerate(zip(one, other, strict=True)):
+            equal(x, y, f"{where}.{i}")
+    else:
+        assert one == other, where
+
+
+ALL = methods.names()

@@ -1,0 +1,51 @@
+"""What a report draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from kontrast import data, evaluate
+from kontrast.train import load, run_recipe
+from tests.train.small import recipe
+
+
+def test_arrays_and_geometry(tmp_path: Path) -> None:
+    run = run_recipe(recipe("tcl", tmp_path))
+    with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
+        arrays = {name: torch.from_numpy(found[name]) for name in found.files}
+    digits = data.load("digits", limit=200, test_limit=100)
+    encoder = load(run)
+    test = evaluate.extract(encoder, digits.test, mean=digits.mean, std=digits.std)
+    train = evaluate.extract(encoder, digits.train, mean=digits.mean, std=digits.std)
+    torch.testing.assert_close(arrays["features"], test)
+    assert torch.equal(arrays["labels"], digits.test.labels)
+    accuracy = float((arrays["predictions"] == digits.test.labels).float().mean())
+    assert abs(accuracy - run.value("knn20")) < 1e-6
+    similar = F.normalize(test[arrays["query_rows"]], dim=1) @ F.normalize(train, dim=1).T
+    assert torch.equal(arrays["neighbours"], similar.topk(5).indices)
+    assert torch.equal(arrays["neighbour_labels"], digits.train.labels[arrays["neighbours"]])
+    assert torch.equal(arrays["query_images"], digits.test.inputs.read(arrays["query_rows"]))
+    assert torch.equal(arrays["neighbour_images"][:, 0], digits.train.inputs.read(arrays["neighbours"][:, 0]))
+    assert arrays["sample_views"].shape == (8, 2, 1, 8, 8)
+    assert arrays["sample_views"].dtype == torch.uint8
+    record = json.loads((run.path / "analysis.json").read_text())
+    lines = {line["name"]: line["value"] for line in record["geometry"]["features"]}
+    from kontrast import geometry
+
+    assert abs(lines["uniformity, t = 2"] - float(geometry.uniformity(test))) < 1e-5
+    assert record["geometry"]["protocol"]["rows"] == 100
+
+
+def test_without_labels_or_test_rows(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 255, (60, 8, 8), dtype=np.uint8)
+    np.save(tmp_path / "x.npy", images)
+    changes = {"data": str(tmp_path / "x.npy"), "data.limit": None, "data.test_limit": None}
+    run = run_recipe(recipe("simclr", tmp_path, **changes))
+    with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
+        assert set(found.files) == {"features", "sample_images", "sample_views"}
+        assert found["features"].shape == (60, 16)

@@ -1,0 +1,68 @@
+"""The encoder without kontrast."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from kontrast.train import load, run_recipe
+from kontrast.train.export import rebuild
+from tests.train.small import recipe
+
+SHORT = {
+    "train.epochs": None,
+    "train.steps": 2,
+    "train.batch_size": 16,
+    "data.limit": 40,
+    "data.test_limit": 20,
+    "evaluate.protocols": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("encoder", "changes"),
+    [
+        ("mlp", {"encoder.hidden": 8}),
+        ("small-resnet", {"encoder.width": 4, "encoder.depth": 2}),
+        ("small-resnet", {"encoder.width": 4, "encoder.stem": "large", "data.channels": 3}),
+        ("resnet18", {}),
+        ("timm/resnet10t", {}),
+    ],
+)
+def test_the_lines_of_the_card_load_the_weights_in_plain_torch(
+    tmp_path: Path, encoder: str, changes: dict[str, object]
+) -> None:
+    """Run in a process that cannot import kontrast; the features are the trained encoder's own."""
+    if encoder.startswith("timm"):
+        pytest.importorskip("timm")
+    run = run_recipe(recipe("supcon", tmp_path, encoder=encoder, **SHORT).override(changes))
+    card = json.loads((run.path / "model.json").read_text())
+    if "class" in card:
+        (run.path / "small_resnet.py").write_text(card["class"])
+    x = torch.randn(3, *card["input"]["shape"], generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    torch.save(x, run.path / "x.pt")
+    flat = "x.flatten(1)" if encoder == "mlp" else "x"
+    script = f"""
+import sys
+sys.modules["kontrast"] = None
+{card["load"]}
+import torch
+x = torch.load("x.pt")
+torch.save(model.double().eval()({flat}).detach(), "h.pt")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=run.path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    mine = load(run.path).double()  # so that the layout of memory makes no difference in rounding
+    assert not mine.training
+    torch.testing.assert_close(torch.load(run.path / "h.pt"), mine(x), rtol=1e-9, atol=1e-9)
+    assert card["feature_dim"] == mine.feature_dim == mine(x).shape[1]
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"has no model\.json; expected the folder of a finished run"):
+        rebuild(tmp_path)

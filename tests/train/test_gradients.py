@@ -1,0 +1,112 @@
+"""The cached gradient, its random numbers and its batch norm. (Every method: tests/methods/test_contract.py.)"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from kontrast import methods, models
+from kontrast.methods import ViewBatch
+from kontrast.train.gradients import backward, unmoved
+
+
+class Dropping(nn.Module):
+    """A network with dropout, which draws anew each time it is called."""
+
+    feature_dim = 8
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 8)
+        self.drop = nn.Dropout(0.5)
+        self.seen: list[Tensor] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = self.drop(torch.relu(self.layer(x)))
+        self.seen.append(out.detach())
+        return out
+
+
+def batch(n: int = 12, seed: int = 4) -> ViewBatch:
+    draw = torch.Generator().manual_seed(seed)
+    return ViewBatch(torch.randn(n, 2, 6, generator=draw), torch.arange(n) % 3, torch.arange(n), seed)
+
+
+def test_dropout_is_the_same_in_both_passes() -> None:
+    network = Dropping()
+    method = methods.method("supcon", network, models.head("none", in_dim=8))
+    backward(method, batch(), pieces=3)
+    first, second = network.seen[:3], network.seen[3:]
+    assert len(second) == 3
+    for one, other in zip(first, second, strict=True):
+        assert torch.equal(one, other)
+    assert not torch.equal(first[0] == 0, first[1] == 0)
+
+
+def test_draws_depend_on_the_step_and_the_rank_alone() -> None:
+    def drawn(seed: int, rank: int) -> Tensor:
+        network = Dropping()
+        torch.manual_seed(0)
+        for parameter in network.parameters():
+            nn.init.constant_(parameter, 0.1)
+        torch.rand(seed + 5)  # whatever was drawn before
+        fixed = batch(seed=0)
+        backward(
+            methods.method("supcon", network, models.head("none", in_dim=8)),
+            ViewBatch(fixed.views, fixed.labels, None, seed),
+            rank=rank,
+        )
+        return network.seen[0]
+
+    assert torch.equal(drawn(1, 0), drawn(1, 0))
+    assert not torch.equal(drawn(1, 0), drawn(2, 0))
+    assert not torch.equal(drawn(1, 0), drawn(1, 1))
+
+
+def test_batch_norm_sees_its_micro_batch_and_its_statistics_move_once() -> None:
+    """What autograd gives on the pieces one after the other, the loss on all of them."""
+    made = [
+        methods.method(
+            "supcon", models.encoder("mlp", in_features=6, hidden=8, features=8, seed=0), models.head("none", in_dim=8)
+        )
+        for _ in range(2)
+    ]
+    seen = batch()
+    z = torch.cat([made[0].embed(piece) for piece in seen.views.tensor_split(3)])
+    made[0].objective(z, None, seen).backward()
+    backward(made[1], seen, pieces=3)
+    for (name, p), q in zip(made[0].named_parameters(), made[1].parameters(), strict=True):
+        torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=2e-6, msg=lambda m, name=name: f"{name}: {m}")
+    for a, b in zip(made[0].buffers(), made[1].buffers(), strict=True):
+        torch.testing.assert_close(b, a)
+    counted = [b for name, b in made[1].named_buffers() if name.endswith("num_batches_tracked")]
+    assert [int(b) for b in counted] == [3] * len(counted)
+
+
+def test_gradients_add_up() -> None:
+    method = methods.method(
+        "supcon",
+        models.encoder("mlp", in_features=6, features=8, batch_norm=False, seed=0),
+        models.head("none", in_dim=8),
+    )
+    backward(method, batch(), pieces=2)
+    once = [p.grad.clone() for p in method.parameters()]
+    backward(method, batch(), pieces=2)
+    for first, both in zip(once, method.parameters(), strict=True):
+        torch.testing.assert_close(both.grad, 2 * first)
+
+
+def test_unmoved() -> None:
+    norm = nn.BatchNorm1d(3)
+    with unmoved(norm):
+        norm(torch.randn(8, 3))
+        assert int(norm.num_batches_tracked) == 1
+    assert int(norm.num_batches_tracked) == 0
+    assert torch.equal(norm.running_mean, torch.zeros(3))
+
+
+def test_wrong_batches_are_refused_before_anything_runs() -> None:
+    method = methods.method("simclr", Dropping(), models.head("none", in_dim=8))
+    with pytest.raises(ValueError, match="takes 2 views of each sample, got 3"):
+        backward(method, ViewBatch(torch.randn(4, 3, 6)), pieces=2)

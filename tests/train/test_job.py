@@ -1,0 +1,124 @@
+"""What a recipe names, made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from kontrast.data import Memory, Split
+from kontrast.recipe import Recipe
+from kontrast.train.job import Job, held_out, make_job
+from kontrast.train.resolving import resolve
+from tests.train.small import recipe
+
+CPU = torch.device("cpu")
+
+
+def job(made: Recipe) -> Job:
+    return make_job(resolve(made), CPU)
+
+
+def test_digits() -> None:
+    made = job(recipe("supcon"))
+    assert (made.size, len(made.train), made.steps_per_epoch, made.total_steps) == (8, 200, 6, 18)
+    batch = made.augmented(made.loader().batch(0, 0))
+    assert batch.views.shape == (32, 2, 1, 8, 8)
+    assert abs(float(batch.views.mean())) < 1.0
+    again = made.augmented(made.loader().batch(0, 0))
+    assert torch.equal(again.views, batch.views)
+    assert again.seed == batch.seed
+    assert made.augmented(made.loader().batch(0, 1)).seed != batch.seed
+    assert not torch.equal(batch.views[:, 0], batch.views[:, 1])
+
+
+def test_steps_instead_of_epochs() -> None:
+    assert job(recipe("supcon", **{"train.epochs": None, "train.steps": 7})).total_steps == 7
+
+
+def test_the_first_weights_are_the_seeds() -> None:
+    torch.manual_seed(5)
+    one = job(recipe("ce")).method.state_dict()
+    torch.manual_seed(6)
+    two, other = job(recipe("ce")).method.state_dict(), job(recipe("ce", seed=1)).method.state_dict()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert not torch.equal(one["loss.weight"], other["loss.weight"])
+    assert not torch.equal(one["network.head.linear.weight"], other["network.head.linear.weight"])
+
+
+def test_pieces() -> None:
+    assert job(recipe("supcon")).pieces() == 1
+    assert job(recipe("supcon", **{"train.micro_batch": 10})).pieces() == 4
+    assert job(recipe("supcon", **{"train.micro_batch": 100})).pieces() == 1
+
+
+def test_held_out_is_even_over_classes_and_disjoint() -> None:
+    made = job(recipe("supcon", **{"data.validation": 0.25}))
+    assert made.validation is not None
+    assert len(made.train) + len(made.validation) == 200
+    assert made.validation.labels.bincount().tolist() == [5] * 10
+    rows = {bytes(x.numpy().tobytes()) for x in made.train.inputs.read(torch.arange(len(made.train)))}
+    held = {bytes(x.numpy().tobytes()) for x in made.validation.inputs.read(torch.arange(50))}
+    assert not rows & held
+
+
+def test_nothing_left_for_training() -> None:
+    with pytest.raises(ValueError, match="leaves none for training"):
+        held_out(Split(Memory(torch.zeros(3, 1)), torch.arange(3)), 0.5, 0)
+
+
+def test_label_noise() -> None:
+    clean, noisy = job(recipe("supcon")), job(recipe("supcon", **{"data.noise": 0.5}))
+    assert int((clean.train.labels != noisy.train.labels).sum()) == 100
+
+
+@pytest.mark.parametrize("sampler", ["with-replacement", "class-balanced"])
+def test_samplers(sampler: str) -> None:
+    made = job(recipe("supcon", **{"train.sampler": sampler, "train.batch_size": 40}))
+    labels = made.loader().batch(0, 0).labels
+    assert labels is not None
+    assert (labels.bincount(minlength=10).tolist() == [4] * 10) == (sampler == "class-balanced")
+
+
+def test_feature_vectors(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    np.savez(tmp_path / "x.npz", x_train=5 + 3 * draw.normal(size=(64, 10)), y_train=np.arange(64) % 4)
+    changes = {"data.limit": None, "data.test_limit": None}
+    made = job(recipe("supcon", data=str(tmp_path / "x.npz"), augment="vector-noise", **changes))
+    views = made.augmented(made.loader().batch(0, 0)).views
+    assert views.shape == (32, 2, 10)
+    assert abs(float(views.mean())) < 0.3  # standardised: 640 numbers of deviation 1, five standard errors are 0.2
+    with pytest.raises(ValueError, match=r"holds vectors .* take encoder=mlp"):
+        job(recipe("supcon", data=str(tmp_path / "x.npz"), augment="vector-noise", encoder="resnet18", **changes))
+    with pytest.raises(ValueError, match="'crop-flip' is for images"):
+        job(recipe("supcon", data=str(tmp_path / "x.npz"), **changes))
+
+
+def test_photographs_of_several_sizes_are_cropped_at_decoding(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / "pets" / name).mkdir(parents=True)
+        for i in range(8):
+            Image.new("RGB", (60 + i, 50), (30 * i, 0, 90)).save(tmp_path / "pets" / name / f"{i}.jpg")
+    changes = {"data.limit": None, "data.test_limit": None, "augment.size": 32, "train.batch_size": 4}
+    made = job(recipe("supcon", data=str(tmp_path / "pets"), augment="weak", encoder="small-resnet", **changes))
+    assert made.crop is not None
+    assert made.augmented(made.loader().batch(0, 0)).views.shape == (4, 2, 3, 32, 32)
+    assert made.method.encoder.in_channels == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"train.batch_size": 500}, "train.batch_size is 500, above the 200 training rows"),
+        ({"train.sampler": "class-balanced", "train.batch_size": 33}, "a class-balanced batch of 10 classes"),
+        ({"data.split": "unlabelled"}, "digits has no unlabelled split"),
+        ({"data": "nowhere/"}, "neither a set nor a path"),
+        ({"data.labelled": False}, "method 'supcon' needs labels"),
+    ],
+)
+def test_errors(change: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        job(recipe("supcon", **change))

@@ -1,0 +1,115 @@
+"""The loop: its batches, its log, its intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from kontrast.train.folder import RunFolder
+from kontrast.train.job import make_job
+from kontrast.train.loop import Training, batches
+from kontrast.train.metrics import read_metrics
+from kontrast.train.resolving import resolve
+from tests.train.small import equal, recipe
+
+
+def training(tmp_path: Path, method: str = "supcon", **changes: object) -> Training:
+    made = resolve(recipe(method, tmp_path, **changes))
+    folder = RunFolder.of(made)
+    folder.begin(made)
+    return Training(make_job(made, torch.device("cpu")), folder)
+
+
+def test_batches_go_on_from_any_step(tmp_path: Path) -> None:
+    loader = training(tmp_path).job.loader()
+    whole = [batch.indices.tolist() for batch in batches(loader, 0, 15)]
+    assert len(whole) == 15
+    for start in (1, 6, 11):
+        assert [batch.indices.tolist() for batch in batches(loader, start, 15)] == whole[start:]
+
+
+def test_the_loss_of_the_log_is_the_mean_since_the_last_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kontrast.train import loop
+
+    seen: list[float] = []
+    real = loop.backward
+
+    def kept(*arguments: object, **options: object) -> torch.Tensor:
+        loss = real(*arguments, **options)  # type: ignore[arg-type]
+        seen.append(float(loss))
+        return loss
+
+    monkeypatch.setattr(loop, "backward", kept)
+    made = training(tmp_path, **{"run.log_every": 5})
+    made.run()
+    lines = [line for line in read_metrics(made.folder.metrics) if "loss" in line]
+    assert [line["step"] for line in lines] == [5, 10, 15, 18]
+    for line, (start, stop) in zip(lines, ((0, 5), (5, 10), (10, 15), (15, 18)), strict=True):
+        assert line["loss"] == pytest.approx(sum(seen[start:stop]) / (stop - start), abs=1e-12)
+        assert line["bound"] < line["loss"] < line["chance"] + 1
+
+
+def test_the_learning_rate_follows_the_schedule(tmp_path: Path) -> None:
+    made = training(tmp_path, **{"run.log_every": 1, "schedule": "power", "schedule.exponent": 2.0})
+    made.run()
+    lines = [line for line in read_metrics(made.folder.metrics) if "loss" in line]
+    for line in lines:
+        assert line["lr"] == pytest.approx(0.05 * ((18 - (line["step"] - 1)) / 18) ** 2)
+
+
+def test_checkpoints_and_monitors_at_their_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kontrast.train import checkpoint
+
+    saved: list[int] = []
+    real = checkpoint.save
+    monkeypatch.setattr(checkpoint, "save", lambda path, state: (saved.append(state["step"]), real(path, state)))
+    made = training(tmp_path, **{"run.checkpoint_every": 7, "run.monitor_every": 4, "run.monitors": ["uniformity"]})
+    made.run()
+    assert saved == [7, 14, 18]
+    lines = [line for line in read_metrics(made.folder.metrics) if "monitor/uniformity" in line]
+    assert [line["step"] for line in lines] == [4, 8, 12, 16, 18]
+    assert not [key for line in lines for key in line if key.startswith("monitor/tolerance")]
+    never = training(tmp_path / "never", **{"run.monitor_every": 0})
+    never.run()
+    assert not [line for line in read_metrics(never.folder.metrics) if "monitor/uniformity" in line]
+
+
+def test_monitors_change_nothing(tmp_path: Path) -> None:
+    one, other = (
+        training(tmp_path / "a", "sce", **{"run.monitor_every": 1}),
+        training(tmp_path / "b", "sce", **{"run.monitor_every": 0}),
+    )
+    one.run()
+    other.run()
+    equal(one.job.method.state_dict(), other.job.method.state_dict(), "method")
+
+
+def test_micro_batches_with_every_part_of_the_loop(tmp_path: Path) -> None:
+    """The same run with and without them, where batch norm does not tell them apart; sums are in another order."""
+    changes = {"encoder.batch_norm": False}
+    plain = training(tmp_path / "a", **changes)
+    cached = training(tmp_path / "b", **changes, **{"train.micro_batch": 8})
+    plain.run()
+    cached.run()
+    for (name, p), q in zip(plain.job.method.named_parameters(), cached.job.method.parameters(), strict=True):
+        torch.testing.assert_close(q, p, rtol=1e-3, atol=1e-4, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_bfloat16_trains(tmp_path: Path) -> None:
+    made = training(tmp_path, **{"train.precision": "bfloat16"})
+    made.run()
+    lines = [line for line in read_metrics(made.folder.metrics) if "loss" in line]
+    assert lines[-1]["loss"] < lines[-1]["chance"]
+
+
+def test_a_finished_training_does_nothing(tmp_path: Path) -> None:
+    made = training(tmp_path)
+    made.run()
+    assert made.finished
+    before = made.folder.metrics.stat().st_mtime_ns
+    again = training(tmp_path)
+    assert again.finished
+    again.run()
+    assert made.folder.metrics.stat().st_mtime_ns == before

@@ -1,0 +1,61 @@
+"""Recipes with nothing left to guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from kontrast import methods
+from kontrast.recipe import Recipe
+from kontrast.train.resolving import resolve
+from tests.train.small import ALL, recipe
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_every_option_is_written_out_and_resolving_again_changes_nothing(method: str) -> None:
+    whole = resolve(recipe(method))
+    assert whole.method.options.keys() == methods.options_of(method).keys()
+    assert whole.encoder.options.keys() == {"pretrained", "hidden", "features", "depth", "batch_norm"}
+    assert whole.optim.options.keys() >= {"lr", "momentum", "weight_decay"}
+    assert resolve(whole) == whole
+    assert Recipe.of(whole.model_dump(mode="json")) == whole
+
+
+def test_a_default_left_out_or_written_is_the_same_run() -> None:
+    written = recipe("tcl", **{"method.k1": 5000.0, "method.temperature": 0.1, "optim.momentum": 0.9})
+    assert resolve(written).hash == resolve(recipe("tcl")).hash
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"method.name": "supcom"}, "no method 'supcom'; did you mean 'supcon'"),
+        ({"encoder": "resnet81"}, "no encoder 'resnet81'; did you mean 'resnet18'"),
+        ({"encoder.widht": 3}, "encoder 'mlp' has no option 'widht'"),
+        ({"head": "sec"}, "no head 'sec'; did you mean 'sce'"),
+        ({"head.outt": 3}, "head 'wang-liu' has no option 'outt'; did you mean 'out'"),
+        ({"optim.momentun": 3}, "optim 'sgd' has no option 'momentun'; did you mean 'momentum'"),
+        ({"optim": "sdg"}, "no optimiser 'sdg'"),
+        ({"schedule": "cosin"}, "no schedule 'cosin'; did you mean 'cosine'"),
+        ({"augment": "crop-flop"}, "no augmentation 'crop-flop'; did you mean 'crop-flip'"),
+        ({"augment.views.0.pading": 1}, "augmentation 'crop-flip' has no option 'pading'; did you mean 'padding'"),
+        ({"evaluate.protocols": ["knn21"]}, "no protocol 'knn21'"),
+        ({"optim.lr": 0}, "optim.lr is 0; expected a number above 0"),
+        ({"optim.lr": None}, "optim.lr is None"),
+        ({"run.monitors": ["uniformty"]}, "no monitor 'uniformty'; did you mean 'uniformity'"),
+        ({"run.loggers": ["tensorbord"]}, "no logger 'tensorbord'; did you mean 'tensorboard'"),
+    ],
+)
+def test_errors_come_before_anything_is_loaded(change: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        resolve(recipe("supcon", **change))
+
+
+@pytest.mark.parametrize(("method", "views"), [("simclr", 1), ("sce", 3), ("instance", 2), ("tcl-self", 1)])
+def test_the_number_of_views_must_be_the_methods(method: str, views: int) -> None:
+    with pytest.raises(ValueError, match=rf"views of each sample; augment.views has {views}"):
+        resolve(recipe(method, **{"augment.views": ["crop-flip"] * views}))
+
+
+def test_timm_takes_its_own_options() -> None:
+    made = resolve(recipe("supcon", encoder="timm/resnet18").override({"encoder.drop_rate": 0.1}))
+    assert made.encoder.options == {"pretrained": None, "channels_last": True, "drop_rate": 0.1}

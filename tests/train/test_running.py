@@ -1,0 +1,278 @@
+"""The whole job: trained, evaluated, exported; stopped, killed and continued; on several processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import kontrast
+from kontrast.train import Run, load, resolve, run_recipe
+from kontrast.train.folder import RunFolder
+from kontrast.train.running import pick_device
+from tests.processes import run_on_ranks
+from tests.train.small import ALL, recipe, same_runs
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_every_method_runs_and_leaves_its_folder(tmp_path: Path, method: str) -> None:
+    run = run_recipe(recipe(method, tmp_path, **{"train.epochs": 2}))
+    files = {str(p.relative_to(run.path)) for p in run.path.rglob("*") if p.is_file()}
+    assert files == {
+        ".lock",
+        "recipe.yaml",
+        "run.json",
+        "metrics.jsonl",
+        "checkpoints/last.pt",
+        "encoder.safetensors",
+        "model.json",
+        "result.json",
+        "analysis.npz",
+        "analysis.json",
+    }
+    assert run.status == "done"
+    assert run.recipe == resolve(recipe(method, tmp_path, **{"train.epochs": 2}))
+    lines = run.metrics()
+    assert [line["step"] for line in lines if "loss" in line] == [4, 8, 12]
+    assert sum("monitor/uniformity" in line for line in lines) == 2
+    for line in lines:
+        assert "loss" not in line or line["bound"] - 1e-5 <= line["loss"]
+    (found,) = run.result["results"]
+    assert found["name"] == "knn20"
+    assert found["test_rows"] == 100
+    assert 0.1 < found["value"] <= 1.0  # chance is 0.1
+    assert load(run)(torch.zeros(2, 1, 8, 8)).shape == (2, 16)
+
+
+def test_the_same_recipe_again_is_already_done(tmp_path: Path) -> None:
+    run = run_recipe(recipe(out=tmp_path))
+    before = {p: p.stat().st_mtime_ns for p in run.path.rglob("*")}
+    assert run_recipe(recipe(out=tmp_path)).path == run.path
+    assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*")} == before
+    assert run_recipe(recipe(out=tmp_path, seed=1)).path != run.path
+
+
+@pytest.mark.parametrize("method", ["instance", "sce", "ce"])
+def test_a_signal_saves_and_the_same_recipe_goes_on_to_the_bit(
+    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run_recipe(recipe(method, tmp_path / "whole"))
+    stopped = recipe(method, tmp_path / "stopped")
+    from kontrast.train import loop
+
+    real = loop.backward
+    for steps in (5, 7):  # then from 5 to 12, then to the end
+        calls = 0
+
+        def counted(*arguments: object, steps: int = steps, **options: object) -> torch.Tensor:
+            nonlocal calls
+            calls += 1
+            if calls == steps:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return real(*arguments, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(loop, "backward", counted)
+        with pytest.raises(kontrast.train.Stopped, match="SIGTERM"):
+            run_recipe(stopped)
+        assert RunFolder.of(resolve(stopped)).status == "interrupted"
+    monkeypatch.setattr(loop, "backward", real)
+    same_runs(run_recipe(stopped).path, whole.path)
+
+
+def command(path: Path, out: Path) -> list[str]:
+    return [sys.executable, "-m", "kontrast", "train", str(path), "--out", str(out)]
+
+
+def kill_until_done(path: Path, out: Path, folder: Path, kills: int, draw: random.Random) -> None:
+    """Starts the run, kills it at random moments ``kills`` times, and lets it end."""
+    for _ in range(kills):
+        before = folder.joinpath("metrics.jsonl").stat().st_size if folder.joinpath("metrics.jsonl").exists() else 0
+        process = subprocess.Popen(command(path, out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        metrics = folder / "metrics.jsonl"
+        while time.monotonic() < deadline and process.poll() is None:
+            if metrics.exists() and metrics.stat().st_size != before:
+                break  # it trains
+            time.sleep(0.005)
+        time.sleep(draw.random() * 0.3)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    done = subprocess.run(command(path, out), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def killed(tmp_path: Path, method: str, kills: int, **changes: object) -> None:
+    made = recipe(method, tmp_path, **{"train.epochs": 40, "run.checkpoint_every": 3, "run.log_every": 2, **changes})
+    path = tmp_path / "recipe.yaml"
+    path.write_text(made.to_yaml())
+    whole = run_recipe(made.override({"run.out": str(tmp_path / "whole")}))
+    folder = tmp_path / "killed" / whole.path.name
+    kill_until_done(path, tmp_path / "killed", folder, kills, random.Random(method))
+    same_runs(folder, whole.path)
+    assert not list(folder.rglob("*.part"))
+
+
+def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path) -> None:
+    killed(tmp_path, "sce", 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["instance", "supcon", "ce"])
+def test_killed_more_often(tmp_path: Path, method: str) -> None:
+    killed(tmp_path, method, 6, **({"train.micro_batch": 10} if method == "supcon" else {}))
+
+
+# ------------------------------------------------------------------------------------------------ several processes
+
+KINDS = {
+    "instance": {},
+    "sce": {"method.symmetric": True, "method.shuffle_keys": False},
+    "moco": {"method.shuffle_keys": False},
+    "tcl": {"method.k1": 5.0},
+}
+
+
+def two(method: str, folder: str) -> None:
+    run_recipe(recipe(method, Path(folder) / "two", **KINDS[method], **{"train.epochs": None, "train.steps": 8}))
+
+
+def on_a_rank(rank: int, world: int) -> None:
+    for method in KINDS:
+        two(method, os.environ["KONTRAST_TEST_FOLDER"])
+
+
+def test_two_processes_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same parameters, bank and queue after 8 steps on the same global batches, to float32's rounding in sums."""
+    monkeypatch.setenv("KONTRAST_TEST_FOLDER", str(tmp_path))
+    run_on_ranks(on_a_rank, 2, tmp_path)
+    for method, changes in KINDS.items():
+        one = run_recipe(recipe(method, tmp_path / "one", **changes, **{"train.epochs": None, "train.steps": 8}))
+        other = tmp_path / "two" / one.path.name
+        states = [kontrast.train.checkpoint.load(RunFolder(p).last)["method"] for p in (one.path, other)]
+        for name, tensor in states[0].items():
+            where = f"{method} {name}"
+            torch.testing.assert_close(
+                states[1][name], tensor, rtol=2e-4, atol=2e-5, msg=lambda m, where=where: f"{where}: {m}"
+            )
+        losses = [[line["loss"] for line in Run(p).metrics() if "loss" in line] for p in (one.path, other)]
+        torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=1e-5, atol=1e-5)
+
+
+def test_under_torchrun(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(recipe("supcon", tmp_path, **{"train.epochs": 1}).to_yaml())
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "kontrast"]
+    ask = [*launch, "train", str(path), "--out", str(tmp_path / "out")]
+    done = subprocess.run(ask, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "out").iterdir()
+    assert Run(folder).status == "done"
+    assert json.loads((folder / "run.json").read_text())["machine"]["processes"] == 2
+    assert done.stdout.count("kNN") == 1  # rank 0 prints, and nobody else
+
+
+# ------------------------------------------------------------------------------------------------ what goes wrong
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(tmp_path: Path) -> None:
+    bad = recipe("ce", tmp_path, **{"optim.lr": 1e30, "schedule": "constant", "run.checkpoint_every": 1})
+    with pytest.raises(kontrast.train.NonFiniteLoss, match=r"at step \d+ \(learning rate 1e\+30"):
+        run_recipe(bad)
+    folder = RunFolder.of(resolve(bad))
+    assert folder.status == "failed"
+    assert "NonFiniteLoss" in folder.read()["error"]
+
+
+def test_changed_data_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    x, y = draw.integers(0, 255, (120, 8, 8), dtype=np.uint8), np.arange(120) % 3
+    np.savez(tmp_path / "mine.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    made = recipe("supcon", tmp_path, data=str(tmp_path / "mine.npz"), **{"data.limit": None, "data.test_limit": None})
+    from kontrast.train import loop
+
+    real, calls = loop.backward, 0
+
+    def stop(*arguments: object, **options: object) -> torch.Tensor:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return real(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "backward", stop)
+    with pytest.raises(kontrast.train.Stopped):
+        run_recipe(made)
+    monkeypatch.undo()
+    np.savez(tmp_path / "mine.npz", x_train=255 - x, y_train=y, x_test=x, y_test=y)
+    with pytest.raises(ValueError, match="the checkpoint is of another data"):
+        run_recipe(made)
+    assert calls == 0
+
+
+def test_two_processes_in_one_folder_is_an_error(tmp_path: Path) -> None:
+    made = resolve(recipe(out=tmp_path))
+    folder = RunFolder.of(made)
+    folder.begin(made)
+    with folder.alone(), pytest.raises(ValueError, match="another process is working"):
+        run_recipe(made)
+
+
+def test_without_labels_there_is_a_run_and_no_accuracy(tmp_path: Path) -> None:
+    run = run_recipe(recipe("simclr", tmp_path, **{"data.labelled": False}))
+    assert run.result["results"] == []
+    assert "no labels" in run.result["note"]
+    with pytest.raises(ValueError, match="method 'supcon' needs labels"):
+        run_recipe(recipe("supcon", tmp_path, **{"data.labelled": False}))
+
+
+def test_validation_and_early_stopping(tmp_path: Path) -> None:
+    """With a rate of next to nothing the second validation is no better than the first."""
+    changes = {"data.validation": 0.2, "train.patience": 1, "train.epochs": 9, "optim.lr": 1e-12}
+    run = run_recipe(recipe("supcon", tmp_path, **changes))
+    steps = [line["step"] for line in run.metrics() if "validation" in line]
+    assert len(steps) == 2
+    assert steps[1] < 9 * 5
+    assert "best validation, step" in run.result["weights"]
+    assert (run.path / "checkpoints" / "best.pt").exists()
+
+
+def test_validation_without_labels(tmp_path: Path) -> None:
+    run = run_recipe(recipe("simclr", tmp_path, **{"data.labelled": False, "data.validation": 0.2}))
+    values = [line["validation"] for line in run.metrics() if "validation" in line]
+    assert len(values) == 3
+    assert all(-10 < value < 0 for value in values)
+
+
+def test_from_python_by_name_and_by_mapping(tmp_path: Path) -> None:
+    run = kontrast.run(
+        "supcon-fashion-mini",
+        data={"limit": 200, "test_limit": 100},
+        train={"epochs": 1, "batch_size": 50},
+        evaluate={"protocols": ["knn20"]},
+        run={"out": str(tmp_path), "progress": False},
+    )
+    assert run.value("knn20") > 0.1
+    assert kontrast.load(run)(torch.zeros(1, 1, 28, 28)).shape == (1, 64)
+    with pytest.raises(ValueError, match="was not evaluated by 'probe'; it has knn20"):
+        run.value("probe")
+
+
+def test_devices() -> None:
+    assert pick_device("cpu") == torch.device("cpu")
+    with pytest.raises(ValueError, match=r"run\.device is 'gpu'"):
+        pick_device("gpu")
+
+
+def test_tensorboard_beside_the_metrics(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    run = run_recipe(recipe("supcon", tmp_path, **{"run.loggers": ["tensorboard"]}))
+    assert list(run.path.rglob("events.out.tfevents.*"))
+    assert load_file(run.path / "encoder.safetensors")

@@ -1,0 +1,62 @@
+"""What a checkpoint holds."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from kontrast.data import Memory, Split
+from kontrast.train.precision import Precision
+from kontrast.train.state import State, fingerprint, random_states, set_random_states
+from kontrast.train.stopping import Patience
+from tests.methods.samples import batch, made
+
+
+def state(seed: int = 0) -> State:
+    method = made("moco", seed=seed)
+    optimiser = torch.optim.SGD(method.parameters(), lr=0.1, momentum=0.9)
+    return State(method, optimiser, Precision("float32", torch.device("cpu")), Patience(3))
+
+
+def test_there_and_back() -> None:
+    one, other = state(), state(seed=4)
+    one.method.step(batch("moco"))["loss"].backward()
+    one.optimiser.step()
+    one.method.after_step()
+    one.step, one.sums = 1, {"loss": 2.0, "steps": 1}
+    one.patience.better(0.4, 1)
+    assert other.restore(one.capture("hash", "data", 77), "hash", "data") == 77
+    assert (other.step, other.sums, other.patience.best) == (1, {"loss": 2.0, "steps": 1}, 0.4)
+    for name, tensor in one.method.state_dict().items():
+        assert torch.equal(other.method.state_dict()[name], tensor), name
+    saved = [s.optimiser.state_dict()["state"] for s in (one, other)]
+    assert all(torch.equal(saved[0][i]["momentum_buffer"], saved[1][i]["momentum_buffer"]) for i in saved[0])
+    assert int(other.method.queue.pointer) == 12
+
+
+@pytest.mark.parametrize(("hash_", "data", "says"), [("other", "data", "recipe"), ("hash", "other", "data")])
+def test_of_another_run(hash_: str, data: str, says: str) -> None:
+    saved = state().capture("hash", "data", 0)
+    with pytest.raises(ValueError, match=f"the checkpoint is of another {says}"):
+        state().restore(saved, hash_, data)
+
+
+def test_random_states() -> None:
+    states = random_states()
+    drawn = torch.rand(3), np.random.rand(3), random.random()  # noqa: NPY002
+    set_random_states(states)
+    again = torch.rand(3), np.random.rand(3), random.random()  # noqa: NPY002
+    assert torch.equal(drawn[0], again[0])
+    assert (drawn[1] == again[1]).all()
+    assert drawn[2] == again[2]
+
+
+def test_fingerprint_sees_rows_labels_and_their_number() -> None:
+    x, y = torch.arange(40.0).view(20, 2), torch.arange(20) % 3
+    mine = fingerprint(Split(Memory(x), y))
+    assert mine == fingerprint(Split(Memory(x.clone()), y.clone()))
+    others = [Split(Memory(x + 1), y), Split(Memory(x), (y + 1) % 3), Split(Memory(x)), Split(Memory(x[:19]), y[:19])]
+    assert len({mine, *(fingerprint(split) for split in others)}) == 5
