@@ -161,7 +161,8 @@ class Progress:
 
     def _frame(self, now: float) -> Group:
         grid = Table.grid(padding=(0, 2, 0, 0))
-        bar = ProgressBar(total=self.total_steps, completed=self.step, width=24)
+        wide = self.console.width >= 110  # in a narrow terminal the numbers matter more than the bar
+        bar = ProgressBar(total=self.total_steps, completed=self.step, width=24 if wide else 8)
         texts = (Text(part, no_wrap=True) for part in (self._place(), *self._speed(now)))
         grid.add_row(Text(self.description, no_wrap=True, overflow="ellipsis"), bar, *texts)
         return Group(grid, Text(", ".join(self._standing_now())))
