@@ -8,8 +8,7 @@ as they are and normalises them inside. scikit-learn's brute force is measured o
 with its Euclidean metric, whose order is the same and which has a path of its own, and for k = 20 with its cosine
 metric. faiss-cpu's IndexFlatIP is given unit vectors too, and its index is made beforehand. "product alone" is the
 matrix product of all queries and keys, by blocks, without looking for anything: no exact search by cosine can be much
-quicker. Times are medians of rounds in which all take turns; what takes
-longer than 12 s is timed once.
+quicker. Times are medians of rounds in which all take turns; what takes longer than 12 s is timed once.
 
 **Heads.** One epoch of linear heads on cached features, ten classes, batch 512, in float32: 24 at once, one alone by
 the same code, and one the ordinary way (nn.Linear, cross_entropy, torch.optim.SGD with Nesterov momentum, rows drawn by

@@ -36,6 +36,13 @@ def test_a_file_without_a_name_is_called_like_the_file(tmp_path: Path) -> None:
     assert Recipe.read(tmp_path / "short.yaml").name == "short"
 
 
+def test_a_plain_word_is_a_sections_name() -> None:
+    short = Recipe.of({"method": "supcon", "data": "digits", "encoder": "mlp", "train": {"epochs": 1}})
+    assert (short.method.name, short.data.name, short.encoder.name) == ("supcon", "digits", "mlp")
+    with pytest.raises(ValueError, match="train: input should be a valid dictionary"):
+        Recipe.of({"method": "supcon", "train": "long"})
+
+
 def test_overrides() -> None:
     changed = mine().override(
         ["optim.lr=1e-3", "train.epochs=2", "data=photos/", "augment.views.1.blur=false", "seed=7", "encoder=resnet18"]

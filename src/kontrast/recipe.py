@@ -33,26 +33,26 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isi
 
 
 class Section(BaseModel):
-    """A part of the recipe with fixed keys; an unknown one is an error."""
+    """A part of the recipe with fixed keys; an unknown one is an error. A plain word is its name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) and "name" in cls.model_fields else value
 
-class Part(BaseModel):
+
+class Part(Section):
     """Something chosen by name, with options of its own: those are checked against what the name stands for.
 
     >>> Part(name="tcl", k1=4000).options
     {'k1': 4000}
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="allow")
 
     name: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
 
     @property
     def options(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def test_features_are_those_of_eval_mode_in_order(encoder: nn.Module, pictures: 
     assert found.dtype == torch.float32
     assert torch.allclose(found, expected, atol=1e-5)  # convolutions of other batch sizes round differently
     assert not found.requires_grad
+    assert not found.is_inference(), "a probe of one's own may train on them"
 
 
 def test_vectors_are_standardised_if_asked() -> None:

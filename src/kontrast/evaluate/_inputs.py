@@ -5,6 +5,8 @@ Every error here is a ``ValueError`` that says what was seen and what is accepte
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,14 +44,14 @@ def chunks(x: Tensor, height: int = CHUNK) -> Iterator[Tensor]:
 
 def whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number in its range."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name} is {value!r}; expected a whole number of at least {least}")
-    return value
+    return int(value)
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above 0, or 0 too."""
-    real = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     if not real or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} is {value!r}; expected a number {'of at least' if zero else 'above'} 0")
     return float(value)

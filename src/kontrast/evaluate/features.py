@@ -49,7 +49,7 @@ def extract(
         split, InOrder(len(split), whole("batch_size", batch_size)), workers=workers, crop=middle(split, size)
     )
     out: Tensor | None = None
-    with frozen(encoder, device) as place, torch.inference_mode():
+    with frozen(encoder, device) as place, torch.no_grad():
         for done, batch in enumerate(loader.epoch(0)):
             h = checked(encoder(prepare(batch.inputs.to(place))), len(batch.inputs))
             if out is None:
