@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -90,21 +91,26 @@ def average_gradients(parameters: Iterable[nn.Parameter], bucket: int = 2**24) -
     What DDP does, without its hooks: it works after any number of backward passes. The ranks must hold gradients for
     the same parameters.
     """
+    average([parameter.grad for parameter in parameters if parameter.grad is not None], bucket)
+
+
+@torch.no_grad()
+def average(tensors: Iterable[Tensor], bucket: int = 2**24) -> None:
+    """The mean over the ranks of each tensor, in its place; the ranks must hold the same shapes in the same order."""
     if not active():
         return
     kinds: dict[tuple[torch.dtype, torch.device], list[Tensor]] = {}
-    for parameter in parameters:
-        if parameter.grad is not None:
-            kinds.setdefault((parameter.grad.dtype, parameter.grad.device), []).append(parameter.grad)
-    for grads in kinds.values():
-        for some in _buckets(grads, bucket):
-            flat = torch.cat([grad.reshape(-1) for grad in some])
+    for tensor in tensors:
+        kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor)
+    for alike in kinds.values():
+        for some in _buckets(alike, bucket):
+            flat = torch.cat([tensor.reshape(-1) for tensor in some])
             dist.all_reduce(flat)
             flat /= world_size()
             start = 0
-            for grad in some:
-                grad.copy_(flat[start : start + grad.numel()].view_as(grad))
-                start += grad.numel()
+            for tensor in some:
+                tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
+                start += tensor.numel()
 
 
 def any_rank(flag: bool) -> bool:
@@ -130,11 +136,27 @@ def of_first(value: float) -> float:
     return float(seen.item())
 
 
-def _buckets(grads: list[Tensor], size: int) -> Iterator[list[Tensor]]:
+def share(values: Any) -> Any:
+    """Rank 0's object, on every rank; the others' own does not matter."""
+    if not active():
+        return values
+    held = [values if rank() == 0 else None]
+    dist.broadcast_object_list(held, 0)
+    return held[0]
+
+
+def wait_for_all(days: float = 7.0) -> None:
+    """Returns when every rank has come here, however long one of them takes."""
+    if active():
+        patient: Any = dist.new_group(backend="gloo", timeout=timedelta(days=days))
+        dist.barrier(patient)
+
+
+def _buckets(tensors: list[Tensor], size: int) -> Iterator[list[Tensor]]:
     some: list[Tensor] = []
-    for grad in grads:
-        some.append(grad)
-        if sum(g.numel() for g in some) >= size:
+    for tensor in tensors:
+        some.append(tensor)
+        if sum(t.numel() for t in some) >= size:
             yield some
             some = []
     if some:

@@ -17,19 +17,19 @@ workers or in another folder is the same run. Overrides are ``key=value`` with d
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from kontrast.registry import nearest
+from kontrast.overrides import parse, place, unknown_key
 
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+one_is_a_list = BeforeValidator(lambda value: (value,) if isinstance(value, str | dict) else value)
+Names = Annotated[tuple[str, ...], one_is_a_list]
 
 
 class Section(BaseModel):
@@ -120,9 +120,12 @@ class Train(Section):
 
 
 class Evaluate(Section):
-    """Which protocols end a run, by name (``kontrast list protocols``), and on how many seeds."""
+    """Which protocols end a run (``kontrast list protocols``), and whether raw pixels stand beside them.
 
-    protocols: Names = ("knn20", "probe")
+    A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``.
+    """
+
+    protocols: Annotated[tuple[Part, ...], one_is_a_list] = (Part(name="knn20"), Part(name="probe"))
     baselines: bool = False
 
 
@@ -169,6 +172,12 @@ class Recipe(Section):
     train: Train
     evaluate: Evaluate = Evaluate()
     run: Run = Run()
+
+    @model_validator(mode="after")
+    def _patience_needs_validation(self) -> Self:
+        if self.train.patience is not None and not self.data.validation:
+            raise ValueError("train.patience needs rows to validate on: set data.validation, such as 0.1")
+        return self
 
     @property
     def hash(self) -> str:
@@ -220,32 +229,12 @@ class Recipe(Section):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
 
 
-def parse(setting: str) -> tuple[str, Any]:
-    """``"optim.lr=0.2"`` → key and value, the value as YAML has it.
-
-    >>> parse("train.epochs=5"), parse("augment.views=[weak, strong]"), parse("optim.lr=1e-3")
-    (('train.epochs', 5), ('augment.views', ['weak', 'strong']), ('optim.lr', 0.001))
-    """
-    key, equals, text = setting.partition("=")
-    if not equals or not key.strip():
-        raise ValueError(f"{setting!r} is no setting; expected key=value, such as optim.lr=0.2")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        value = text
-    value = None if value == "None" else value
-    if isinstance(value, str):  # YAML 1.1 takes 1e-3 for a word
-        with contextlib.suppress(ValueError):
-            value = float(value)
-    return key.strip(), value
-
-
 def _put(values: dict[str, Any], key: str, value: Any) -> None:
     """Sets what a dotted key names, in place."""
     path = key.split(".")
     field = Recipe.model_fields.get(path[0])
     if field is None:
-        raise ValueError(_unknown(path[0], list(Recipe.model_fields), "the recipe"))
+        raise ValueError(unknown_key(path[0], list(Recipe.model_fields), "the recipe"))
     if path in (["augment"], ["augment", "views"]) and not isinstance(value, Mapping):
         value = list(value) if isinstance(value, list | tuple) else [value] * len(values["augment"]["views"])
         path = ["augment", "views"]
@@ -253,23 +242,10 @@ def _put(values: dict[str, Any], key: str, value: Any) -> None:
         path = [*path, "name"]
     where: Any = values
     for i, name in enumerate(path[:-1]):
-        where = where[_key(where, name, ".".join(path[:i]), new=False)]
+        where = where[place(where, name, ".".join(path[:i]), new=False)]
     if path[1:] == ["name"] and field.annotation is Part and where["name"] != value:
         where.clear()  # the old name's options are not the new one's
-    where[_key(where, path[-1], ".".join(path[:-1]), new=True)] = value
-
-
-def _key(where: Any, name: str, above: str, *, new: bool) -> int | str:
-    """The index or key that a part of a dotted key names inside a list or mapping."""
-    if isinstance(where, list):
-        if not name.isdigit() or int(name) >= len(where):
-            raise ValueError(f"{above}: expected a number from 0 to {len(where) - 1}, seen {name!r}")
-        return int(name)
-    if not isinstance(where, dict):
-        raise ValueError(f"{above} is {where!r}, which has nothing inside")
-    if not new and name not in where:
-        raise ValueError(_unknown(name, list(where), above or "the recipe"))
-    return name
+    where[place(where, path[-1], ".".join(path[:-1]), new=True)] = value
 
 
 def _check_keys(values: Any, model: type[BaseModel], path: str) -> None:
@@ -278,15 +254,10 @@ def _check_keys(values: Any, model: type[BaseModel], path: str) -> None:
         return
     for key, value in values.items():
         if key not in model.model_fields:
-            raise ValueError(_unknown(str(key), list(model.model_fields), path or "the recipe"))
+            raise ValueError(unknown_key(str(key), list(model.model_fields), path or "the recipe"))
         inner = model.model_fields[key].annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             _check_keys(value, inner, f"{path}.{key}" if path else key)
-
-
-def _unknown(key: str, known: Sequence[str], where: str) -> str:
-    hint = nearest(key, known)
-    return f"{where} has no key {key!r}{hint} Known: {', '.join(known) or 'none'}"
 
 
 def _said(error: ValidationError) -> str:

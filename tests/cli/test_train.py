@@ -139,16 +139,21 @@ def test_unknown_options_are_status_2(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert "Traceback" not in answer.err
 
 
-def test_debug_shows_where_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_shows_where_it_came_from(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(shown, "debug", False)
     monkeypatch.setattr("sys.argv", ["kontrast", "--debug", "train", "nowhere"])
-    with pytest.raises(ValueError, match="no recipe 'nowhere'"):
+    with pytest.raises(SystemExit, match="2"):
         main()
+    assert "Traceback" in capsys.readouterr().err
     monkeypatch.setitem(shown, "debug", False)
-    monkeypatch.setenv("KONTRAST_DEBUG", "1")
     monkeypatch.setattr("sys.argv", ["kontrast", "train", "nowhere"])
-    with pytest.raises(ValueError, match="no recipe 'nowhere'"):
+    with pytest.raises(SystemExit, match="2"):
         main()
+    assert "Traceback" not in capsys.readouterr().err
+    monkeypatch.setenv("KONTRAST_DEBUG", "1")
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_no_number_is_status_1(

@@ -97,6 +97,15 @@ def test_gradients_add_up() -> None:
         torch.testing.assert_close(both.grad, 2 * first)
 
 
+def test_the_predictors_statistics_move_once_too() -> None:
+    encoder = models.encoder("mlp", in_features=6, features=8, seed=0)
+    options = {"queue": 20, "key_parts": 1, "symmetric": True, "predictor": "sce-predictor"}
+    method = methods.method("sce", encoder, models.head("none", in_dim=8), **options)
+    backward(method, batch(), pieces=2)
+    counted = {int(b) for name, b in method.named_buffers() if name.endswith("num_batches_tracked")}
+    assert counted == {2}
+
+
 def test_unmoved() -> None:
     norm = nn.BatchNorm1d(3)
     with unmoved(norm):

@@ -95,6 +95,16 @@ def test_feature_vectors(tmp_path: Path) -> None:
         job(recipe("supcon", data=str(tmp_path / "x.npz"), augment="vector-noise", encoder="resnet18", **changes))
     with pytest.raises(ValueError, match="'crop-flip' is for images"):
         job(recipe("supcon", data=str(tmp_path / "x.npz"), **changes))
+    with pytest.raises(ValueError, match="protocol 'sce' augments images"):
+        job(
+            recipe(
+                "supcon",
+                data=str(tmp_path / "x.npz"),
+                augment="vector-noise",
+                **changes,
+                **{"evaluate.protocols": "sce"},
+            )
+        )
 
 
 def test_photographs_of_several_sizes_are_cropped_at_decoding(tmp_path: Path) -> None:
@@ -107,6 +117,8 @@ def test_photographs_of_several_sizes_are_cropped_at_decoding(tmp_path: Path) ->
     assert made.crop is not None
     assert made.augmented(made.loader().batch(0, 0)).views.shape == (4, 2, 3, 32, 32)
     assert made.method.encoder.in_channels == 3
+    with pytest.raises(ValueError, match=r"crop-flip crops only images of one: bring them to one with data.size=32"):
+        job(recipe("supcon", data=str(tmp_path / "pets"), encoder="small-resnet", **changes))
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ import torch
 from safetensors.torch import load_file
 
 import kontrast
-from kontrast.train import Run, load, resolve, run_recipe
+from kontrast.train import Run, Training, checkpoint, load, make_job, resolve, run_recipe
 from kontrast.train.folder import RunFolder
+from kontrast.train.loop import batches
 from kontrast.train.running import pick_device
 from tests.processes import run_on_ranks
 from tests.train.small import ALL, recipe, same_runs
@@ -137,6 +138,7 @@ KINDS = {
     "instance": {},
     "sce": {"method.symmetric": True, "method.shuffle_keys": False},
     "moco": {"method.shuffle_keys": False},
+    "ressl": {"method.key_parts": 4, "method.shuffle_keys": True},  # shuffled over all, four parts of the whole batch
     "tcl": {"method.k1": 5.0},
 }
 
@@ -178,6 +180,32 @@ def test_under_torchrun(tmp_path: Path) -> None:
     assert Run(folder).status == "done"
     assert json.loads((folder / "run.json").read_text())["machine"]["processes"] == 2
     assert done.stdout.count("kNN") == 1  # rank 0 prints, and nobody else
+
+
+def test_ranks_without_the_folder_take_rank_zeros_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on machines without a common disk: only rank 0 has a folder to go on from."""
+    monkeypatch.setenv("KONTRAST_TEST_FOLDER", str(tmp_path))
+    run_on_ranks(apart, 2, tmp_path)
+
+
+def apart(rank: int, world: int) -> None:
+    folder = Path(os.environ["KONTRAST_TEST_FOLDER"]) / f"rank-{rank}"
+    short = recipe("moco", folder, **{"train.epochs": None, "train.steps": 12, "method.shuffle_keys": False})
+    made = resolve(short)
+    place = RunFolder.of(made)
+    place.begin(made)
+    training = Training(make_job(made, torch.device("cpu")), place)
+    steps = iter(batches(training.job.loader(), 0, 5))
+    for batch in steps:
+        training._step(batch)
+    if rank == 0:
+        place.last.parent.mkdir()
+        checkpoint.save(place.last, training.state.capture(made.hash, training.data, 0))
+        place.metrics.touch()
+    again = Training(make_job(made, torch.device("cpu")), place)
+    assert again.state.step == 5
+    for name, tensor in training.job.method.state_dict().items():
+        assert torch.equal(again.job.method.state_dict()[name], tensor), name
 
 
 # ------------------------------------------------------------------------------------------------ what goes wrong
@@ -263,6 +291,21 @@ def test_from_python_by_name_and_by_mapping(tmp_path: Path) -> None:
     assert kontrast.load(run)(torch.zeros(1, 1, 28, 28)).shape == (1, 64)
     with pytest.raises(ValueError, match="was not evaluated by 'probe'; it has knn20"):
         run.value("probe")
+
+
+def test_the_encoder_is_there_even_if_the_evaluation_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kontrast.train import running
+
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("no evaluation today")
+
+    monkeypatch.setattr(running, "evaluate", broken)
+    made = recipe("supcon", tmp_path)
+    with pytest.raises(ValueError, match="no evaluation today"):
+        run_recipe(made)
+    assert load(RunFolder.of(resolve(made)).path)(torch.zeros(1, 1, 8, 8)).shape == (1, 16)
+    monkeypatch.undo()
+    assert run_recipe(made).status == "done"
 
 
 def test_devices() -> None:

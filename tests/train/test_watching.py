@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from kontrast.train.job import Job, make_job
@@ -32,6 +33,11 @@ def test_what_runs_depends_on_labels_views_and_the_loss() -> None:
         "uniformity",
     ]
     assert Watch(job("instance"), ["uniformity"]).names == ["uniformity"]
+
+
+def test_a_monitor_that_cannot_run_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="'gradient-response' cannot run on this method"):
+        Watch(job("simclr"), ["gradient-response"])
 
 
 def test_the_same_network_gives_the_same_values_and_is_left_as_it_was() -> None:

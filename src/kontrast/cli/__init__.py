@@ -8,6 +8,7 @@ the variable KONTRAST_DEBUG) shows where it came from. What a command needs is l
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -40,7 +41,7 @@ def main() -> None:
         app()
     except (ValueError, OSError, ImportError) as error:
         if debugging():
-            raise
+            traceback.print_exc()
         err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -30,12 +30,14 @@ def debugging() -> bool:
 @contextmanager
 def running() -> Iterator[None]:
     """While a recipe runs: what stops it becomes a message and a status."""
+    from kontrast.distributed import launched_rank
     from kontrast.train import NonFiniteLoss, Stopped
 
     try:
         yield
     except Stopped as stopped:
-        err.print(escape(str(stopped)), highlight=False, soft_wrap=True)
+        if launched_rank() == 0:
+            err.print(escape(str(stopped)), highlight=False, soft_wrap=True)
         raise typer.Exit(128 + stopped.signum) from None
     except KeyboardInterrupt:  # before the first step, while evaluating, or the second one
         err.print("stopped; the same command continues", highlight=False, soft_wrap=True)

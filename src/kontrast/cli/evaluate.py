@@ -30,10 +30,15 @@ def evaluate(
         ),
     ],
     labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
-    test_features: Annotated[Path | None, typer.Option(help="Features to test on [a fifth, held out].")] = None,
+    test_features: Annotated[
+        Path | None, typer.Option(help="Features to test on; a fifth is held out if left out.")
+    ] = None,
     test_labels: Annotated[Path | None, typer.Option(help="Their labels.")] = None,
     protocol: Annotated[
-        list[str] | None, typer.Option(help="Its name; may be given several times [knn20, probe].")
+        list[str] | None,
+        typer.Option(
+            help="Its name, with options as wang-liu:epochs=5; may be given again. knn20 and probe if left out."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of all that is drawn.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -41,23 +46,24 @@ def evaluate(
     """Evaluate embeddings, or a run: kNN, linear probes, retrieval; every number with its protocol."""
     from kontrast import evaluate as stage
 
-    chosen = protocol or ["knn20", "probe"]
+    chosen = dict(map(_asked, protocol or ["knn20", "probe"]))
     unknown = [name for name in chosen if name.replace("_", "-") not in stage.names()]
     if unknown:  # before anything is read or trained
         raise ValueError(f"no protocol {unknown[0]!r}; known: {', '.join(stage.names())}")
     if features.is_dir():  # a run has its encoder and data
         if labels is not None or test_features is not None or test_labels is not None:
             raise ValueError(f"{features} is a run's folder, which has its own data; give no other files")
-        from kontrast.train import subject_of
+        from kontrast.train import Run, protocol_defaults, subject_of
 
         subject = subject_of(features)
+        chosen = {name: {**protocol_defaults(Run(features).recipe, name), **more} for name, more in chosen.items()}
     else:
         subject = _subject(features, labels, test_features, test_labels, seed)
     results: list[Result] = []
     with steps("evaluating") as told:
-        for i, name in enumerate(chosen):
+        for i, (name, options) in enumerate(chosen.items()):
             told(name, i, len(chosen))
-            results.append(stage.evaluate(subject, name, seed=seed))
+            results.append(stage.evaluate(subject, name, seed=seed, **options))
     if as_json:
         record = {
             "features": str(features),
@@ -75,6 +81,14 @@ def evaluate(
             if isinstance(value, int | float | bool | str):
                 shown = number(float(value)) if type(value) in (int, float) else str(value)
                 out.print(f"{result.name}: {key} {shown}", highlight=False, soft_wrap=True)
+
+
+def _asked(text: str) -> tuple[str, dict[str, Any]]:
+    """``wang-liu:epochs=5,limit=1000`` → the name and its options."""
+    from kontrast.overrides import parse
+
+    name, _, options = text.partition(":")
+    return name, dict(parse(option) for option in options.split(",") if option)
 
 
 def _subject(

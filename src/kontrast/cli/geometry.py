@@ -35,7 +35,7 @@ def geometry(
     raw: Annotated[
         bool, typer.Option("--raw", help="Take the rows as they are instead of on the unit sphere.")
     ] = False,
-    write: Annotated[Path | None, typer.Option(help="Where the JSON goes [FEATURES.geometry.json].")] = None,
+    write: Annotated[Path | None, typer.Option(help="Where the JSON goes; FEATURES.geometry.json if left out.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the JSON instead of a table, and write no file.")
     ] = False,

@@ -36,7 +36,9 @@ def train(
         list[str] | None,
         typer.Argument(help="Overrides: optim.lr=0.2 train.epochs=1 data=photos/ encoder=resnet18 run.device=cuda"),
     ] = None,
-    to: Annotated[Path | None, typer.Option("--out", help="The folder that run folders lie in [runs].")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="The folder that run folders lie in; runs if left out.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
 ) -> None:

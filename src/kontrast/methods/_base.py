@@ -90,6 +90,11 @@ class Method(nn.Module, ABC):
         return self.network
 
     @property
+    def learning(self) -> list[nn.Module]:
+        """The networks that `embed` runs through."""
+        return [self.online]
+
+    @property
     def encoder(self) -> nn.Module:
         """What a run is for."""
         return self.online.encoder

@@ -3,8 +3,8 @@
 View 0 (weak) goes through the target network, view 1 (strong) through the online one. Symmetric methods take both ways.
 
 Batch norm lets samples find their keys by the statistics they share with them. Against that the keys can be computed in
-another order than the queries, over all ranks (``shuffle_keys``), and in parts as if on several devices
-(``key_parts``, 8 in sce's code); with batch norm across ranks and neither, it is one batch for both.
+another order than the queries, over all ranks (``shuffle_keys``), and in parts as if on several devices (``key_parts``
+of the whole batch, 8 in sce's code); with batch norm across ranks and neither, it is one batch for both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from kontrast import models
+from kontrast import distributed, models
 from kontrast.data.seeds import Stream, generator
 from kontrast.geometry import penalty_entropy
 from kontrast.methods._base import Method, Network, Setting, ViewBatch
@@ -58,10 +58,18 @@ class MomentumMethod(Method):
         return self.pair.online  # type: ignore[return-value]
 
     def across_ranks(self) -> None:
-        """All but a target whose batch norm is split on purpose."""
+        """A target whose batch norm is split on purpose keeps as many parts in all, shared by the ranks."""
         models.sync_batch_norm(self.pair.online)
         if self.key_parts == 1:
             models.sync_batch_norm(self.pair.target)
+            return
+        ranks = distributed.world_size()
+        if self.key_parts % ranks:
+            raise ValueError(
+                f"key_parts is {self.key_parts}, which {ranks} processes cannot share evenly; take a multiple of "
+                f"{ranks}, or 1 for batch norm over all keys"
+            )
+        models.split_batch_norm(self.pair.target, self.key_parts // ranks)
 
     def embed(self, views: Tensor) -> Tensor:
         """The strong view, or both."""
@@ -93,6 +101,8 @@ class MomentumMethod(Method):
         """The target follows; the keys join the queue, after the loss has seen it without them."""
         if self._last is not None and self._last[1] is not None:
             self.queue.enqueue(self._last[1].flatten(0, 1))
+        if self.key_parts > 1:  # each rank has seen its own parts' statistics
+            distributed.average(b for b in self.pair.target.buffers() if b.is_floating_point())
         self.pair.update()
 
     @torch.no_grad()

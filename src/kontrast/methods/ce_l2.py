@@ -1,6 +1,7 @@
 """CE-L2: cross-entropy with the penalty λ‖W‖² on the classifier, whose minimum is a simplex of known size.
 
-(Graf et al. 2021, L2 version: λ‖W‖², not half of it; r_W from `geometry.bounds.regularised_weight_radius`.)
+(Graf et al. 2021, L2 version: λ‖W‖², not half of it; r_W from `geometry.bounds.regularised_weight_radius`.) An
+optimiser's weight decay μ on W comes on top: λ + μ/2 is what W then sees.
 """
 
 from __future__ import annotations

@@ -47,6 +47,11 @@ class SCE(MomentumMethod):
         out, seed = self.queue.rows.shape[1], (setting or Setting()).seed
         self.predictor = None if predictor is None else models.head(predictor, in_dim=out, out=out, seed=seed)
 
+    @property
+    def learning(self) -> list[nn.Module]:
+        """The predictor too."""
+        return [self.online] if self.predictor is None else [self.online, self.predictor]
+
     def across_ranks(self) -> None:
         """The predictor's too."""
         super().across_ranks()

@@ -11,7 +11,7 @@ from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job, make_job
 from kontrast.train.loop import Training
 from kontrast.train.resolving import resolve
-from kontrast.train.running import Run, load, pick_device, run_recipe, subject_of
+from kontrast.train.running import Run, load, pick_device, protocol_defaults, run_recipe, subject_of
 from kontrast.train.stopping import NonFiniteLoss, Stopped
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "load",
     "make_job",
     "pick_device",
+    "protocol_defaults",
     "resolve",
     "run_recipe",
     "subject_of",

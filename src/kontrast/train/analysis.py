@@ -45,7 +45,7 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
     arrays: dict[str, Tensor] = {"features": h}
     if part.labels is not None:
         arrays["labels"] = part.labels
-    predicted = next((result.predictions for result in results if result.predictions is not None), None)
+    predicted = next((r.predictions for r in results if len(r.predictions) == len(split)), None)
     if predicted is not None:
         arrays["predictions"] = predicted
     arrays |= _neighbours(job, split, subject)

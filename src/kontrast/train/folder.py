@@ -138,6 +138,7 @@ def machine(device: torch.device) -> dict[str, Any]:
             "numpy": np.__version__,
         },
         "machine": {
+            "folder": os.getcwd(),
             "system": platform.system(),
             "processor": platform.machine(),
             "cores": os.cpu_count(),

@@ -58,7 +58,7 @@ def backward(
         precision.scale(loss).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
     views = batch.views.tensor_split(pieces)
-    with torch.no_grad(), unmoved(method.online), precision.autocast():
+    with torch.no_grad(), unmoved(*method.learning), precision.autocast():
         embedded = []
         for i, piece in enumerate(views):
             _seed(batch, rank, i)
@@ -89,12 +89,13 @@ def _seed(batch: ViewBatch, rank: int, piece: int) -> None:
 
 
 @contextmanager
-def unmoved(module: nn.Module) -> Iterator[None]:
-    """The module's buffers (running statistics) are put back at the end."""
-    before = [buffer.clone() for buffer in module.buffers()]
+def unmoved(*modules: nn.Module) -> Iterator[None]:
+    """The modules' buffers (running statistics) are put back at the end."""
+    buffers = [buffer for module in modules for buffer in module.buffers()]
+    before = [buffer.clone() for buffer in buffers]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, old in zip(module.buffers(), before, strict=True):
+            for buffer, old in zip(buffers, before, strict=True):
                 buffer.copy_(old)

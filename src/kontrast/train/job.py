@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast import augment, distributed, methods, models
+from kontrast import augment, distributed, evaluate, methods, models
 from kontrast.data import (
     ClassBalanced,
     DataSet,
@@ -92,6 +92,7 @@ def make_job(recipe: Recipe, device: torch.device) -> Job:
     data, train, validation = load_data(recipe)
     if methods.find(recipe.method.name).needs_labels:
         train.require_labels(f"method {recipe.method.name!r}")
+    _check_protocols(recipe, data)
     size = view_size(recipe, data, train)
     views, crop = _views(recipe, data, size)
     sampler = _sampler(recipe, train)
@@ -109,6 +110,15 @@ def make_job(recipe: Recipe, device: torch.device) -> Job:
     if recipe.train.batch_norm == "sync" and distributed.world_size() > 1:
         method.across_ranks()
     return Job(recipe, data, train, validation, views, crop, method.to(device), sampler, size, device)
+
+
+def _check_protocols(recipe: Recipe, data: DataSet) -> None:
+    """What cannot be evaluated is said before anything is trained."""
+    for protocol in recipe.evaluate.protocols:
+        if data.kind == "vector" and evaluate.PROTOCOLS[protocol.name].needs_encoder:
+            raise ValueError(
+                f"protocol {protocol.name!r} augments images, and {data.name!r} holds vectors; take 'probe'"
+            )
 
 
 def load_data(recipe: Recipe) -> tuple[DataSet, Split, Split | None]:
@@ -189,7 +199,14 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
     views = augment.Views(made)
     if data.kind == "vector" or data.train.inputs.shape is not None:
         return views, None
-    crop, rest = augment.at_decoding(views)
+    try:
+        crop, rest = augment.at_decoding(views)
+    except ValueError:
+        names = ", ".join(dict.fromkeys(view.name for view in recipe.augment.views))
+        raise ValueError(
+            f"the images of {data.name!r} have several sizes, and {names} crops only images of one: bring them to one "
+            f"with data.size={size}, or take views that begin with a random resized crop (augment=weak, say)"
+        ) from None
     assert isinstance(rest, augment.Views)
     return rest, crop
 

@@ -54,8 +54,12 @@ class Training:
         self.state = State(job.method, optimiser, precision, Patience(recipe.train.patience))
         self.data = fingerprint(job.train)
         self.offset = 0
-        if folder.last.exists():
-            self.offset = self.state.restore(checkpoint.load(folder.last), recipe.hash, self.data)
+        # Rank 0's checkpoint, or its first weights, are everyone's: others may have no such folder.
+        saved = distributed.share(checkpoint.load(folder.last) if self.main and folder.last.exists() else None)
+        if saved is not None:
+            self.offset = self.state.restore(saved, recipe.hash, self.data)
+        elif distributed.active():
+            job.method.load_state_dict(distributed.share(job.method.state_dict()))
         self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
         self.validation = None if job.validation is None else Validation(job)
         if recipe.run.compile:

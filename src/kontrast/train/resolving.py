@@ -6,6 +6,7 @@ everything, and an unknown name or option is an error before anything is loaded.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -31,7 +32,9 @@ def resolve(recipe: Recipe) -> Recipe:
     ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
     """
     for protocol in recipe.evaluate.protocols:
-        _known("protocol", protocol, evaluate.names())
+        _known("protocol", protocol.name, evaluate.names())
+        known = {field.name: None for field in dataclasses.fields(evaluate.PROTOCOLS[protocol.name])}
+        filled("protocol", protocol, known)  # its defaults stay unwritten: they are the protocol's own
     for monitor in recipe.run.monitors or ():
         monitors.find(monitor)
     for logger in recipe.run.loggers:

@@ -97,6 +97,7 @@ def run_recipe(recipe: Recipe) -> Run:
             dist.barrier()  # nobody looks for a checkpoint before the folder is there
         with folder.alone():
             _run(recipe, folder, device)
+        distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
     return Run(folder.path)
 
 
@@ -128,9 +129,9 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
         used = f"best validation, step {best['step']}"
     else:
         used = f"last, step {training.state.step}"
+    export(job, folder)  # first: whatever happens in the evaluation, the encoder is there
     results, subject = evaluated(job)
     measured = analyse(job, folder, subject, results)
-    export(job, folder)
     record = {
         "recipe": job.recipe.name,
         "hash": job.recipe.hash,
@@ -149,20 +150,47 @@ def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
     if _why_not(job):
         return [], None
     subject = _subject(job.recipe, job.method.encoder, job.data, job.size, job.device)
-    console = Console(stderr=True, quiet=not job.recipe.run.progress)
+    told = _Told(job.recipe.name, quiet=not job.recipe.run.progress)
     results = []
-    for name in job.recipe.evaluate.protocols:
-        console.print(f"{job.recipe.name}: evaluating, {name}", highlight=False, markup=False)
-        results.append(evaluate(subject, name, seed=job.recipe.seed))
+    for protocol in job.recipe.evaluate.protocols:
+        told.say(f"evaluating, {protocol.name}")
+        options = {**protocol_defaults(job.recipe, protocol.name), **protocol.options}
+        results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
     if job.recipe.evaluate.baselines:
-        results += baselines(job.data, seed=job.recipe.seed)
+        size = job.size if job.data.train.inputs.shape is None else None
+        results += baselines(job.data, seed=job.recipe.seed, size=size, workers=job.recipe.run.workers)
     return results, subject
+
+
+def protocol_defaults(recipe: Recipe, protocol: str) -> dict[str, Any]:
+    """What a protocol must know of the method: Graf et al.'s classifiers see unit features only where the loss did."""
+    unnormalised = recipe.method.name in ("ce", "ce-l2", "ce-fix")
+    return {"normalize": False} if unnormalised and protocol.startswith("graf-") else {}
+
+
+class _Told:
+    """Tells of an evaluation, a line now and then."""
+
+    def __init__(self, name: str, *, quiet: bool, pause: float = 10.0) -> None:
+        self.name, self.pause, self.last = name, pause, time.monotonic()
+        self.console = Console(stderr=True, quiet=quiet)
+
+    def say(self, text: str) -> None:
+        self.console.print(f"{self.name}: {text}", highlight=False, markup=False)
+
+    def __call__(self, what: str, done: int, of: int) -> None:
+        if time.monotonic() - self.last > self.pause:
+            self.last = time.monotonic()
+            self.say(f"evaluating, {what} {done}/{of}")
 
 
 def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto") -> Subject:
     """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder."""
     path = run.path if isinstance(run, Run) else Path(run).expanduser()
     encoder, recipe = rebuild(path), Run(path).recipe
+    began_in = RunFolder(path).read().get("machine", {}).get("folder")
+    if began_in and not Path(recipe.data.name).exists() and (Path(began_in) / recipe.data.name).exists():
+        recipe = recipe.override({"data.name": str(Path(began_in) / recipe.data.name)})  # a path from where it was run
     data, train, _ = load_data(recipe)
     return _subject(
         recipe, encoder, data, view_size(recipe, data, train), pick_device(device), cache=path / "features.npz"

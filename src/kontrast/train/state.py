@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from kontrast.data import Split
+from kontrast.data import CentreCrop, Split
 from kontrast.methods import Method
 from kontrast.train.precision import Precision
 from kontrast.train.stopping import Patience
@@ -104,7 +104,7 @@ def fingerprint(split: Split) -> str:
     seen = hashlib.sha256(f"{len(split)} {split.inputs.shape}".encode())
     if split.labels is not None:
         seen.update(split.labels.numpy().tobytes())
-    if split.inputs.shape is not None:
-        rows = torch.linspace(0, len(split) - 1, min(16, len(split))).long()
-        seen.update(split.inputs.read(rows).numpy().tobytes())
+    rows = torch.linspace(0, len(split) - 1, min(16, len(split))).long()
+    crop = CentreCrop(32) if split.inputs.shape is None else None
+    seen.update(split.inputs.read(rows, crop, [0] * len(rows)).numpy().tobytes())
     return seen.hexdigest()[:16]

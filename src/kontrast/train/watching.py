@@ -40,6 +40,11 @@ class Watch:
             response=isinstance(loss, SupConLoss | TCLLoss),
         )
         self.names = can_run if names is None else list(names)
+        for name in self.names:
+            if name not in can_run:
+                raise ValueError(
+                    f"monitor {name!r} cannot run on this method and data; those that can: {', '.join(can_run)}"
+                )
         self.views = fixed_views(job, self.held)
 
     @torch.no_grad()
