@@ -9,7 +9,8 @@ and without monitors at their default interval (once an epoch). "lightly" is its
 SimCLRTransform, DataLoader with 2 workers (kept alive between epochs), its projection head, NTXentLoss, a
 forward pass for each view. "bare encoder" is forward, backward and step of the same encoder and head on float tensors
 that are ready, with a mean of squares for a loss: what no loop can beat. A call is an epoch; the first of each is not
-counted, and they take turns.
+counted, and they take turns. All of them run in one process that keeps freed memory, as `kontrast train` makes it do
+(`kontrast.train.memory`), so the peers have that advantage too.
 
 The large batch is one SupCon step of 6,144 images, 12,288 views, with the small encoder: gradient caching in
 micro-batches of 256 beside the whole batch at once, each in a fresh process.
@@ -35,6 +36,7 @@ from kontrast import methods, models
 from kontrast.recipe import Recipe
 from kontrast.train import RunFolder, Training, make_job, resolve
 from kontrast.train.gradients import backward
+from kontrast.train.memory import keep_freed_memory
 from measure import Sections, in_fresh_process, markdown, number, peak_megabytes, setting, write_page
 
 BATCH, LARGE, MICRO = 256, 6144, 256
@@ -233,6 +235,7 @@ def main() -> None:
         megabytes = peak_megabytes(step)
         print(time.perf_counter() - start if what == "seconds" else megabytes)
         return
+    keep_freed_memory()
     sections = Sections()
     rounds = arguments.rounds or (2 if arguments.quick else 3)
     sections.show(f"{setting()}, batches of {BATCH}, {rounds} rounds.")

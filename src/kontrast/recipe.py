@@ -139,6 +139,7 @@ class Run(Section):
     data_root: str | None = None
     cache: bool = False
     compile: bool = False
+    keep_memory: bool = True  # freed memory stays with the process, on a CPU
     log_every: int = Field(10, ge=1)
     monitors: Names | None = None  # None: those that can run
     monitor_every: int | None = Field(None, ge=0)  # steps; None: once an epoch; 0: never

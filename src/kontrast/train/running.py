@@ -30,6 +30,7 @@ from kontrast.train.export import export, rebuild
 from kontrast.train.folder import RunFolder, machine
 from kontrast.train.job import Job, load_data, make_job, view_size
 from kontrast.train.loop import Training
+from kontrast.train.memory import keep_freed_memory
 from kontrast.train.metrics import read_metrics
 from kontrast.train.resolving import resolve
 from kontrast.train.stopping import Stopped
@@ -91,6 +92,8 @@ def run_recipe(recipe: Recipe) -> Run:
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
+        if device.type == "cpu" and recipe.run.keep_memory:
+            keep_freed_memory()
         if distributed.rank() == 0:
             folder.begin(recipe)
         if distributed.active():
