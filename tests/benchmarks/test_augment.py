@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
-FOLDER = str(Path(__file__).parents[2] / "benchmarks")
+from tests.benchmarks.loading import loaded
 
 
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    for name in ("augment", "measure"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    module = importlib.import_module("augment")
-    monkeypatch.setattr(module, "SIZES", {32: 8, 224: 2})
-    yield module
-    sys.modules.pop("augment", None)
+    with loaded("augment", monkeypatch) as module:
+        monkeypatch.setattr(module, "SIZES", {32: 8, 224: 2})
+        yield module
 
 
 @pytest.mark.filterwarnings("ignore")  # the peers' own

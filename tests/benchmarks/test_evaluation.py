@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-FOLDER = str(Path(__file__).parents[2] / "benchmarks")
+from tests.benchmarks.loading import loaded
 
 
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    for name in ("evaluation", "measure"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module("evaluation")
-    sys.modules.pop("evaluation", None)
+    with loaded("evaluation", monkeypatch) as module:
+        yield module
 
 
 def test_all_find_the_same_neighbours(benchmark) -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
 from kontrast import geometry
-
-FOLDER = str(Path(__file__).parents[2] / "benchmarks")
+from tests.benchmarks.loading import loaded
 
 
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    for name in ("geometry", "measure"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module("geometry")
-    sys.modules.pop("geometry", None)
+    with loaded("geometry", monkeypatch) as module:
+        yield module
 
 
 def test_every_call_runs(benchmark) -> None:

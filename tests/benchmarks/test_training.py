@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
-FOLDER = str(Path(__file__).parents[2] / "benchmarks")
+from tests.benchmarks.loading import loaded
 
 
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    for name in ("training", "measure"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    module = importlib.import_module("training")
-    monkeypatch.setattr(module, "BATCH", 8)
-    yield module
-    sys.modules.pop("training", None)
+    with loaded("training", monkeypatch) as module:
+        monkeypatch.setattr(module, "BATCH", 8)
+        yield module
 
 
 @pytest.mark.filterwarnings("ignore")  # the peers' own

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from kontrast.files import write_json
 from kontrast.train import checkpoint
 
 
@@ -77,7 +78,7 @@ def test_nothing_pickled_is_run(tmp_path: Path) -> None:
 
 
 def test_json_is_standard(tmp_path: Path) -> None:
-    checkpoint.write_json(tmp_path / "x.json", {"a": float("nan"), "b": [float("-inf"), 1.5], "c": {"d": "é"}})
+    write_json(tmp_path / "x.json", {"a": float("nan"), "b": [float("-inf"), 1.5], "c": {"d": "é"}})
     assert (tmp_path / "x.json").read_text().replace("\n", "").replace(
         " ", ""
     ) == '{"a":null,"b":[null,1.5],"c":{"d":"é"}}'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
@@ -64,16 +63,3 @@ def number(x: float) -> str:
     if not math.isfinite(x) or x == int(x):
         return f"{x:.0f}"
     return f"{x:.4f}" if 1e-3 <= abs(x) < 1e5 else f"{x:.2e}"
-
-
-def dump(record: Any) -> str:
-    """JSON as the standard has it: NaN and infinity become null."""
-    return json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _finite(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {key: _finite(value) for key, value in x.items()}
-    if isinstance(x, list | tuple):
-        return [_finite(value) for value in x]
-    return None if isinstance(x, float) and not math.isfinite(x) else x

@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import kontrast
-from kontrast.cli._console import dump, number, out, steps
+from kontrast.cli._console import number, out, steps
+from kontrast.files import dump
 
 if TYPE_CHECKING:
     from kontrast.geometry import Line

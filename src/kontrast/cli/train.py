@@ -10,8 +10,9 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import dump, err, out
+from kontrast.cli._console import err, out
 from kontrast.cli._status import running
+from kontrast.files import dump
 
 if TYPE_CHECKING:
     from kontrast.train import Run

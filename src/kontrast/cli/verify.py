@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from kontrast.cli._console import dump, out
+from kontrast.cli._console import out
+from kontrast.files import dump
 
 if TYPE_CHECKING:
     from kontrast.theory import Outcome

@@ -13,7 +13,7 @@
 from kontrast.evaluate.baselines import baselines
 from kontrast.evaluate.features import extract
 from kontrast.evaluate.heads import Heads, train_heads
-from kontrast.evaluate.neighbours import nearest
+from kontrast.evaluate.neighbours import nearest, votes
 from kontrast.evaluate.protocols import PROTOCOLS, evaluate, names
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.splits import hold_out
@@ -32,4 +32,5 @@ __all__ = [
     "names",
     "nearest",
     "train_heads",
+    "votes",
 ]

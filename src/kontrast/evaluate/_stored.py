@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.data import CentreCrop, DataSet, Split
+from kontrast.files import whole_file
 
 ROWS = 64  # of each split that go into the checksum
 
@@ -45,15 +45,10 @@ def read(path: Path, key: str) -> tuple[Tensor, Tensor] | None:
 
 
 def write(path: Path, key: str, train: Tensor, test: Tensor) -> None:
-    """Beside its place first, then renamed: a file that is there is whole."""
+    """A file that is there is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            np.savez(file, key=np.array(key), train=train.numpy(), test=test.numpy())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        np.savez(file, key=np.array(key), train=train.numpy(), test=test.numpy())
 
 
 def _some_rows(split: Split) -> Tensor:

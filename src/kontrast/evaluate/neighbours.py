@@ -54,6 +54,19 @@ def nearest(query: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return _value(best), number(best)
 
 
+def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: int, temperature: float) -> Tensor:
+    """Σ of exp(s/τ) over those of the k nearest keys that have each label, up to a factor a query: float64 ``[M, K]``.
+
+    >>> votes(torch.tensor([[1.0, 0.0]]), torch.eye(2), torch.tensor([1, 0]), 3, k=1, temperature=0.1)
+    tensor([[0., 1., 0.]], dtype=torch.float64)
+    """
+    similarity, index = nearest(query, keys, k)
+    s = similarity.double()
+    weights = ((s - s[:, :1]) / temperature).exp_()  # the nearest counts 1: nothing overflows
+    scores = torch.zeros(len(query), num_classes, dtype=torch.float64, device=query.device)
+    return scores.scatter_add_(1, labels[index], weights)
+
+
 def _merged(best: Tensor, block: Tensor, start: int) -> Tensor:
     """The k best of what was kept ``[n, k]`` and a block ``[n, width]`` whose first column is key ``start``."""
     n, k = best.shape

@@ -181,3 +181,13 @@ def everyone(rows: Tensor) -> Tensor:
 def how_many(rows: Tensor) -> int:
     """Rows of all ranks."""
     return sum(distributed.row_counts(rows))
+
+
+def out_dim(head: nn.Module) -> int:
+    """The length of what a head gives."""
+    out = getattr(head, "out_dim", None)
+    if not isinstance(out, int):
+        raise ValueError(
+            f"{type(head).__name__} does not say its out_dim, which a queue needs; use a head of models.head"
+        )
+    return out

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from kontrast import distributed, models
 from kontrast.data.seeds import Stream, generator
 from kontrast.geometry import penalty_entropy
-from kontrast.methods._base import Method, Network, Setting, ViewBatch
+from kontrast.methods._base import Method, Network, Setting, ViewBatch, out_dim
 
 
 class MomentumMethod(Method):
@@ -125,13 +125,3 @@ class MomentumMethod(Method):
             entropy = penalty_entropy(target, target, self.queue.rows, temperature=temperature)
             found["target_entropy"] = float(entropy.mean())
         return found
-
-
-def out_dim(head: nn.Module) -> int:
-    """The length of what a head gives."""
-    out = getattr(head, "out_dim", None)
-    if not isinstance(out, int):
-        raise ValueError(
-            f"{type(head).__name__} does not say its out_dim, which a queue needs; use a head of models.head"
-        )
-    return out

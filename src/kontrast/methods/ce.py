@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from kontrast import distributed, losses
 from kontrast.data.seeds import Stream, seed_of
-from kontrast.methods._base import Method, Setting, ViewBatch, everyone
-from kontrast.methods._momentum import out_dim
+from kontrast.methods._base import Method, Setting, ViewBatch, everyone, out_dim
 
 
 class CE(Method):

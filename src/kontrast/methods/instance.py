@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from kontrast import losses, models
 from kontrast.data.seeds import Stream, generator
-from kontrast.methods._base import Method, Setting, ViewBatch
-from kontrast.methods._momentum import out_dim
+from kontrast.methods._base import Method, Setting, ViewBatch, out_dim
 
 KINDS = ("ordinary", "hard", "simple", "hard-simple")
 

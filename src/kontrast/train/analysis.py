@@ -14,7 +14,6 @@ analysis.json has the geometry of the features and of the embeddings, a line a m
 from __future__ import annotations
 
 import dataclasses
-import io
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +26,7 @@ from torch import Tensor
 from kontrast import geometry
 from kontrast.data import CentreCrop, Split, Stream, generator
 from kontrast.evaluate import Result, Subject
-from kontrast.train.checkpoint import write_atomically, write_json
+from kontrast.files import whole_file, write_json
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
 from kontrast.train.watching import features, fixed_views
@@ -51,12 +50,12 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
     arrays |= _neighbours(job, split, subject)
     if job.size is not None:
         arrays |= _samples(job)
-    views = fixed_views(job, part.limited(min(len(part), 512), job.recipe.seed))
+    viewed = part.limited(512, job.recipe.seed)
+    views = fixed_views(job, viewed)
     z = method.online(views.flatten(0, 1).to(job.device)).float().cpu()
     tau = getattr(method.loss, "temperature", None)
     options = {"temperature": 0.1 if tau is None else float(tau), "anchors": 1000, "seed": job.recipe.seed}
-    repeated = None if part.labels is None else part.limited(min(len(part), 512), job.recipe.seed).labels
-    of_z = None if repeated is None else repeated.repeat_interleave(views.shape[1])
+    of_z = None if viewed.labels is None else viewed.labels.repeat_interleave(views.shape[1])
     measured = {
         "features": _geometry(h, part.labels, options),
         "embeddings": _geometry(z, of_z, options),
@@ -67,10 +66,9 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
             **options,
         },
     }
-    buffer = io.BytesIO()
     plain: dict[str, Any] = {name: value.numpy() for name, value in arrays.items()}
-    np.savez_compressed(buffer, **plain)
-    write_atomically(folder.path / "analysis.npz", buffer.getvalue())
+    with whole_file(folder.path / "analysis.npz") as file:
+        np.savez_compressed(file, **plain)
     record = {"geometry": measured, "class_names": job.data.class_names, "kind": job.data.kind}
     write_json(folder.path / "analysis.json", record)
     method.train()

@@ -1,56 +1,18 @@
-"""Checkpoints that are whole or not there: written beside, flushed to the disk, and renamed.
+"""Checkpoints that are whole or not there (`kontrast.files`).
 
-A file that a kill or a full disk cuts short is never the checkpoint, and what was there before stays until the new one
-is complete. Only tensors and plain containers are stored, and only they are ever loaded.
+Only tensors and plain containers are stored, and only they are ever loaded.
 """
 
 from __future__ import annotations
 
 import io
-import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """The file at ``path`` is the old one or the new one, never a part of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the renaming itself
-    finally:
-        os.close(folder)
-
-
-def write_json(path: Path, record: Mapping[str, Any]) -> None:
-    """A JSON file, atomically; NaN and infinity, which JSON has not, become null."""
-    write_atomically(path, (json.dumps(finite(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
-
-
-def finite(x: Any) -> Any:
-    """The same record with None for what JSON cannot say.
-
-    >>> finite({"loss": float("nan"), "of": [1.0, float("inf")]})
-    {'loss': None, 'of': [1.0, None]}
-    """
-    if isinstance(x, Mapping):
-        return {str(key): finite(value) for key, value in x.items()}
-    if isinstance(x, list | tuple):
-        return [finite(value) for value in x]
-    return None if isinstance(x, float) and x - x != 0 else x
+from kontrast.files import write_atomically
 
 
 def save(path: Path, state: Mapping[str, Any]) -> None:

@@ -12,14 +12,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 import kontrast
 from kontrast import models
+from kontrast.files import write_atomically, write_json
 from kontrast.models.encoders import _plain_resnet
 from kontrast.recipe import Recipe
-from kontrast.train.checkpoint import write_json
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
 
@@ -56,9 +56,7 @@ def export(job: Job, folder: RunFolder) -> None:
     """Writes encoder.safetensors and model.json."""
     encoder = job.method.encoder
     state = plain_state(encoder, job.recipe.encoder.name)
-    beside = folder.encoder.with_name(".encoder.safetensors.part")
-    save_file(state, beside, metadata={"format": "pt"})
-    beside.replace(folder.encoder)
+    write_atomically(folder.encoder, save(state, metadata={"format": "pt"}))
     write_json(folder.model, card(job, encoder))
 
 

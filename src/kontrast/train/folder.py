@@ -29,8 +29,8 @@ import torch
 
 import kontrast
 from kontrast import distributed
+from kontrast.files import write_atomically, write_json
 from kontrast.recipe import Recipe
-from kontrast.train.checkpoint import write_atomically, write_json
 
 
 @dataclass(frozen=True)

@@ -227,8 +227,3 @@ def _sampler(recipe: Recipe, train: Split) -> Sampler:
             f"train.batch_size is {batch}; a class-balanced batch of {classes} classes is a multiple of it"
         )
     return ClassBalanced(labels, batch // classes, seed=seed)
-
-
-def plain(data: DataSet) -> augment.Compose:
-    """What evaluation sees: normalised, nothing else."""
-    return augment.preset("none", mean=data.mean, std=data.std)

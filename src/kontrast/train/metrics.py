@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.train.checkpoint import finite
+from kontrast.files import finite
 
 WALL_CLOCK = ("time", "images_per_second")
 """Fields that depend on the clock; all others are the same when a run is repeated."""

@@ -23,6 +23,7 @@ from torch import nn
 from kontrast import augment, distributed, models
 from kontrast.data import DataSet
 from kontrast.evaluate import Result, Subject, baselines, evaluate
+from kontrast.files import write_json
 from kontrast.recipe import Recipe
 from kontrast.train import checkpoint
 from kontrast.train.analysis import analyse
@@ -145,7 +146,7 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
     }
     if not results:
         record["note"] = "not evaluated: " + (_why_not(job) or "no protocols were asked for")
-    checkpoint.write_json(folder.result, record)
+    write_json(folder.result, record)
 
 
 def evaluated(job: Job) -> tuple[list[Result], Subject | None]:

@@ -7,8 +7,7 @@ import pytest
 import torch
 from sklearn.neighbors import KNeighborsClassifier
 
-from kontrast.evaluate import Subject, evaluate
-from kontrast.evaluate.protocols._knn import votes
+from kontrast.evaluate import Subject, evaluate, votes
 
 
 @pytest.mark.parametrize(("k", "temperature"), [(1, 0.07), (20, 0.07), (20, 0.5), (150, 0.07)])

@@ -11,11 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
 from kontrast.evaluate._inputs import positive, whole
-from kontrast.evaluate.neighbours import nearest
+from kontrast.evaluate.neighbours import votes
 from kontrast.evaluate.protocols._base import Protocol
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
@@ -41,12 +38,3 @@ class NearestNeighbours(Protocol):
         few = "" if k == self.k else f" (all: there are fewer than {self.k})"
         words = f"kNN, k = {k}{few}, weights exp(s/{self.temperature:g}), cosine"
         return Result.of_scores(scores, subject.test_labels, **self.about(subject, words, seed=seed))
-
-
-def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: int, temperature: float) -> Tensor:
-    """(1) for every query, up to a factor each: float64 ``[M, K]``."""
-    similarity, index = nearest(query, keys, k)
-    s = similarity.double()
-    weights = ((s - s[:, :1]) / temperature).exp_()  # the nearest counts 1: nothing overflows
-    scores = torch.zeros(len(query), num_classes, dtype=torch.float64, device=query.device)
-    return scores.scatter_add_(1, labels[index], weights)

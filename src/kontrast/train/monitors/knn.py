@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
-
-from kontrast.evaluate import nearest
+from kontrast.evaluate import votes
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -20,6 +18,7 @@ NEIGHBOURS, TEMPERATURE = 20, 0.07
 class KNN(Monitor):
     """``knn20``; with fewer training rows than 20 all of them vote.
 
+    >>> import torch
     >>> x = torch.eye(3)
     >>> labels = torch.arange(3)
     >>> KNN()(Snapshot(features=x, embeddings=x[:, None], labels=labels, reference=x, reference_labels=labels))
@@ -34,10 +33,7 @@ class KNN(Monitor):
             raise ValueError(
                 "monitor 'knn' compares with training rows: the snapshot needs reference, reference_labels"
             )
-        k = min(NEIGHBOURS, len(snapshot.reference))
-        s, rows = nearest(snapshot.features, snapshot.reference, k)
-        voted = snapshot.reference_labels[rows]
-        classes = int(max(voted.max(), snapshot.labels.max())) + 1
-        weights = ((s.double() - s[:, :1]) / TEMPERATURE).exp()  # up to a factor of each image: the nearest counts 1
-        votes = torch.zeros(len(s), classes, dtype=torch.float64).scatter_add_(1, voted, weights)
-        return {f"knn{NEIGHBOURS}": float((votes.argmax(1) == snapshot.labels).double().mean())}
+        k, labels = min(NEIGHBOURS, len(snapshot.reference)), snapshot.reference_labels
+        classes = int(labels.max()) + 1
+        found = votes(snapshot.features, snapshot.reference, labels, classes, k=k, temperature=TEMPERATURE)
+        return {f"knn{NEIGHBOURS}": float((found.argmax(1) == snapshot.labels).double().mean())}
