@@ -99,7 +99,8 @@ class Train(Section):
 
     Either ``epochs`` or ``steps``. ``micro_batch`` splits the encoder's work into parts of so many images (gradient
     caching; see `kontrast.train.gradients`). ``patience`` stops early: after so many validations (one every
-    ``validate_every`` epochs, on the part that ``data.validation`` holds out) without a better one.
+    ``validate_every`` epochs, on the part that ``data.validation`` holds out) without a better one. ``fit_every`` asks,
+    every so many steps, whether the training labels are fitted, and stops when they are (`kontrast.train.fitting`).
     """
 
     epochs: int | None = Field(None, ge=1)
@@ -111,6 +112,7 @@ class Train(Section):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     validate_every: int = Field(1, ge=1)
     patience: int | None = Field(None, ge=1)
+    fit_every: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _one_length(self) -> Self:
@@ -182,8 +184,11 @@ class Recipe(Section):
 
     @property
     def hash(self) -> str:
-        """Eight digits over everything that decides the result."""
-        decisive = self.model_dump(mode="json", exclude={"name", "about", "run"})
+        """Eight digits over everything that decides the result.
+
+        What is not asked for (None) is left out, so that options to come do not rename the runs there are.
+        """
+        decisive = self.model_dump(mode="json", exclude={"name", "about", "run"}, exclude_none=True)
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
 
     @property

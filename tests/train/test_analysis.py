@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -47,5 +48,30 @@ def test_without_labels_or_test_rows(tmp_path: Path) -> None:
     changes = {"data": str(tmp_path / "x.npy"), "data.limit": None, "data.test_limit": None}
     run = run_recipe(recipe("simclr", tmp_path, **changes))
     with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
-        assert set(found.files) == {"features", "sample_images", "sample_views"}
+        assert set(found.files) == {"features", "nearest", "positive", "sample_images", "sample_views"}
         assert found["features"].shape == (60, 16)
+
+
+def test_separation_of_the_embeddings(tmp_path: Path) -> None:
+    run = run_recipe(recipe("simclr", tmp_path, augment="none"))  # views that are the image itself
+    with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
+        positive, nearest = found["positive"], found["nearest"]
+    np.testing.assert_allclose(positive, np.ones(100), atol=1e-6)  # one rounding of a unit row's square
+    assert nearest.shape == (100, 10)
+    assert (np.diff(nearest, axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("method", ["ce", "sc"])
+def test_simplex_of_the_training_rows(method: str, tmp_path: Path) -> None:
+    from kontrast import geometry
+
+    run = run_recipe(recipe(method, tmp_path, head="none"))
+    digits = data.load("digits", limit=200, test_limit=100)
+    z = evaluate.extract(load(run), digits.train, mean=digits.mean, std=digits.std)
+    expected = geometry.simplex(z, digits.train.labels)
+    record = run.result["geometry"]["simplex"]
+    assert record["embeddings"]["across_means"] == pytest.approx(expected.across_means, abs=1e-6)
+    assert record["features"]["within"] == pytest.approx(expected.within, abs=1e-6)
+    with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
+        np.testing.assert_allclose(found["between_means"], expected.cosines_means.numpy(), atol=1e-6)
+        assert ("between_weights" in found.files) == (method == "ce")

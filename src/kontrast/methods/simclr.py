@@ -1,24 +1,30 @@
 """SimCLR: two views of each image, the other view the positive, all others negatives. (Chen et al. 2020.)
 
 1.  z₁, z₂ = head(encoder(views))          both views in one pass
-2.  loss = NT-Xent(z₁, z₂)                 or, with ``loss="hard"``, the mean of both directions of the hard
-                                           contrastive loss: only the nearest negatives count (Wang & Liu)
+2.  loss = NT-Xent(z₁, z₂)                 or, for Wang & Liu's other losses, the mean of both directions: "hard" (only
+                                           the nearest negatives count), "simple" (no softmax), "hard-simple"
+
+From random weights the two hard losses may collapse: the nearest negatives of an image are then other images' views by
+chance alone. ``warmup_steps`` trains on NT-Xent first.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from kontrast import losses
 from kontrast.methods._base import Method, Setting, ViewBatch, how_many
+from kontrast.methods.instance import KINDS
 
 
 class SimCLR(Method):
-    """SimCLR; ``loss`` is "ordinary" (NT-Xent) or "hard", which keeps ``hard_negatives`` of them."""
+    """SimCLR; ``loss`` is one of Wang & Liu's four; the hard ones keep ``hard_negatives``."""
 
     fewest_views = most_views = 2
+    steps: Tensor
 
     def __init__(
         self,
@@ -29,21 +35,35 @@ class SimCLR(Method):
         temperature: float = 0.1,
         loss: str = "ordinary",
         hard_negatives: int = 63,
+        warmup_steps: int = 0,
     ) -> None:
         super().__init__(encoder, head)
-        if loss not in ("ordinary", "hard"):
-            raise ValueError(f"loss is {loss!r}; simclr has 'ordinary' (NT-Xent) and 'hard'")
-        self.hard = loss == "hard"
-        self.loss = (
-            losses.HardContrastiveLoss(temperature, hard_negatives) if self.hard else losses.NTXentLoss(temperature)
-        )
+        if loss not in KINDS:
+            raise ValueError(f"loss is {loss!r}; simclr has {', '.join(KINDS)}")
+        if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int) or warmup_steps < 0:
+            raise ValueError(f"warmup_steps is {warmup_steps!r}; expected a number of steps, 0 or more")
+        made: dict[str, losses.Loss] = {
+            "ordinary": losses.NTXentLoss(temperature),
+            "hard": losses.HardContrastiveLoss(temperature, hard_negatives),
+            "simple": losses.SimpleContrastiveLoss(),
+            "hard-simple": losses.SimpleContrastiveLoss(hard_negatives=hard_negatives),
+        }
+        self.loss = self.main = made[loss]
+        self.first = losses.NTXentLoss(temperature)
+        self.warmup_steps = warmup_steps
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
         """2."""
         first, second = z.unbind(1)
-        if self.hard:
-            return (self.loss(first, second) + self.loss(second, first)) / 2  # type: ignore[no-any-return]
-        return self.loss(first, second)  # type: ignore[no-any-return]
+        self.loss = self.first if self.steps < self.warmup_steps else self.main
+        if isinstance(self.loss, losses.NTXentLoss):
+            return self.loss(first, second)  # type: ignore[no-any-return]
+        return (self.loss(first, second) + self.loss(second, first)) / 2  # type: ignore[no-any-return]
+
+    def after_step(self) -> None:
+        """Counts, for the warm-up."""
+        self.steps += 1
 
     def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
         return {"num_pairs": how_many(z)}

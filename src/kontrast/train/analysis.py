@@ -7,8 +7,11 @@
 | query_rows, neighbours, neighbour_labels | `QUERIES` test rows, and the nearest `NEAREST` training rows of each |
 | query_images, neighbour_images | their thumbnails, uint8 |
 | sample_images, sample_views | images and their views as the model saw them, uint8 |
+| positive, nearest | cosines of a view's embedding to the row's other view, and to the `CLOSEST` nearest other rows |
+| between_means, between_weights, within | cosines of class means, of a classifier's weights, of samples to their mean |
 
-analysis.json has the geometry of the features and of the embeddings, a line a measure.
+The last line is of up to `FITTED` training rows, as Graf et al. draw it. analysis.json has the geometry of the features
+and of the embeddings, a line a measure.
 """
 
 from __future__ import annotations
@@ -27,11 +30,13 @@ from kontrast import geometry
 from kontrast.data import CentreCrop, Split, Stream, generator
 from kontrast.evaluate import Result, Subject
 from kontrast.files import whole_file, write_json
+from kontrast.losses import CrossEntropyLoss, SimplexCrossEntropyLoss
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
 from kontrast.train.watching import features, fixed_views
 
 MOST, QUERIES, NEAREST, SAMPLES, THUMBNAIL = 2000, 60, 5, 8, 32
+CLOSEST, FITTED = 10, 5000
 
 
 @torch.no_grad()
@@ -50,19 +55,20 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
     arrays |= _neighbours(job, split, subject)
     if job.size is not None:
         arrays |= _samples(job)
-    viewed = part.limited(512, job.recipe.seed)
-    views = fixed_views(job, viewed)
-    z = method.online(views.flatten(0, 1).to(job.device)).float().cpu()
+    z, apart = _embeddings(job, part)
+    simplex, cosines = _simplex(job)
+    arrays |= apart | cosines
     tau = getattr(method.loss, "temperature", None)
     options = {"temperature": 0.1 if tau is None else float(tau), "anchors": 1000, "seed": job.recipe.seed}
-    of_z = None if viewed.labels is None else viewed.labels.repeat_interleave(views.shape[1])
     measured = {
         "features": _geometry(h, part.labels, options),
-        "embeddings": _geometry(z, of_z, options),
+        "embeddings": _geometry(z, part.labels, options),
+        "simplex": simplex,
         "protocol": {
             "split": "test" if job.data.test is not None else "train",
             "rows": len(part),
-            "views": f"{len(views)} rows, {views.shape[1]} fixed views each, eval mode",
+            "embeddings": "a fixed view of each row through encoder and head, eval mode",
+            "simplex": f"up to {FITTED} plain training rows, eval mode",
             **options,
         },
     }
@@ -79,6 +85,43 @@ def _geometry(x: Tensor, labels: Tensor | None, options: dict[str, Any]) -> list
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", geometry.TooFewSamples)
         return [dataclasses.asdict(line) for line in geometry.summary(x, labels, **options)]
+
+
+def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
+    """A view's embedding of each row ``[n, D]``, and how far its other view and other rows' are from it."""
+    views = fixed_views(job, part, least=2)[:, -2:]  # momentum methods: the last is the online network's
+    some = (views[i : i + 256].flatten(0, 1) for i in range(0, len(views), 256))
+    parts = [job.method.online(v.to(job.device)).float().cpu() for v in some]
+    key, z = torch.cat(parts).view(len(part), 2, -1).unbind(1)
+    if len(part) < 2:
+        return z, {}
+    apart = geometry.local_separation(z, key, nearest=CLOSEST)
+    return z, {"positive": apart.positive.float(), "nearest": apart.nearest.float()}
+
+
+def _simplex(job: Job) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """How near a simplex the training rows' class means are, at the encoder's output and at the head's."""
+    part = job.train.limited(FITTED, job.recipe.seed)
+    if part.labels is None or len(torch.unique(part.labels)) < 2:
+        return {}, {}
+    h = features(job, part)
+    z = job.method.online.head(h.to(job.device)).float().cpu()
+    loss, weights = job.method.loss, None
+    if isinstance(loss, CrossEntropyLoss | SimplexCrossEntropyLoss):
+        weights = loss.weight.detach().float().cpu()[torch.unique(part.labels)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", geometry.TooFewSamples)
+        at_encoder, at_head = geometry.simplex(h, part.labels), geometry.simplex(z, part.labels, weights)
+    arrays = {"between_means": at_head.cosines_means, "within": at_head.cosines_within}
+    if at_head.cosines_weights is not None:
+        arrays["between_weights"] = at_head.cosines_weights
+    return {"features": _scalars(at_encoder), "embeddings": _scalars(at_head)}, {
+        name: value.float() for name, value in arrays.items()
+    }
+
+
+def _scalars(found: geometry.Simplex) -> dict[str, Any]:
+    return {name: value for name, value in vars(found).items() if isinstance(value, int | float)}
 
 
 def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Tensor]:

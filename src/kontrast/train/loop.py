@@ -21,6 +21,7 @@ import torch
 from kontrast import distributed, optim
 from kontrast.data import Batch, Loader
 from kontrast.train import checkpoint
+from kontrast.train.fitting import Fit
 from kontrast.train.folder import RunFolder
 from kontrast.train.gradients import backward
 from kontrast.train.job import Job
@@ -62,6 +63,7 @@ class Training:
             job.method.load_state_dict(distributed.share(job.method.state_dict()))
         self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
         self.validation = None if job.validation is None else Validation(job)
+        self.fit = None if recipe.train.fit_every is None else Fit(job)
         if recipe.run.compile:
             job.method.encoder.compile()
 
@@ -102,7 +104,7 @@ class Training:
                     if self._is_time_to_save():
                         self._save(metrics)
                     if state.stopped_early:
-                        progress.note(f"stopped early: no better validation since step {state.patience.best_step}")
+                        progress.note(state.why_stopped())
                         break
             self._save(metrics)
         finally:
@@ -167,6 +169,11 @@ class Training:
                 checkpoint.save(self.folder.best, {"step": state.step, "method": job.method.state_dict()})
             state.stopped_early = state.patience.over
             lines.append({**at, "validation": score, "best": state.patience.best})
+        if self.fit is not None and self._every(job.recipe.train.fit_every):
+            share = distributed.of_first(self.fit() if self.main else 0.0)
+            if share == 1.0:
+                state.fitted_at, state.stopped_early = state.step, True
+            lines.append({**at, "fitted": share})
         return lines
 
     def _log(self, line: dict[str, Any], metrics: Metrics | None, loggers: list[Any]) -> None:

@@ -144,6 +144,9 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
         "results": [{**result.record(), "seeds": [job.recipe.seed]} for result in results],
         "geometry": measured,
     }
+    if job.recipe.train.fit_every is not None:
+        record["fitted_at"] = training.state.fitted_at  # None: censored, the steps did not suffice
+        record["steps"] = training.state.step
     if not results:
         record["note"] = "not evaluated: " + (_why_not(job) or "no protocols were asked for")
     write_json(folder.result, record)

@@ -34,6 +34,13 @@ class State:
     step: int = 0
     sums: dict[str, float] = field(default_factory=dict)  # since the last line of the log
     stopped_early: bool = False
+    fitted_at: int | None = None  # the step at which the training labels were found fitted
+
+    def why_stopped(self) -> str:
+        """In words, if it stopped early."""
+        if self.fitted_at is not None:
+            return f"stopped: every training label is fitted at step {self.fitted_at}"
+        return f"stopped early: no better validation since step {self.patience.best_step}"
 
     def capture(self, recipe_hash: str, data: str, offset: int) -> dict[str, Any]:
         """Tensors and plain values, for a checkpoint."""
@@ -49,6 +56,7 @@ class State:
             "patience": self.patience.state_dict(),
             "sums": dict(self.sums),
             "stopped_early": self.stopped_early,
+            "fitted_at": self.fitted_at,
             "random": random_states(),
         }
 
@@ -65,6 +73,7 @@ class State:
         self.precision.load_state_dict(saved["precision"])
         self.patience = Patience(**{**saved["patience"], "most": self.patience.most})
         self.step, self.sums, self.stopped_early = saved["step"], dict(saved["sums"]), saved["stopped_early"]
+        self.fitted_at = saved.get("fitted_at")
         set_random_states(saved["random"])
         return int(saved["offset"])
 
