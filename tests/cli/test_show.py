@@ -29,6 +29,32 @@ def test_a_recipe_with_nothing_left_out(tmp_path: Path) -> None:
     assert yaml.safe_load(done.stdout)["method"] == {"name": "tcl", "temperature": 0.1, "k1": 5000.0, "k2": 1.0}
 
 
+def test_a_claim_the_papers_units_and_the_command(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["show", "instance-cifar10"])
+    assert done.exit_code == 0, done.output
+    said = [line for line in done.stdout.splitlines() if line.startswith("#")]
+    assert said[0].startswith(
+        "# Instance discrimination on CIFAR-10, ordinary contrastive loss. Wang & Liu, supplement"
+    )
+    assert "83.78 % at τ = 0.2" in said[0]
+    assert "# optimiser: SGD, momentum 0.9, learning rate 0.03, × 0.1 at epochs 160 and 190, weight decay 5e-4" in said
+    assert "# command: kontrast train instance-cifar10" in said
+    assert not any("claimed without" in line for line in said)
+    path = tmp_path / "shown.yaml"
+    path.write_text(done.stdout)
+    assert Recipe.read(path) == resolve(recipes.find("instance-cifar10"))
+
+
+def test_overrides_are_part_of_the_command_and_not_of_the_claim() -> None:
+    shown = runner.invoke(
+        app, ["show", "instance-cifar10", "method.temperature=0.5", "evaluate.protocols=[knn20, probe]"]
+    )
+    assert "# method: instance, ordinary loss, temperature τ = 0.5," in shown.stdout
+    said = "method.temperature=0.5 'evaluate.protocols=[knn20, probe]'"
+    assert f"# command: kontrast train instance-cifar10 {said}\n" in shown.stdout
+    assert f"# what it claims is claimed without {said}\n" in shown.stdout
+
+
 def test_files_and_run_folders(tmp_path: Path) -> None:
     path, made = written(tmp_path, about="two\nlines: [x]")
     of_file = runner.invoke(app, ["show", str(path)]).stdout
@@ -36,7 +62,9 @@ def test_files_and_run_folders(tmp_path: Path) -> None:
     folder = RunFolder.of(resolve(made))
     folder.begin(resolve(made))
     of_run = runner.invoke(app, ["show", str(folder.path)]).stdout
-    assert of_run == of_file
+    for source, shown in ((path, of_file), (folder.path, of_run)):
+        assert f"# command: kontrast train {source}\n" in shown
+    assert of_run.replace(str(folder.path), "…") == of_file.replace(str(path), "…")
 
 
 def test_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

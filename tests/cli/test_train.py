@@ -228,9 +228,9 @@ def test_what_needs_no_torch_loads_none(words: list[str]) -> None:
 
 
 def test_recipe_names_are_completed() -> None:
-    assert complete_recipe("tcl") == ["tcl-fashion-mini", "tcl-self-fashion-mini"]
+    assert complete_recipe("tcl-f") == ["tcl-fashion-mini", "tcl-fashion-mnist", "tcl-fashion-mnist-200"]
     assert complete_recipe("") == recipes.names()
-    asked = {"COMP_WORDS": "kontrast train tcl-s", "COMP_CWORD": "2", "_KONTRAST_COMPLETE": "complete_bash"}
+    asked = {"COMP_WORDS": "kontrast train tcl-self-f", "COMP_CWORD": "2", "_KONTRAST_COMPLETE": "complete_bash"}
     code = f"import atexit, sys; atexit.register(lambda: {HEAVY}); {START}"
     answer = process(python=code, env=asked)
     assert answer.out.split("\n") == ["tcl-self-fashion-mini", "[]", ""], "and without torch, for tab should be quick"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -18,3 +19,15 @@ def test_weights_are_a_simplex_and_stay() -> None:
     assert "loss.weight" not in dict(method.named_parameters())
     logits = method.embed(seen.views).flatten(0, 1) @ weight.T
     torch.testing.assert_close(method.step(seen)["loss"], F.cross_entropy(logits, seen.labels.repeat_interleave(3)))
+
+
+def test_random_weights_are_of_that_length_and_no_simplex() -> None:
+    method = made("ce-fix", radius=2.0, weights="random")
+    weight = method.loss.weight
+    torch.testing.assert_close(weight.norm(dim=1), torch.full((CLASSES,), 2.0))
+    cosines = F.normalize(weight, dim=1) @ F.normalize(weight, dim=1).T
+    off = cosines[~torch.eye(CLASSES, dtype=torch.bool)]
+    assert off.std() > 0.05  # a simplex has one cosine
+    assert torch.equal(weight, made("ce-fix", radius=2.0, weights="random").loss.weight)
+    with pytest.raises(ValueError, match="expected 'simplex' or 'random'"):
+        made("ce-fix", weights="square")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -17,6 +21,38 @@ def test_names_are_sorted_and_found() -> None:
     assert recipes.names() == sorted(recipes.names())
     for name in recipes.names():
         assert recipes.find(name).name == name
+
+
+def test_no_name_is_in_two_books() -> None:
+    assert len(recipes.names()) == len(set(recipes.names()))
+
+
+def test_no_two_recipes_are_the_same_run() -> None:
+    """Written out at full scale, which also shows that each of them resolves."""
+    made = {name: resolve(recipes.find(name)) for name in recipes.names()}
+    assert len({recipe.hash for recipe in made.values()}) == len(made)
+    assert all(resolve(recipe) == recipe for recipe in made.values())
+
+
+@pytest.mark.parametrize("book", recipes.BOOKS[1:], ids=lambda book: str(book.__name__).rpartition(".")[2])
+def test_every_recipe_is_a_claim(book: ModuleType) -> None:
+    """Paper, table, number, hardware, command; the docstring of the book says where we deviate."""
+    assert "Deviates:" in (book.__doc__ or "")
+    assert book.RECIPES.keys() == book.CLAIMS.keys()
+    for name, recipe in book.RECIPES.items():
+        claim = book.CLAIMS[name]
+        assert recipe.about == claim.about(name)
+        assert re.match(r"(Wang & Liu|TCL|SCE|Graf et al\.|solo-learn's README), \w", claim.source), name
+        assert re.search("[Tt]able|section|figure|notebook|sweep", claim.source), name
+        assert re.search(r"\d", claim.expected), name
+        assert "GPU" in claim.hardware or "RTX" in claim.hardware, name
+        assert recipe.about.endswith(f"Run: kontrast train {name}")
+        assert "\n" not in recipe.about
+
+
+def test_names_are_known_without_torch() -> None:
+    code = "import sys; from kontrast import recipes; recipes.names(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

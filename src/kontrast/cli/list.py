@@ -16,6 +16,7 @@ class Kind(StrEnum):
     """What can be listed."""
 
     recipes = "recipes"
+    experiments = "experiments"
     losses = "losses"
     methods = "methods"
     datasets = "datasets"
@@ -40,7 +41,15 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
 def _recipes() -> dict[str, str]:
     from kontrast import recipes
 
-    return {name: recipes.find(name).about for name in recipes.names()}
+    # What it is, and what is expected; a paper's claim goes on with hardware and command, which `show` has.
+    return {name: recipes.find(name).about.partition(" Hardware:")[0] for name in recipes.names()}
+
+
+def _experiments() -> dict[str, str]:
+    from kontrast import experiments
+
+    found = {name: experiments.find(name) for name in experiments.names()}
+    return {name: f"{made.title} ({made.source})" for name, made in found.items()}
 
 
 def _losses() -> dict[str, str]:
@@ -131,6 +140,7 @@ def _first_lines(family: object) -> dict[str, str]:
 
 _LISTS: dict[Kind, Callable[[], dict[str, str]]] = {
     Kind.recipes: _recipes,
+    Kind.experiments: _experiments,
     Kind.losses: _losses,
     Kind.methods: _methods,
     Kind.datasets: _datasets,

@@ -1,7 +1,8 @@
-"""``kontrast show``: a recipe, whole, with everything that its run would do."""
+"""``kontrast show``: a recipe, whole: what it claims, what it does in the papers' words, and every option as YAML."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -18,12 +19,23 @@ def show(
     ],
     settings: Annotated[list[str] | None, typer.Argument(help="Overrides, as for train.")] = None,
 ) -> None:
-    """Print a recipe with every option written out: YAML that `kontrast train` takes."""
+    """Print a recipe, its claim and its settings in words, with every option written out: YAML for `kontrast train`."""
     from kontrast import recipes
+    from kontrast.recipes.wording import wording
     from kontrast.train import resolve
 
-    recipe = resolve(recipes.recipe(name).override(settings or []))
-    about = " ".join((recipe.about or recipe.name).split())  # a comment has one line
-    out.print(f"# {escape(about)}", highlight=False, soft_wrap=True)
-    out.print(f"# run folder: {escape(recipe.folder)}", highlight=False, soft_wrap=True)
+    changes = settings or []
+    recipe = resolve(recipes.recipe(name).override(changes))
+    _comment(recipe.about or recipe.name)
+    if changes:
+        _comment(f"what it claims is claimed without {shlex.join(changes)}")
+    for topic, text in wording(recipe).items():
+        _comment(f"{topic}: {text}")
+    _comment(f"command: {shlex.join(['kontrast', 'train', name, *changes])}")
+    _comment(f"run folder: {recipe.folder}")
     print(recipe.to_yaml(), end="")
+
+
+def _comment(text: str) -> None:
+    """A comment has one line."""
+    out.print(f"# {escape(' '.join(text.split()))}", highlight=False, soft_wrap=True)

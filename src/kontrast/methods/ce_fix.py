@@ -1,23 +1,39 @@
 """CE-fix: cross-entropy with the classifier's weights fixed at a regular simplex. (Graf et al. 2021; Mettes et al.)
 
 The simplex is built in closed form (`kontrast.simplex`); the published code's is reached by descent, and only nearly.
+``weights="random"`` fixes them at random directions instead, to tell what the simplex does from what fixing does.
 """
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 
 from kontrast import losses
+from kontrast.data.seeds import Stream, generator
+from kontrast.losses._inputs import unit
 from kontrast.methods._base import Setting
 from kontrast.methods.ce import CE
 
 
 class CEFix(CE):
-    """Cross-entropy towards fixed directions; ``radius`` is the weights' length."""
+    """Cross-entropy towards fixed directions, a "simplex" or "random"; ``radius`` is the weights' length."""
 
     def __init__(
-        self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, radius: float = 1.0
+        self,
+        encoder: nn.Module,
+        head: nn.Module,
+        *,
+        setting: Setting | None = None,
+        radius: float = 1.0,
+        weights: str = "simplex",
     ) -> None:
         super().__init__(encoder, head, setting=setting)
-        num_classes, dim = self.loss.weight.shape
-        self.loss = losses.SimplexCrossEntropyLoss(num_classes, dim, radius=radius, seed=(setting or Setting()).seed)
+        seed = (setting or Setting()).seed
+        shape = self.loss.weight.shape
+        self.loss = losses.SimplexCrossEntropyLoss(*shape, radius=radius, seed=seed)
+        if weights == "random":
+            drawn = torch.randn(shape, generator=generator(seed, Stream.NETWORK, 3))
+            self.loss.weight.copy_(radius * unit(drawn))
+        elif weights != "simplex":
+            raise ValueError(f"weights is {weights!r}; expected 'simplex' or 'random'")

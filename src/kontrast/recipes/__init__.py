@@ -2,7 +2,7 @@
 
 >>> from kontrast import recipes
 >>> recipes.names()[:3]
-['ce-fashion-mini', 'ce-fix-fashion-mini', 'ce-l2-fashion-mini']
+['ce-cifar10', 'ce-cifar10-plain', 'ce-cifar10-random-labels']
 >>> recipes.find("tcl-fashion-mini").method.name
 'tcl'
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kontrast.recipe import Recipe
-from kontrast.recipes import fashion_mini
+from kontrast.recipes import fashion_mini, graf, sce, tcl, wang_liu
 from kontrast.registry import nearest
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find", "names", "recipe", "run"]
 
-BOOKS = (fashion_mini,)
+BOOKS = (fashion_mini, wang_liu, tcl, sce, graf)
 
 
 def names() -> list[str]:

@@ -1,0 +1,210 @@
+"""A recipe in the papers' words: epochs, rates, τ and λ, as a methods section tells them. Made from the recipe alone.
+
+>>> from kontrast import recipes
+>>> from kontrast.train import resolve
+>>> told = wording(resolve(recipes.find("instance-cifar10")))
+>>> print(told["training"])
+200 epochs, batch 128, each image once an epoch
+>>> print(told["optimiser"])
+SGD, momentum 0.9, learning rate 0.03, × 0.1 at epochs 160 and 190, weight decay 5e-4
+>>> print(told["method"])
+instance, ordinary loss, temperature τ = 0.2, memory bank of all training images with momentum 0.5
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kontrast import augment, evaluate
+from kontrast.recipe import Part, Recipe
+
+NAMES = {"sgd": "SGD", "lars": "LARS", "adamw": "AdamW"}
+ENCODERS = {"resnet18": "ResNet-18", "resnet34": "ResNet-34", "resnet50": "ResNet-50", "resnet101": "ResNet-101"}
+STEMS = {"small": "3×3 stem of stride 1 without pooling", "large": "7×7 stem of stride 2 with pooling"}
+SAMPLERS = {
+    "shuffled": "each image once an epoch",
+    "with-replacement": "drawn with replacement",
+    "class-balanced": "as many of each class",
+}
+COUNTS = {1: "one view", 2: "two views", 3: "three views"}
+
+
+def wording(recipe: Recipe) -> dict[str, str]:
+    """What a resolved recipe does, in a few lines by topic."""
+    told = {
+        "data": _data(recipe),
+        "views": _views(recipe.augment.views, recipe.augment.size),
+        "network": f"{_encoder(recipe.encoder)}; {_head(recipe.head)}",
+        "method": _method(recipe.method),
+        "training": _training(recipe),
+        "optimiser": _optimiser(recipe.optim, recipe.schedule),
+        "evaluation": "; ".join(map(_protocol, recipe.evaluate.protocols)),
+    }
+    return {topic: text for topic, text in told.items() if text}
+
+
+def number(value: float) -> str:
+    """As the papers print it.
+
+    >>> [number(x) for x in (5e-4, 0.03, 4096, 9e-3, 7.5e-5, 1.0, 0)]
+    ['5e-4', '0.03', '4,096', '9e-3', '7.5e-5', '1', '0']
+    """
+    if value and abs(value) < 0.01:
+        digits, power = f"{value:.3e}".split("e")
+        return f"{float(digits):g}e{int(power)}"
+    return f"{value:,.10g}"
+
+
+def _data(recipe: Recipe) -> str:
+    data = recipe.data
+    parts = [data.name]
+    if data.split != "train":
+        parts.append("its unlabelled images")
+    if data.size:
+        parts.append(f"at {data.size} pixels")
+    if data.limit:
+        parts.append(f"{number(data.limit)} training rows")
+    if data.noise:
+        how = "always by another" if data.noise_kind == "changed" else "drawn anew"
+        parts.append(f"{number(100 * data.noise)} % of the labels replaced, {how}")
+    if data.validation:
+        parts.append(f"{number(100 * data.validation)} % of the training rows held out")
+    return ", ".join(parts)
+
+
+def _views(views: tuple[Part, ...], size: int | None) -> str:
+    """What each view is; where one preset comes with several options, all of them are told."""
+    several = len({view.name for view in views}) < len({str(view) for view in views})
+    each = [
+        augment.describe(view.name).rstrip(".") + _changed(view, {} if several else augment.options_of(view.name))
+        for view in views
+    ]
+    count = COUNTS.get(len(views), f"{len(views)} views") + (f" at {size} pixels" if size else "")
+    if len(set(each)) == 1:
+        return f"{count}{', each' if len(each) > 1 else ''}: {each[0]}"
+    return f"{count}: {' | '.join(each)}"
+
+
+def _encoder(part: Part) -> str:
+    stem = part.options.get("stem")
+    chosen = {
+        k: v for k, v in part.options.items() if k in ("width", "depth", "hidden", "features", "pretrained") and v
+    }
+    more = [STEMS[stem]] if stem in STEMS else []
+    return ", ".join([ENCODERS.get(part.name, part.name), *more, *(f"{k} {v}" for k, v in chosen.items())])
+
+
+def _head(part: Part) -> str:
+    if part.name == "none":
+        return "no projector"
+    options = part.options
+    layers = options.get("layers", 1)
+    hidden = "d" if options.get("hidden") is None else str(options["hidden"])
+    norm = " with batch norm" if options.get("batch_norm") else ""
+    return f"projector {'–'.join(['d', *[hidden] * (layers - 1), str(options['out'])])}{norm}"
+
+
+def _method(part: Part) -> str:
+    """Every option in words; what the chosen loss does not look at is left out."""
+    options = dict(part.options)
+    loss = str(options.get("loss", ""))
+    if loss and not loss.startswith("hard"):
+        options.pop("hard_negatives", None)
+    if loss.endswith("simple"):
+        options.pop("temperature", None)
+    return ", ".join([part.name, *(text for name, value in options.items() if (text := _option(name, value, options)))])
+
+
+def _option(name: str, value: Any, options: Mapping[str, Any]) -> str:
+    if value is None or value is False or name == "momentum_schedule":  # told with the momentum
+        return ""
+    if name == "key_parts" and value == 1:
+        return ""
+    amount = value if isinstance(value, str) or value is True else number(value)
+    follows = "constant" if options.get("momentum_schedule") == "constant" else "rising to 1 along a cosine"
+    known = {
+        "temperature": f"temperature τ = {amount}",
+        "target_temperature": f"target temperature τ_m = {amount}",
+        "contrastive_weight": f"λ = {amount}",
+        "k1": f"k1 = {amount}",
+        "k2": f"k2 = {amount}",
+        "weight_penalty": f"penalty λ = {amount}",
+        "radius": f"weights of length {amount}",
+        "weights": f"fixed at {'a regular simplex' if amount == 'simplex' else f'{amount} directions'}",
+        "loss": f"{amount} loss",
+        "hard_negatives": f"the {amount} nearest negatives",
+        "bank_momentum": f"memory bank of all training images with momentum {amount}",
+        "queue": f"queue of {amount} keys",
+        "momentum": f"momentum encoder {amount}, {follows}",
+        "symmetric": "both directions",
+        "predictor": f"predictor {amount}",
+        "shuffle_keys": "keys shuffled",
+        "key_parts": f"batch norm of the keys in {amount} parts",
+        "self_logit": f"self slot {amount}",
+    }
+    return known.get(name, f"{name} {amount}")
+
+
+def _training(recipe: Recipe) -> str:
+    train = recipe.train
+    length = f"{number(train.epochs)} epochs" if train.epochs else f"{number(train.steps or 0)} steps"
+    parts = [length, f"batch {number(train.batch_size)}", SAMPLERS[train.sampler]]
+    if train.micro_batch:
+        parts.append(f"in parts of {train.micro_batch}")
+    if train.precision != "float32":
+        parts.append(train.precision)
+    if train.fit_every:
+        parts.append(f"until the training set is fitted (asked every {number(train.fit_every)} steps)")
+    if train.patience:
+        parts.append(f"at most {train.patience} validations without a better one")
+    return ", ".join(parts)
+
+
+def _optimiser(part: Part, schedule: Part) -> str:
+    options = part.options
+    parts = [NAMES.get(part.name, part.name)]
+    if "momentum" in options:
+        parts.append(f"{'Nesterov ' if options.get('nesterov') else ''}momentum {number(options['momentum'])}")
+    parts += [f"learning rate {number(options['lr'])}", _schedule(schedule, options["lr"])]
+    parts.append(f"weight decay {number(options['weight_decay'])}" if options["weight_decay"] else "no weight decay")
+    if options.get("exclude_norm_and_bias") or options.get("exclude_bias_n_norm"):
+        parts.append("norms and biases apart")
+    return ", ".join(part for part in parts if part)
+
+
+def _schedule(part: Part, lr: float) -> str:
+    options = part.options
+    end = number(options["final"] * lr) if "final" in options else "0"
+    if part.name == "multi-step":
+        return f"× {number(options['factor'])} at epochs {_listed(map(number, options['milestones']))}"
+    if part.name == "power":
+        return f"× ((T − i)/T)^{number(options['exponent'])}"
+    if part.name == "warmup-cosine":
+        start = f" from {number(options['start'] * lr)}" if options["start"] else ""
+        return f"reached linearly{start} over {number(options['warmup_epochs'])} epochs, then along a cosine to {end}"
+    if part.name == "cosine":
+        late = " one epoch late" if options["late"] else ""
+        return f"along a cosine to {end}" + (f" set once an epoch{late}" if options["per"] == "epoch" else "")
+    return part.name
+
+
+def _protocol(part: Part) -> str:
+    """The protocol's own documentation: its title, and its settings where they are a paragraph of prose."""
+    text = importlib.import_module(evaluate.PROTOCOLS[part.name].__module__).__doc__ or ""
+    title, *rest = (" ".join(piece.split()) for piece in text.strip().split("\n\n"))
+    prose = rest[0] if rest and rest[0].startswith(("SGD", "Small")) else ""
+    changed = _changed(part, {})
+    return f"{part.name}{changed}: {' '.join([title, prose]).strip()}".rstrip(".")
+
+
+def _changed(part: Part, defaults: Mapping[str, Any]) -> str:
+    """The options that are not the default's, in brackets."""
+    found = [f"{name} {value}" for name, value in part.options.items() if defaults.get(name, ...) != value]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _listed(items: Iterable[str]) -> str:
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last

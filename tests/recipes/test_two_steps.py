@@ -1,0 +1,58 @@
+"""Every recipe of a paper runs: two steps, evaluation and analysis, on data of its set's shape (see `tiny`)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+import kontrast
+from kontrast import optim, recipes
+from kontrast.recipes import graf, sce, tcl, wang_liu
+from kontrast.train.job import make_job
+from tests.recipes.tiny import tiny
+
+NAMES = [name for book in (wang_liu, tcl, sce, graf) for name in book.RECIPES]
+ENCODERS = sorted({(r.encoder.name, r.encoder.options["stem"], n) for n, r in ((n, recipes.find(n)) for n in NAMES)})
+FIRST = {(encoder, stem): name for encoder, stem, name in reversed(ENCODERS)}  # a recipe for each encoder
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_steps(name: str, data: Path, tmp_path: Path) -> None:
+    short = tiny(recipes.find(name), data, tmp_path)
+    run = kontrast.run(short)
+    assert run.status == "done"
+    lines = [line for line in run.metrics() if "loss" in line]
+    assert [line["step"] for line in lines] == [1, 2]
+    assert all(math.isfinite(line["loss"]) for line in lines)
+    told = [found["name"] for found in run.result["results"]]
+    assert told == [protocol.name for protocol in recipes.find(name).evaluate.protocols]
+
+
+@pytest.mark.parametrize(("encoder", "stem"), FIRST)
+def test_two_steps_of_its_own_encoder(encoder: str, stem: str, data: Path, tmp_path: Path) -> None:
+    """The networks at their full width, without what a run writes: four images of the smallest size."""
+    recipe = tiny(recipes.find(FIRST[encoder, stem]), data, tmp_path, encoder=True).override(["train.batch_size=4"])
+    job = make_job(recipe, torch.device("cpu"))
+    assert job.method.encoder.feature_dim == (512 if encoder in ("resnet18", "resnet34") else 2048)
+    first = next(job.method.encoder.parameters())
+    assert tuple(first.shape[-2:]) == ((3, 3) if stem == "small" else (7, 7))
+    before = first.detach().clone()
+    optimiser = optim.optimizer(recipe.optim.name, job.method, **recipe.optim.options)
+    for step, batch in enumerate(job.loader().epoch(0)):
+        if step == 2:
+            break
+        optimiser.zero_grad()
+        loss = job.method.step(job.augmented(batch))["loss"]
+        assert torch.isfinite(loss)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        job.method.after_step()
+    assert not torch.equal(first, before)
