@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 from typer.testing import CliRunner
 
-from kontrast import augment, evaluate, losses, methods, models, optim, recipes
+from kontrast import augment, evaluate, experiments, losses, methods, models, optim, recipes
 from kontrast.cli import app
 from kontrast.cli.list import Kind
 from kontrast.data.loading import SETS
@@ -23,6 +23,7 @@ def dashed(names: Iterable[str]) -> list[str]:
 
 KNOWN: dict[Kind, Callable[[], Iterable[str]]] = {
     Kind.recipes: recipes.names,
+    Kind.experiments: experiments.names,
     Kind.losses: lambda: dashed(Family(losses.__name__).names()),
     Kind.methods: methods.names,
     Kind.datasets: lambda: dashed(SETS.names()),

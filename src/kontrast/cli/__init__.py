@@ -15,7 +15,7 @@ import typer
 from rich.markup import escape
 
 import kontrast
-from kontrast.cli import demo, embed, evaluate, geometry, list, show, train, verify
+from kontrast.cli import demo, embed, evaluate, geometry, list, reproduce, show, train, tune, verify
 from kontrast.cli._console import err
 from kontrast.cli._status import debugging, shown
 
@@ -31,6 +31,8 @@ app.command()(evaluate.evaluate)
 app.command()(embed.embed)
 app.command()(geometry.geometry)
 app.command()(verify.verify)
+app.command()(reproduce.reproduce)
+app.command()(tune.tune)
 app.command("list")(list.list_)
 app.command()(show.show)
 

@@ -33,6 +33,10 @@ from kontrast.files import write_atomically, write_json
 from kontrast.recipe import Recipe
 
 
+class Busy(ValueError):
+    """Another process is working in the run folder."""
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """A run's folder by path; the files are found by what they are."""
@@ -114,7 +118,7 @@ class RunFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else works in this folder meanwhile; if somebody does, it is an error."""
+        """Nobody else works in this folder meanwhile; if somebody does, `Busy`."""
         if distributed.rank() != 0:
             yield
             return
@@ -122,7 +126,7 @@ class RunFolder:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise ValueError(
+                raise Busy(
                     f"another process is working in {self.path}; wait for it, or stop it, and call again"
                 ) from None
             yield

@@ -1,0 +1,157 @@
+"""``kontrast reproduce``: a table or figure of a paper, planned, run, and held against the paper."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from kontrast.cli._console import err, out
+from kontrast.cli._status import running
+from kontrast.files import dump
+
+if TYPE_CHECKING:
+    from kontrast.experiments.engines import Engine, Told
+    from kontrast.experiments.sweep import Sweep
+
+
+class Scale(StrEnum):
+    """How large."""
+
+    paper = "paper"
+    cpu = "cpu"
+    smoke = "smoke"
+
+
+class Who(StrEnum):
+    """Who runs the cells."""
+
+    local = "local"
+    ray = "ray"
+
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Experiments whose names begin so, for the shell."""
+    from kontrast.experiments import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(help="An experiment (`kontrast list experiments`).", autocompletion=complete_experiment),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(help="An axis's values, temperature=[0.1,0.2] data=photos.npz, or overrides of every recipe."),
+    ] = None,
+    preset: Annotated[
+        Scale, typer.Option("--preset", help="paper: full scale; cpu: minutes a run; smoke: seconds.")
+    ] = Scale.cpu,
+    seeds: Annotated[int | None, typer.Option("--seeds", help="How many; the preset's own number if left out.")] = None,
+    engine: Annotated[Who, typer.Option("--engine", help="Processes here, or a Ray cluster.")] = Who.local,
+    jobs: Annotated[int, typer.Option("--jobs", help="Runs at a time (local); the cores are divided among them.")] = 1,
+    cpus: Annotated[float, typer.Option("--cpus", help="CPUs that each run needs (ray).")] = 1.0,
+    gpus: Annotated[float, typer.Option("--gpus", help="GPUs that each run needs (ray).")] = 0.0,
+    address: Annotated[
+        str | None, typer.Option("--address", help="A running Ray cluster; one is started here if left out.")
+    ] = None,
+    to: Annotated[Path, typer.Option("--out", help="The folder that run folders and tables lie in.")] = Path("runs"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with an estimate of the time.")] = False,
+    only_read: Annotated[
+        bool, typer.Option("--only-read", help="Make the tables of what is done, run nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
+) -> None:
+    """Run an experiment of a paper, or what is left of it, and show the paper's values, ours, and which claims hold."""
+    from kontrast import experiments
+    from kontrast.experiments import tables
+    from kontrast.experiments.sweep import Sweep
+
+    sweep = Sweep.of(experiments.find(name), preset.value, settings or [], seeds=seeds, out=to)
+    if dry_run:
+        _plan(sweep)
+        return
+    if only_read:
+        summary = sweep.write()
+    else:
+        missing = sweep.missing
+        err.print(f"{name}: {len(sweep.unique)} runs, {len(missing)} to do", highlight=False)
+        with running():
+            summary = sweep.run(_engine(engine, jobs, cpus, gpus, address), _Progress(len(missing)))
+    if as_json:
+        print(dump(summary))
+    else:
+        out.print(tables.terminal(summary))
+        out.print(f"tables and charts: {escape(str(sweep.folder))}", highlight=False, soft_wrap=True)
+    if not only_read and any(not cell.done for cell in sweep.cells):
+        raise typer.Exit(1)
+
+
+def _engine(which: Who, jobs: int, cpus: float, gpus: float, address: str | None) -> Engine:
+    if which is Who.ray:
+        from kontrast.experiments.engines.ray import Ray
+
+        return Ray(address=address, cpus=cpus, gpus=gpus)
+    from kontrast.experiments.engines.local import Local
+
+    return Local(jobs=jobs)
+
+
+def _plan(sweep: Sweep) -> None:
+    """Every cell with its folder, what the preset changes, and how long it will take."""
+    from kontrast.experiments.estimate import estimate
+
+    chosen = sweep.experiment.presets[sweep.preset]
+    out.print(f"[bold]{escape(sweep.experiment.title)}[/] ({escape(sweep.experiment.source)})", highlight=False)
+    out.print(escape(chosen.about), highlight=False)
+    for cell in sweep.cells:
+        status = cell.state.get("status", "missing")
+        out.print(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}", highlight=False, soft_wrap=True)
+    missing = sweep.missing
+    found = estimate(missing)
+    said = f"{len(sweep.unique)} runs, {len(missing)} to do"
+    if found.seconds is None:
+        out.print(f"{said}; no estimate: {escape(found.why)}", highlight=False, soft_wrap=True)
+    else:
+        time_ = f"about {duration(found.seconds)} of training, measured on a few steps with all cores"
+        out.print(f"{said}; {time_}; evaluation comes on top", highlight=False, soft_wrap=True)
+
+
+class _Progress:
+    """A line for whatever happens to a cell."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.done, self.began = count, 0, time.monotonic()
+
+    def __call__(self, told: Told) -> None:
+        if told.what == "already done":
+            return
+        if told.what in ("done", "failed"):
+            self.done += 1
+        left = (time.monotonic() - self.began) / max(self.done, 1) * (self.count - self.done)
+        words: dict[str, Any] = {
+            "done": f"done in {duration(told.seconds)}; about {duration(left)} left",
+            "failed": f"failed: {told.error}",
+            "again": f"its process died, and it is tried again: {told.error}",
+        }
+        text = words.get(told.what, told.what)
+        err.print(f"[{self.done}/{self.count}] {told.cell.name}: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """In words.
+
+    >>> duration(40), duration(600), duration(9000), duration(500000)
+    ('40 s', '10 min', '2.5 h', '5.8 days')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

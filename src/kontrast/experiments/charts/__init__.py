@@ -1,0 +1,146 @@
+"""Charts as Vega-Lite specifications: plain dicts, drawn anywhere, with their data inside.
+
+`spec` makes one of a `Chart` and rows: records first (means and intervals over seeds, quantiles, densities), then
+marks. `svg` and `png` draw it. Kinds: line, points, heat, box, density, curve, and range (points with the spans that
+the chart's own records give as low and high).
+
+None on the x axis says that the axis does not apply: a level across the chart. A value that is only a lower bound is an
+open triangle that points up, without an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kontrast.experiments.charts._drawing import GRID, INK, domain, is_number, layers
+from kontrast.experiments.charts._records import Record, records
+from kontrast.experiments.experiment import Chart, Row
+from kontrast.files import finite
+
+__all__ = ["png", "spec", "svg"]
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+WIDE, HIGH = 420, 260  # of the plot itself
+PANEL_WIDE, PANEL_HIGH, ACROSS = 230, 170, 3  # of a panel
+
+
+def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The specification. ``titles`` name axes and measures in words; without them they have their own names.
+
+    >>> rows = [Row({"temperature": t, "seed": s}, "", "done", {"knn": 80 + t}) for t in (0.1, 0.2) for s in (0, 1)]
+    >>> made = spec(Chart("knn", "Accuracy", "line", "temperature", "knn", log_x=True), rows)
+    >>> [layer["mark"]["type"] for layer in made["layer"]], len(made["data"]["values"])
+    (['line', 'rule', 'point'], 2)
+    """
+    found = [_words(record) for record in records(chart, rows)]
+    names = {
+        key: (titles or {}).get(name, name)
+        for key, name in (("x", chart.x), ("y", chart.y), ("colour", chart.colour))
+        if name is not None
+    }
+    drawn = layers(chart.kind, found, names, chart.log_x)
+    level = chart.rule(rows) if callable(chart.rule) else chart.rule
+    if level is not None:
+        drawn += _level(level, "x" if chart.kind == "density" else "y", WIDE if chart.panel is None else PANEL_WIDE)
+    made: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "title": {"text": chart.title, "anchor": "start"},
+        "data": {"values": found},
+        "config": CONFIG,
+    }
+    if not found:
+        made["title"]["subtitle"] = "no finished run has these numbers yet"
+    if chart.panel is None or not found:
+        made |= {**_size(chart, WIDE, HIGH), "layer": drawn}
+    else:
+        made |= _panels(chart, found, drawn, (titles or {}).get(chart.panel, chart.panel))
+    plain: dict[str, Any] = finite(made)
+    return plain
+
+
+def svg(made: Mapping[str, Any]) -> str:
+    """The chart as SVG."""
+    return str(_converter().vegalite_to_svg(dict(made)))
+
+
+def png(made: Mapping[str, Any], scale: float = 2.0) -> bytes:
+    """The chart as PNG, ``scale`` pixels to a point."""
+    return bytes(_converter().vegalite_to_png(dict(made), scale=scale))
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise ImportError("drawing a chart needs a package: pip install vl-convert-python") from error
+    return vl_convert
+
+
+def _words(record: Record) -> Record:
+    """Booleans as words."""
+    return {key: ("yes" if value else "no") if isinstance(value, bool) else value for key, value in record.items()}
+
+
+def _level(value: float, axis: str, wide: int) -> list[dict[str, Any]]:
+    """The theory's value, and its name at the end of the line."""
+    line = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5, "color": INK}
+    end = {"x": {"value": wide - 2}} if axis == "y" else {"y": {"value": 2}}
+    place = {"align": "right", "baseline": "bottom", "dy": -2} if axis == "y" else {"align": "left", "dx": 3, "dy": 5}
+    name = {"type": "text", "text": "theory", "color": INK, "fontSize": 11, **place}
+    shared = {axis: {"datum": value}, "tooltip": {"value": f"theory: {value:.4g}"}}
+    data: dict[str, Any] = {"values": [{}]}
+    return [
+        {"data": data, "mark": line, "encoding": shared},
+        {"data": data, "mark": name, "encoding": {**shared, **end}},
+    ]
+
+
+def _size(chart: Chart, wide: int, high: int) -> dict[str, Any]:
+    """A heat map has room for a number in each place."""
+    return {"width": {"step": 44}, "height": {"step": 30}} if chart.kind == "heat" else {"width": wide, "height": high}
+
+
+def _panels(chart: Chart, found: list[Record], drawn: list[dict[str, Any]], title: str) -> dict[str, Any]:
+    values = domain(found, "panel")
+    numbers = all(map(is_number, values))
+    named = {value: f"{title} = {value}" for value in values}
+    for record in found:
+        record["panel"] = named.get(record["panel"], f"{title} = none")
+    panel = {
+        "field": "panel",
+        "type": "nominal",
+        "sort": list(dict.fromkeys([*named.values(), *(record["panel"] for record in found)])),
+        "header": {"title": None},
+    }
+    made: dict[str, Any] = {
+        "facet": panel,
+        "columns": 2 if len(values) in (2, 4) else ACROSS,
+        "spec": {**_size(chart, PANEL_WIDE, PANEL_HIGH), "layer": drawn},
+    }
+    # Data sets are not compared by the height of their points; steps of a number are.
+    if not numbers and chart.kind in ("line", "points", "curve"):
+        made["resolve"] = {"scale": {"y": "independent"}}
+    return made
+
+
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": "Helvetica, Arial, sans-serif",
+    "padding": 8,
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "domainColor": INK,
+        "tickColor": INK,
+        "gridColor": GRID,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    },
+    "axisQuantitative": {"tickCount": 6},
+    "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12},
+    "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "labelLimit": 300},
+    "title": {"color": INK, "subtitleColor": INK, "fontSize": 14, "fontWeight": "normal", "offset": 10},
+    "view": {"stroke": None},
+}

@@ -1,0 +1,43 @@
+"""What a paper says of its table, each sentence with the statistic that decides it.
+
+A constructor gives a `Claim`: the sentence, its statistic in words, and a test that makes one `Finding` of each part of
+the grid (each value of the axes ``within``). The verdicts:
+
+    holds                         the 95 % interval of the statistic lies on the claimed side
+    does not hold                 it lies on the other
+    not resolved at this scale    it holds the value between, or there is no interval (one seed), or cells are missing,
+                                  or censored runs leave the sign open; the finding says which
+
+A claim says nothing while cells of its part have no value: what fails is seldom a random sample of what was planned.
+The statistic of the seeds that are whole is shown all the same. Axes a claim does not mention are averaged within a
+seed, before anything is compared between seeds. ``where``, ``a`` and ``b`` name an axis and its value, or a tuple of
+values. None on an axis says that it does not apply there, so that the other side is averaged over it.
+
+Nothing here corrects for many claims: of forty effects that are not there, one is expected to hold.
+"""
+
+from __future__ import annotations
+
+from kontrast.experiments.claims._correlation import correlated
+from kontrast.experiments.claims._differences import higher, lower, varies_less
+from kontrast.experiments.claims._levels import collapses, near, stays
+from kontrast.experiments.claims._trends import convex, falls, more_convex, rises, rises_then_falls
+from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN
+
+__all__ = [
+    "FAILS",
+    "HOLDS",
+    "OPEN",
+    "collapses",
+    "convex",
+    "correlated",
+    "falls",
+    "higher",
+    "lower",
+    "more_convex",
+    "near",
+    "rises",
+    "rises_then_falls",
+    "stays",
+    "varies_less",
+]

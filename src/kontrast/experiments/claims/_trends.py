@@ -1,0 +1,248 @@
+r"""How a measure goes along an axis: slopes and curvatures by least squares, one of each seed.
+
+With x the axis (its logarithm to base 2 where ``scale`` is "log", so that a step is a doubling) and y the measure,
+
+    (1)  y ≈ α + β x                  slope β
+    (2)  y ≈ α + β x + γ x²           curvature γ; the top or bottom is at x* = −β/(2γ)
+
+Each coefficient is Σ_k w_k y_k with weights of x alone, so that seeds and places can be averaged, and a censored run
+(y_k is a lower bound) bounds it from below where w_k ≥ 0.
+
+The weights of γ are below 0 in the middle, so a censored run there bounds nothing by itself. If the censored runs are
+the upper end of the axis and what they would have given does not fall towards it (more random labels are never fitted
+sooner), their excesses δ_k over one common bound rise, and Σ w_k δ_k ≥ 0 as soon as every sum of w from a censored
+point to the end is: then γ of the bounds is a lower bound of γ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from kontrast.experiments.cell import Value
+from kontrast.experiments.claims._parts import Number, Place, Readings, Where, at, average, by_part, lack, named
+from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN, opened, sign_over_seeds
+from kontrast.experiments.experiment import Claim, Finding, Row
+from kontrast.experiments.intervals import interval
+
+Curve = Sequence[tuple[float, Number]]  # by x, rising
+Weigh = Callable[[Curve], Number]
+LOG, LINEAR = "log", "linear"
+
+
+def rises(
+    text: str, measure: str, along: str, where: Where | None = None, within: Sequence[str] = (), scale: str = LOG
+) -> Claim:
+    """``measure`` rises along the axis: (1), its slope over seeds is above 0.
+
+    >>> rows = [Row({"temperature": t, "seed": s}, "", "done", {"tolerance": t + 0.01 * s * t})
+    ...     for t in (0.1, 0.2, 0.4) for s in range(3)]
+    >>> rises("tolerance rises with τ", "tolerance", "temperature").test(rows)[0].says
+    'slope per doubling of temperature = +0.1515 ± 0.0037 (n = 3), above 0'
+    """
+    return _slope(text, measure, along, where or {}, within, scale, 1)
+
+
+def falls(
+    text: str, measure: str, along: str, where: Where | None = None, within: Sequence[str] = (), scale: str = LOG
+) -> Claim:
+    """``measure`` falls along the axis: (1), its slope over seeds is below 0."""
+    return _slope(text, measure, along, where or {}, within, scale, -1)
+
+
+def convex(
+    text: str, measure: str, along: str, where: Where | None = None, within: Sequence[str] = (), scale: str = LINEAR
+) -> Claim:
+    """``measure`` is convex along the axis: (2), its curvature over seeds is above 0. Censored runs: see the top."""
+    where, name = where or {}, _curvature(along, scale)
+    statistic = (
+        f"each seed's least-squares quadratic of {measure} against {_axis(along, scale)}{at(where)}; 95 % Student-t "
+        f"interval of the curvature over seeds above 0; {CENSORED}"
+    )
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        curves, lacking = _curves(rows, measure, along, where, scale)
+        if few := _too_few(curves, along, 3):
+            return opened(part, lacking or few)
+        return sign_over_seeds(name, _weighed(curves, _bounded_curvature), 1, where=part, lacking=lacking)
+
+    return Claim(text, statistic, by_part(one, within, along, *where))
+
+
+def more_convex(
+    text: str, measure: str, along: str, a: Where, b: Where, within: Sequence[str] = (), scale: str = LINEAR
+) -> Claim:
+    """``measure`` is more convex where ``a`` than where ``b``: (2), the paired difference of curvatures is above 0."""
+    statistic = (
+        f"each seed's least-squares quadratics of {measure} against {_axis(along, scale)}: curvature where {named(a)} "
+        f"minus that where {named(b)}; 95 % Student-t interval over seeds above 0; {CENSORED}"
+    )
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        (first, lacks), (second, lacks_too) = (_curves(rows, measure, along, side, scale) for side in (a, b))
+        if few := _too_few(first, along, 3) or _too_few(second, along, 3):
+            return opened(part, lacks or lacks_too or few)
+        common = [seed for seed in first if seed in second]
+        pairs = zip(
+            _weighed({s: first[s] for s in common}, _bounded_curvature),
+            _weighed({s: second[s] for s in common}, _bounded_curvature),
+            strict=True,
+        )
+        numbers = [one + other.times(-1.0) for one, other in pairs]
+        name = f"{_curvature(along, scale)}, {named(a)} − {named(b)},"
+        return sign_over_seeds(name, numbers, 1, where=part, lacking="; ".join(filter(None, (lacks, lacks_too))))
+
+    return Claim(text, statistic, by_part(one, within, along, *a, *b))
+
+
+def rises_then_falls(
+    text: str, measure: str, along: str, where: Where | None = None, within: Sequence[str] = (), scale: str = LOG
+) -> Claim:
+    """``measure`` rises, then falls: (2), curvature below 0 and the mean curve's top strictly inside the axis's range.
+
+    It does not hold where the curvature is above 0, or where the fitted curve still rises at the upper end or falls
+    from the lower one (its slope there, over seeds).
+    """
+    where, name = where or {}, _curvature(along, scale)
+    statistic = (
+        f"each seed's least-squares quadratic of {measure} against {_axis(along, scale)}{at(where)}; 95 % Student-t "
+        "interval of the curvature over seeds below 0, and the top of the mean curve strictly inside the range"
+    )
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        curves, lacking = _curves(rows, measure, along, where, scale)
+        if few := _too_few(curves, along, 3):
+            return opened(part, lacking or few)
+        found = sign_over_seeds(name, _weighed(curves, _curvature_of), -1, where=part, lacking=lacking)
+        return _with_top(found, curves, along, scale) if found.verdict == HOLDS else found
+
+    return Claim(text, statistic, by_part(one, within, along, *where))
+
+
+CENSORED = (
+    "censored runs are taken at their bounds, which can only understate it if they are the upper end and their values "
+    "do not fall towards it"
+)
+
+
+def _slope(text: str, measure: str, along: str, where: Where, within: Sequence[str], scale: str, sign: int) -> Claim:
+    statistic = (
+        f"each seed's least-squares slope of {measure} against {_axis(along, scale)}{at(where)}; 95 % Student-t "
+        f"interval over seeds {'above' if sign > 0 else 'below'} 0"
+    )
+    name = f"slope per {'doubling of ' if scale == LOG else 'unit of '}{along}"
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        curves, lacking = _curves(rows, measure, along, where, scale)
+        if few := _too_few(curves, along, 2):
+            return opened(part, lacking or few)
+        return sign_over_seeds(name, _weighed(curves, _slope_of), sign, where=part, lacking=lacking)
+
+    return Claim(text, statistic, by_part(one, within, along, *where))
+
+
+def _axis(along: str, scale: str) -> str:
+    if scale not in (LOG, LINEAR):
+        raise ValueError(f"the scale is {scale!r}; expected 'log' or 'linear'")
+    return f"log₂ {along}" if scale == LOG else along
+
+
+def _curvature(along: str, scale: str) -> str:
+    return f"curvature in {_axis(along, scale)}"
+
+
+def _curves(
+    rows: Sequence[Row], measure: str, along: str, where: Where, scale: str
+) -> tuple[dict[Value, list[Curve]], str]:
+    """Of each seed that has every cell: a curve for each place on the other axes; and what is lacking, in words."""
+    read = Readings(rows, measure, where)
+    found: dict[Value, list[Curve]] = {}
+    for seed in read.complete(read.places):
+        curves: dict[Place, list[tuple[float, Number]]] = {}
+        for place, number in read.seeds[seed].items():
+            rest = tuple(p for p in place if p[0] != along)
+            curves.setdefault(rest, []).append((_x(dict(place)[along], along, scale), number))
+        found[seed] = [sorted(curve, key=lambda point: point[0]) for curve in curves.values()]
+    return found, lack(read) or ("" if found else "no seed has every cell")
+
+
+def _x(value: Value, along: str, scale: str) -> float:
+    if isinstance(value, bool | str | None) or (scale == LOG and value <= 0):
+        needed = "positive numbers (or scale='linear')" if scale == LOG else "numbers"
+        raise ValueError(f"a trend along {along} meets {value!r}; expected {needed}: leave the others out by where=")
+    return math.log2(value) if scale == LOG else float(value)
+
+
+def _too_few(curves: Mapping[Value, list[Curve]], along: str, needed: int) -> str:
+    if not curves:
+        return "no seed has every cell"
+    fewest = min(len(curve) for of_seed in curves.values() for curve in of_seed)
+    return f"{along} has {fewest} values; expected {needed} or more" if fewest < needed else ""
+
+
+def _weighed(curves: Mapping[Value, list[Curve]], weigh: Weigh) -> list[Number]:
+    return [average([weigh(curve) for curve in of_seed]) for of_seed in curves.values()]
+
+
+def _weights(curve: Curve, degree: int) -> np.ndarray:
+    """[degree + 1, points]: the coefficients of 1, x, x² as weights of y."""
+    x = np.array([point for point, _ in curve])
+    middle, size = x.mean(), x.std()  # fitted in u = (x − middle)/size, where the columns are of one size
+    fitted = np.linalg.pinv(np.vander((x - middle) / size, degree + 1, increasing=True))
+    weights = np.zeros_like(fitted)
+    for power in range(degree + 1):
+        for k in range(power + 1):
+            weights[k] += math.comb(power, k) * (-middle) ** (power - k) / size**power * fitted[power]
+    weights[np.abs(weights) < 1e-12 * np.abs(weights).max(axis=1, keepdims=True)] = 0.0  # what is 0 has no sign
+    return weights
+
+
+def _linear(curve: Curve, weights: np.ndarray) -> Number:
+    terms = [y.times(float(w)) for (_, y), w in zip(curve, weights, strict=True)]
+    found, size = average(terms).times(len(terms)), sum(abs(term.value) for term in terms)
+    return found if abs(found.value) > 1e-12 * size else Number(0.0, found.bound)  # else rounding would have a sign
+
+
+def _slope_of(curve: Curve) -> Number:
+    return _linear(curve, _weights(curve, 1)[1])
+
+
+def _curvature_of(curve: Curve) -> Number:
+    return _linear(curve, _weights(curve, 2)[2])
+
+
+def _bounded_curvature(curve: Curve) -> Number:
+    """γ; a lower bound too where the censored runs are the upper end and have one bound."""
+    found, w = _curvature_of(curve), _weights(curve, 2)[2]
+    first = next((k for k, (_, y) in enumerate(curve) if y.bound), len(curve))
+    end = [y for _, y in curve[first:]]
+    at_end = all(y.bound == "≥" for y in end) and len({y.value for y in end}) == 1
+    if at_end and bool((np.cumsum(w[first:][::-1]) >= -1e-12 * np.abs(w).max()).all()):
+        return Number(found.value, "≥")
+    return found
+
+
+def _with_top(found: Finding, curves: Mapping[Value, list[Curve]], along: str, scale: str) -> Finding:
+    """The second half of "rises, then falls", for a curvature below 0."""
+    _, beta, gamma = np.mean([_coefficients(of_seed) for of_seed in curves.values()], axis=0).tolist()
+    every = [x for of_seed in curves.values() for curve in of_seed for x, _ in curve]
+    low, high, top = min(every), max(every), -beta / (2 * gamma)
+    shown = (f"{2**x if scale == LOG else x:.3g}" for x in (top, low, high))
+    says = "{}; the mean curve's top is at {} = {}, range {} to {}".format(found.says, along, *shown)
+    if low < top < high:
+        return Finding(HOLDS, says, found.where, found.value, found.half, found.n)
+    # At the near end the curve goes the wrong way: does it in the interval over seeds?
+    end, turn = (high, 1) if top >= high else (low, -1)
+    slope = interval(turn * (b + 2 * c * end) for _, b, c in map(_coefficients, curves.values()))
+    wrong = slope.half is not None and slope.mean - slope.half > 0
+    why = "rises to the upper end" if turn > 0 else "falls from the lower end"
+    verdict, says = (FAILS, f"{says}: it only {why}") if wrong else (OPEN, f"{says}: outside, but not beyond doubt")
+    return Finding(verdict, says, found.where, found.value, found.half, found.n)
+
+
+def _coefficients(of_seed: Sequence[Curve]) -> np.ndarray:
+    """α, β, γ, averaged over a seed's curves."""
+    each = [_weights(curve, 2) @ np.array([y.value for _, y in curve]) for curve in of_seed]
+    return np.asarray(np.mean(each, axis=0))

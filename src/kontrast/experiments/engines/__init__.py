@@ -1,0 +1,52 @@
+"""Engines: who runs the cells. One a file; each has ``run(cells, told)``.
+
+`local` runs them in processes of this machine, `ray` as tasks of a Ray cluster. Whatever the engine, a cell that is
+done is left alone, one that another process works on is waited for, one that fails is told of and does not stop the
+rest, and a worker that dies is replaced and its cell goes on from its last checkpoint. What a cell prints is in log.txt
+of its folder.
+
+>>> engine("local", jobs=2)
+Local(jobs=2, threads=None, retries=2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kontrast.experiments.cell import Cell
+from kontrast.registry import Family
+
+FAMILY = Family("kontrast.experiments.engines")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What happened to a cell.
+
+    ``already done``, ``begins``, ``waits`` (another process works on it; told once), ``again`` (its worker died),
+    ``done``, ``failed``. Every cell ends with exactly one of ``already done``, ``done`` and ``failed``.
+    """
+
+    what: str
+    cell: Cell
+    seconds: float = 0.0
+    error: str = ""
+
+
+class Engine(Protocol):
+    """Runs cells; returns when each is done or has failed."""
+
+    def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
+        """Every cell once; ``told`` is called in this process as things happen."""
+
+
+def engine(name: str, **options: Any) -> Engine:
+    """An engine by name: ``local`` or ``ray``."""
+    try:
+        kind = FAMILY[name]
+    except KeyError:
+        raise ValueError(f"no engine {name!r}; known: {', '.join(FAMILY.names())}") from None
+    made: Engine = kind(**options)
+    return made

@@ -1,0 +1,179 @@
+"""Cells in processes of this machine.
+
+``jobs`` processes each take a cell at a time; the machine's cores are divided among them. They are processes even if
+there is one, so that a cell that runs out of memory or crashes takes nothing with it. Each is the leader of a group of
+its own: Ctrl-C reaches the driver alone, which asks the others to save and stop, and what a dead one leaves behind
+(processes that load its data) is ended with its group, so that nothing keeps its run folder locked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from kontrast.experiments.cell import Cell
+from kontrast.experiments.engines import Told
+from kontrast.experiments.engines._attempt import Outcome
+from kontrast.experiments.engines._course import Course
+from kontrast.experiments.engines._worker import GRACE
+
+TICK = 0.1  # seconds between two looks at whether all processes live and nobody asked to stop
+
+
+@dataclass(frozen=True)
+class Local:
+    """``jobs`` processes with ``threads`` each (the cores divided among them, if left out).
+
+    A cell whose process dies is tried again ``retries`` times. Ctrl-C and SIGTERM stop every process after a checkpoint
+    and raise `KeyboardInterrupt` and `SystemExit` (143).
+    """
+
+    jobs: int = 1
+    threads: int | None = None
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        least = {"jobs": 1, "threads": 1, "retries": 0}
+        for name, lowest in least.items():
+            value = getattr(self, name)
+            if value is not None and value < lowest:
+                raise ValueError(f"{name} is {value}; expected {lowest} or more")
+
+    def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
+        """Every cell once; ``told`` is called in this process as things happen."""
+        from kontrast.train.stopping import listening
+
+        course = Course(cells, told, self.retries)
+        threads = self.threads or max(1, cores() // self.jobs)
+        workers: list[_Worker] = []
+        try:
+            with listening() as asked:
+                while not course.over and asked.signum is None:
+                    self._hand_out(course, workers, threads)
+                    ready = wait([w.connection for w in workers], TICK)
+                    for worker in [w for w in workers if w.connection in ready]:
+                        outcome, i = worker.hear(), worker.cell
+                        if outcome is not None and i is not None:
+                            worker.cell = None
+                            course.came(i, outcome)
+                    for worker in [w for w in workers if w.ended]:
+                        workers.remove(worker)
+                        worker.clear_up(patience=5.0)
+                        if worker.cell is not None:
+                            course.died(worker.cell, worker.how)
+                if asked.signum is None:
+                    for worker in workers:
+                        worker.dismiss()
+        finally:
+            _stop(workers)
+        if asked.signum == signal.SIGTERM:
+            raise SystemExit(128 + signal.SIGTERM)
+        if asked.signum is not None:
+            raise KeyboardInterrupt
+
+    def _hand_out(self, course: Course, workers: list[_Worker], threads: int) -> None:
+        while len([w for w in workers if w.cell is not None]) < self.jobs:
+            i = course.take()
+            if i is None:
+                return
+            idle = [w for w in workers if w.cell is None]
+            if not idle:
+                idle = [_Worker(threads)]
+                workers += idle
+            course.begins(i)
+            idle[0].give(i, course.cells[i])
+
+
+def cores() -> int:
+    """How many this process may use.
+
+    >>> cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Worker:
+    """A process, the connection to it, and the cell it is at (its place in the course), if it is at one."""
+
+    def __init__(self, threads: int) -> None:
+        ours, theirs = Pipe()
+        self.connection: Connection[Any, Any] = ours
+        self.cell: int | None = None
+        self.leaves = False
+        # By its address, not by multiprocessing: that imports the caller's main module again, and needs a guard in it.
+        command = [sys.executable, "-m", __name__.rpartition(".")[0] + "._worker", str(theirs.fileno()), str(threads)]
+        self.process = subprocess.Popen(
+            command,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)},  # read when torch loads
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+        self._send(sys.path)
+
+    def give(self, i: int, cell: Cell) -> None:
+        self.cell = i
+        self._send(cell)
+
+    def dismiss(self) -> None:
+        self._send(None)
+
+    def _send(self, what: Any) -> None:
+        with contextlib.suppress(OSError):  # it died: found out when its end is looked for
+            self.connection.send(what)
+
+    def hear(self) -> Outcome | None:
+        """What came of its cell; None if it died."""
+        try:
+            outcome: Outcome = self.connection.recv()
+        except (EOFError, OSError):
+            self.leaves = True
+            return None
+        self.leaves = outcome.what == "stopped"
+        return outcome
+
+    @property
+    def ended(self) -> bool:
+        # Not by its connection alone: a process that it forked may hold that open.
+        return self.leaves or (self.process.poll() is not None and not self.connection.poll())
+
+    @property
+    def how(self) -> str:
+        code = self.process.returncode
+        return f"died with signal {-code}" if code < 0 else f"ended with status {code}"
+
+    def clear_up(self, patience: float = 0.0) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(patience)  # how it ends by itself is what is told
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.connection.close()
+
+
+def _stop(workers: list[_Worker]) -> None:
+    """Ends every process: those at a cell save first, in the time they have."""
+    for worker in workers:
+        if worker.cell is not None:
+            worker.process.terminate()
+        worker.connection.close()
+    until = time.monotonic() + GRACE
+    try:
+        for worker in workers:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(0.0, until - time.monotonic()))
+    finally:  # also on a second Ctrl-C
+        for worker in workers:
+            worker.clear_up()

@@ -1,0 +1,118 @@
+"""What an experiment is: a grid over a recipe, what is read off each run, the paper's values, claims and charts.
+
+    axes         the grid's axes and their values, in the paper's order; the seed is one more
+    presets      paper (full scale), cpu (a minute or two a cell on two cores), smoke (seconds): each gives, for a place
+                 on the grid, the recipe to run, and says what it changes against the paper
+    measures     numbers read off a finished run's folder
+    published    the paper's value at a place, where it has one
+    claims       what the paper says of the table, each with its statistic
+    charts       what to draw
+
+Everything here is data and small functions: `kontrast.experiments.plan` makes cells of it, an engine runs them,
+`kontrast.experiments.outcome` reads them, and tables, claims and charts are made from what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kontrast.experiments.cell import At, Task, Value
+from kontrast.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a finished run: ``read(folder)`` gives it, or None where the run has none."""
+
+    name: str
+    title: str  # with its unit and protocol: "linear accuracy (%), Wang & Liu's probe"
+    read: Callable[[Path], float | None]
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Preset:
+    """``make(at)`` gives the recipe or task of a place; ``about`` says what differs from the paper, and why."""
+
+    about: str
+    make: Callable[[At], Recipe | Task]
+    seeds: int = 1
+    axes: Mapping[str, Sequence[Value]] = field(default_factory=dict)  # in place of the experiment's
+    seeds_at: Callable[[At], int] | None = None  # where places have different numbers of seeds
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of one cell. ``values`` is empty unless it is done."""
+
+    at: Mapping[str, Value]
+    folder: str
+    status: str  # missing, training, evaluating, running, interrupted, failed, done
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    error: str | None = None
+    seconds: float | None = None
+    path: Path | None = None  # of the folder
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a claim came to: ``holds``, ``does not hold`` or ``not resolved at this scale``, and the statistic's value.
+
+    ``where`` is the part of the grid it speaks of ("data=cifar10"), ``half`` the half-width of its 95 % interval.
+    """
+
+    verdict: str
+    says: str  # the statistic in words and numbers
+    where: str = ""
+    value: float | None = None
+    half: float | None = None
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, the statistic that decides it, and the function that computes it from the rows."""
+
+    text: str
+    statistic: str
+    test: Callable[[Sequence[Row]], list[Finding]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What to draw: ``kind`` is line, box, heat, points, density or curve; ``x``, ``y`` … name axes or measures.
+
+    Without ``data`` it is drawn from the rows (means and intervals over seeds); with it, from the records that it
+    makes of them, for what a run has many of (distributions, curves).
+    """
+
+    name: str
+    title: str
+    kind: str
+    x: str
+    y: str
+    colour: str | None = None
+    panel: str | None = None
+    log_x: bool = False
+    rule: Callable[[Sequence[Row]], float | None] | float | None = None  # a line at the theory's value
+    data: Callable[[Sequence[Row]], list[dict[str, Any]]] | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of a paper. ``rows`` is the axis that runs down the table, the others run across."""
+
+    name: str
+    title: str
+    source: str
+    axes: Mapping[str, Sequence[Value]]
+    presets: Mapping[str, Preset]
+    measures: Sequence[Measure]
+    rows: str
+    published: Callable[[At, str], float | None] = lambda at, measure: None
+    claims: Sequence[Claim] = ()
+    charts: Sequence[Chart] = ()
+    keep: Callable[[At], bool] = lambda at: True  # for grids that are not full

@@ -1,0 +1,89 @@
+"""What came of an experiment's cells, read from their folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kontrast.experiments.cell import Cell
+from kontrast.experiments.experiment import Measure, Row
+
+
+def read(cells: Iterable[Cell], measures: Sequence[Measure]) -> list[Row]:
+    """A row a cell; those that are not done have no values."""
+    return [_row(cell, measures) for cell in cells]
+
+
+def _row(cell: Cell, measures: Sequence[Measure]) -> Row:
+    state = cell.state
+    status = state.get("status", "missing")
+    if status != "done":
+        error = state.get("error") if status == "failed" else None
+        return Row(dict(cell.at), cell.path.name, status, error=error, path=cell.path)
+    values = {measure.name: measure.read(cell.path) for measure in measures}
+    return Row(dict(cell.at), cell.path.name, status, values, seconds=_seconds(state), path=cell.path)
+
+
+def _seconds(state: dict[str, Any]) -> float | None:
+    if "started" not in state or "finished" not in state:
+        return None
+    form = "%Y-%m-%dT%H:%M:%S%z"
+    took = datetime.strptime(state["finished"], form) - datetime.strptime(state["started"], form)
+    return took.total_seconds()
+
+
+# --------------------------------------------------------------------------------------------- reading a run's folder
+
+
+def result(folder: Path) -> dict[str, Any]:
+    """result.json."""
+    found: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return found
+
+
+def accuracy(name: str, title: str, *protocols: str, error: bool = False) -> Measure:
+    """The top-1 accuracy in percent, or the error, by the first of these protocols that the run has."""
+
+    def read(folder: Path) -> float | None:
+        values = {record["name"]: record["value"] for record in result(folder)["results"]}
+        found = next((values[protocol] for protocol in protocols if protocol in values), None)
+        return None if found is None else 100 * (1 - found if error else found)
+
+    return Measure(name, f"{title}, {'error' if error else 'top-1'} (%)", read)
+
+
+def geometry(name: str, line: str, title: str, *, of: str = "embeddings", sign: float = 1.0) -> Measure:
+    """A line of the geometry of the embeddings or the features, by how its name begins."""
+
+    def read(folder: Path) -> float | None:
+        for record in result(folder)["geometry"][of]:
+            if record["name"].startswith(line) and record["value"] is not None:
+                return sign * float(record["value"])
+        return None
+
+    return Measure(name, title, read, digits=3)
+
+
+def simplex(name: str, field: str, title: str, *, of: str = "embeddings") -> Measure:
+    """A scalar of how near the training rows are to a simplex."""
+
+    def read(folder: Path) -> float | None:
+        found = result(folder)["geometry"].get("simplex", {}).get(of, {}).get(field)
+        return None if found is None else float(found)
+
+    return Measure(name, title, read, digits=3)
+
+
+def value(name: str, title: str, *path: str, digits: int = 3, scale: float = 1.0) -> Measure:
+    """A number of result.json by its keys."""
+
+    def read(folder: Path) -> float | None:
+        found: Any = result(folder)
+        for key in path:
+            found = None if found is None else found.get(key)
+        return None if found is None else scale * float(found)
+
+    return Measure(name, title, read, digits=digits)

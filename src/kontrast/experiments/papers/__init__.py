@@ -1,0 +1,1 @@
+"""The experiments of each paper, a module a paper, each with its ``EXPERIMENTS``."""

@@ -1,0 +1,55 @@
+"""Test errors."""
+
+from __future__ import annotations
+
+from kontrast import recipes
+from kontrast.experiments import claims
+from kontrast.experiments.cell import At
+from kontrast.experiments.experiment import Chart, Experiment, Preset
+from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, METHODS, SETS, SMOKE, cpu, smoke, views
+from kontrast.recipe import Recipe
+from kontrast.recipes import published
+
+
+def _table_cpu(at: At) -> Recipe:
+    return cpu(str(at["method"]), at["data"], views(bool(at["augmented"])))
+
+
+def _table_paper(at: At) -> Recipe:
+    return recipes.find(f"{at['method']}-{at['data']}" + ("" if at["augmented"] else "-plain"))
+
+
+def _table_value(at: At, measure: str) -> float | None:
+    data = str(at["data"]) if at["data"] in published.GRAF else "cifar10"
+    found = published.GRAF[data].get((str(at["method"]), bool(at["augmented"])))
+    return found if measure == "error" else None
+
+
+TABLE = Experiment(
+    name="graf-table",
+    title="Test error of CE, CE-fix and SC, with and without augmentation",
+    source="Graf et al., the table of the slides (CIFAR-100); stored results of their code (CIFAR-10)",
+    axes={"data": SETS, "augmented": (True, False), "method": METHODS},
+    presets={
+        "paper": Preset("As the paper; one run.", _table_paper),
+        "cpu": Preset(ABOUT_CPU, _table_cpu, seeds=3, axes={"data": ("fashion-mini",)}),
+        "smoke": Preset(SMOKE, lambda at: smoke(_table_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
+    },
+    measures=(ERROR,),
+    rows="method",
+    published=_table_value,
+    claims=[
+        claims.lower(
+            "with augmentation SC's error is below CE's",
+            "error",
+            {"method": "sc", "augmented": True},
+            {"method": "ce", "augmented": True},
+            within=("data",),
+        ),
+        claims.lower("CE-fix's error is below CE's", "error", {"method": "ce-fix"}, {"method": "ce"}, within=("data",)),
+        claims.lower(
+            "augmentation lowers the error", "error", {"augmented": True}, {"augmented": False}, within=("data",)
+        ),
+    ],
+    charts=[Chart("error", "Test error (%)", "points", "method", "error", "augmented", "data")],
+)

@@ -1,0 +1,70 @@
+"""How SupCon and TCL answer to the hardest positive and the hardest negative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kontrast.experiments import claims, outcome
+from kontrast.experiments.cell import At, Task
+from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset
+
+K1 = (0.0, 1.0, 10.0, 100.0, 1000.0, 2000.0, 4000.0, 5000.0, 8000.0)
+K2 = (1.0, 1.2, 1.5, 2.0)
+
+
+def _response(at: At) -> Task:
+    return Task("kontrast.experiments.papers.tcl._responses:respond", dict(at))
+
+
+def _read(name: str) -> Callable[[Path], float | None]:
+    return lambda folder: float(outcome.result(folder)[name])
+
+
+GRADIENTS = Experiment(
+    name="tcl-gradients",
+    title="How strongly SupCon (k1 = 0, k2 = 1) and TCL answer to the hardest positive and the hardest negative",
+    source="TCL, Theorems 1 and 2 (the main paper's figure is not known to us)",
+    axes={"embeddings": ("random", "trained"), "k2": K2, "k1": K1},
+    presets={
+        name: Preset(
+            "Random unit vectors, and features of a small encoder after ten epochs of SupCon; 1,000 anchors, τ = 0.1.",
+            _response,
+            seeds=3,
+            axes={} if name != "smoke" else {"embeddings": ("random",), "k1": (0.0, 1.0, 5000.0), "k2": (1.0, 2.0)},
+        )
+        for name in ("paper", "cpu", "smoke")
+    },
+    measures=(
+        Measure("positive", "response to the hardest positive |X − P + Y|, mean over anchors", _read("positive"), 4),
+        Measure("negative", "response to the hardest negative P, mean over anchors", _read("negative"), 4),
+    ),
+    rows="k1",
+    claims=[
+        claims.higher(
+            "Theorem 1: TCL answers more strongly to the hardest positive (k1 = 5000, k2 = 1 against SupCon)",
+            "positive",
+            {"k1": 5000.0, "k2": 1.0},
+            {"k1": 0.0, "k2": 1.0},
+            within=("embeddings",),
+        ),
+        claims.rises(
+            "Theorem 2: the answer to the hardest negative rises with k2",
+            "negative",
+            "k2",
+            where={"k1": 5000.0},
+            within=("embeddings",),
+        ),
+        claims.higher(
+            "raising k1 alone lowers the answer to the hardest negative",
+            "negative",
+            {"k1": 0.0, "k2": 1.0},
+            {"k1": 5000.0, "k2": 1.0},
+            within=("embeddings",),
+        ),
+    ],
+    charts=[
+        Chart("positive", "Response to the hardest positive", "line", "k1", "positive", "k2", "embeddings"),
+        Chart("negative", "Response to the hardest negative", "line", "k1", "negative", "k2", "embeddings"),
+    ],
+)

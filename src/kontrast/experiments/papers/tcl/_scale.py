@@ -1,0 +1,65 @@
+"""What TCL's experiments have in common: methods, measures, the small runs, and that TCL is not worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kontrast import recipes
+from kontrast.experiments import claims, outcome
+from kontrast.experiments.cell import At, Value
+from kontrast.experiments.experiment import Claim, Preset
+from kontrast.recipe import Recipe
+
+SETS = ("cifar10", "cifar100", "fashion-mnist", "imagenet100")
+METHODS = ("supcon", "tcl")
+LINEAR = outcome.accuracy("linear", "linear stage", "tcl", "probe")
+KNN = outcome.accuracy("knn", "kNN, k = 20", "knn20")
+
+ABOUT_CPU = (
+    "Against the paper: fashion-mini (10,000 images of Fashion-MNIST) and small-resnet (width 16) for the whole sets "
+    "and ResNet-50; 10 epochs for 100; crop and flip as on FMNIST; a probe whose rate is chosen on held-out training "
+    "rows for the paper's linear stage of 50 epochs with augmentation."
+)
+SMOKE = "A few steps on 200 images, to see that everything runs."
+
+
+def cpu(method: str, at: At, changes: Mapping[str, Any]) -> Recipe:
+    """The small recipe of a method on the data of a place, for about a minute."""
+    common: dict[str, Any] = {"name": f"tcl-study-{method}", "data": at.get("data", "fashion-mini")}
+    if method in ("ce", "ce-fix"):  # in tcl's setting: its views, sampler and schedule, no projector
+        common |= {"augment.views": [{"name": "crop-flip"}] * 2, "schedule": "cosine", "train.sampler": "shuffled"}
+    return recipes.find(f"{method}-fashion-mini").override({**common, "train.epochs": 10, **changes})
+
+
+def smoke(made: Recipe) -> Recipe:
+    """A second or two of it."""
+    width = max(2, int(made.encoder.options.get("width", 16)) // 4)
+    small = {"data.limit": 200, "data.test_limit": 100, "train.epochs": 1, "encoder.width": width}
+    protocols = ["knn20", {"name": "probe", "epochs": 2}]
+    batch = min(made.train.batch_size, 64)
+    return made.override({**small, "train.batch_size": batch, "evaluate.protocols": protocols})
+
+
+def presets(
+    paper: Callable[[At], Recipe],
+    small: Callable[[At], Recipe],
+    *,
+    axes: Mapping[str, Sequence[Value]],
+    few: Mapping[str, Sequence[Value]],
+    about: str = "",
+    seeds: int = 3,
+    paper_seeds: Callable[[At], int] | None = None,
+) -> dict[str, Preset]:
+    """The three scales; ``axes`` are the cpu's, ``few`` the smoke's."""
+    full = "As the paper; see the recipes for what is not stated there."
+    return {
+        "paper": Preset(full, paper, seeds_at=paper_seeds),
+        "cpu": Preset(f"{ABOUT_CPU} {about}".strip(), small, seeds=seeds, axes=axes),
+        "smoke": Preset(SMOKE, lambda at: smoke(small(at)), seeds=2, axes={**axes, **few}),
+    }
+
+
+def tcl_wins(within: Sequence[str] = ()) -> Claim:
+    """The paired difference on the same seeds."""
+    return claims.higher("TCL is at least as good as SupCon", "linear", {"method": "tcl"}, {"method": "supcon"}, within)

@@ -1,0 +1,130 @@
+"""What SupCon and TCL are stable against: one thing changes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kontrast.experiments import claims
+from kontrast.experiments.cell import At, Value
+from kontrast.experiments.experiment import Chart, Experiment
+from kontrast.experiments.papers.tcl._scale import KNN, LINEAR, METHODS, cpu, presets, tcl_wins
+from kontrast.recipe import Recipe
+from kontrast.recipes import tcl as book
+
+
+def _study(
+    name: str,
+    axis: str,
+    title: str,
+    section: str,
+    values: Sequence[Value],
+    paper: Callable[[At], Recipe],
+    small: Callable[[At], Mapping[str, Any]],
+    small_values: Sequence[Value],
+    about: str,
+    *,
+    log_x: bool = False,
+) -> Experiment:
+    """One of the stability studies: SupCon and TCL while one thing changes."""
+    axes = {axis: small_values}
+    return Experiment(
+        name=name,
+        title=title,
+        source=f"TCL, supplement, section {section}",
+        axes={axis: values, "method": METHODS},
+        presets=presets(
+            paper,
+            lambda at: cpu(str(at["method"]), at, small(at)),
+            axes=axes,
+            few={axis: small_values[:2]},
+            about=about,
+        ),
+        measures=(LINEAR, KNN),
+        rows=axis,
+        claims=[
+            tcl_wins(within=(axis,)),
+            claims.higher(
+                f"TCL is at least as good as SupCon over all values of {axis}",
+                "linear",
+                {"method": "tcl"},
+                {"method": "supcon"},
+            ),
+        ],
+        charts=[
+            Chart(
+                "accuracy", "Linear accuracy (%)", "line" if log_x else "points", axis, "linear", "method", log_x=log_x
+            )
+        ],
+    )
+
+
+def _number(value: Value) -> float:
+    assert isinstance(value, int | float)
+    return value
+
+
+def _batch(at: At) -> dict[str, Any]:
+    size = int(_number(at["batch"]))
+    k1 = {"method.k1": book.BATCHES[size][1]} if at["method"] == "tcl" and size in book.BATCHES else {}
+    return {"train.batch_size": size, "optim.lr": 0.1 * size / 128, **k1}
+
+
+def _width(at: At) -> dict[str, Any]:
+    width, depth = str(at["encoder"]).removeprefix("width ").split(" depth ")
+    return {"encoder.width": int(width), "encoder.depth": int(depth)}
+
+
+def _augmentation(at: At) -> dict[str, Any]:
+    sharper = {"method.k2": 1.2} if at["method"] == "tcl" and at["augmentation"] == "simaugment" else {}
+    return {"augment": at["augmentation"], **sharper}
+
+
+STUDIES = [
+    _study(
+        "tcl-encoders",
+        "encoder",
+        "Encoders",
+        "2.2.1",
+        tuple(book.ENCODERS),
+        lambda at: book.encoder_study(str(at["encoder"]), str(at["method"])),
+        _width,
+        ("width 8 depth 1", "width 16 depth 1", "width 16 depth 2", "width 24 depth 1"),
+        "Small-resnets of several widths and depths for ResNet-18, 34, 50 and 101.",
+    ),
+    _study(
+        "tcl-batch-sizes",
+        "batch",
+        "Batch sizes",
+        "2.2.2",
+        tuple(book.BATCHES),
+        lambda at: book.batch_study(int(_number(at["batch"])), str(at["method"])),
+        _batch,
+        (32, 64, 128, 256, 512, 1024),
+        "Learning rate 0.1·batch/128 throughout (the paper's at 32 and 64 are ten times below that trend).",
+        log_x=True,
+    ),
+    _study(
+        "tcl-projector",
+        "out",
+        "Projector output sizes",
+        "2.2.3",
+        tuple(book.PROJECTORS),
+        lambda at: book.projector_study(int(_number(at["out"])), str(at["method"])),
+        lambda at: {"head.out": at["out"]},
+        (16, 32, 64, 128, 256),
+        "Sizes 16 to 256.",
+        log_x=True,
+    ),
+    _study(
+        "tcl-augmentations",
+        "augmentation",
+        "Augmentations",
+        "2.2.4",
+        tuple(book.AUGMENTATIONS),
+        lambda at: book.augmentation_study(str(at["augmentation"]), str(at["method"])),
+        _augmentation,
+        ("crop-flip", "autoaugment", "simaugment"),
+        "Crop and flip beside the two.",
+    ),
+]

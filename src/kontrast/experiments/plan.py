@@ -1,0 +1,86 @@
+"""From an experiment to its cells: every place of the grid, with every seed, as a resolved recipe or a task.
+
+Settings are ``key=value``. A key that is an axis replaces the axis's values (``temperature=[0.1,0.2]``,
+``data=photos.npz``); any other is an override of every recipe, as for ``kontrast train``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kontrast.experiments.cell import At, Cell, Task, Value
+from kontrast.experiments.experiment import Experiment, Preset
+from kontrast.overrides import parse
+from kontrast.recipe import Recipe
+from kontrast.registry import nearest
+
+
+def plan(
+    experiment: Experiment,
+    preset: str = "cpu",
+    settings: Iterable[str] = (),
+    *,
+    seeds: int | None = None,
+    out: str | Path = "runs",
+) -> list[Cell]:
+    """The cells in the order of the table, seed after seed, so that a sweep that is cut short has whole tables."""
+    chosen = find_preset(experiment, preset)
+    changes = dict(map(parse, settings))
+    axes: dict[str, Sequence[Value]] = {**experiment.axes, **chosen.axes}
+    for axis in [key for key in changes if key in axes]:
+        given = changes.pop(axis)
+        axes[axis] = given if isinstance(given, list) else [given]
+    if seeds is not None and seeds < 1:
+        raise ValueError(f"seeds is {seeds}; expected 1 or more")
+    everywhere = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
+    places = [(at, _seeds(chosen, at, seeds)) for at in everywhere if experiment.keep(at)]
+    if not places:
+        raise ValueError(f"{experiment.name} has no cell at {' '.join(settings)}")
+    order = [(at, seed) for seed in range(max(n for _, n in places)) for at, n in places if seed < n]
+    return [_cell(chosen, {**at, "seed": seed}, changes, str(out)) for at, seed in order]
+
+
+def _seeds(preset: Preset, at: At, asked: int | None) -> int:
+    if asked is not None:
+        return asked
+    return preset.seeds if preset.seeds_at is None else preset.seeds_at(at)
+
+
+def find_preset(experiment: Experiment, name: str) -> Preset:
+    """A preset by name."""
+    if name not in experiment.presets:
+        known = list(experiment.presets)
+        raise ValueError(f"{experiment.name} has no preset {name!r}{nearest(name, known)} It has {', '.join(known)}")
+    return experiment.presets[name]
+
+
+def _cell(preset: Preset, at: dict[str, Value], changes: Mapping[str, Any], out: str) -> Cell:
+    made = preset.make(at)
+    shown = {axis: label(value) for axis, value in at.items()}
+    if isinstance(made, Task):
+        if changes:
+            raise ValueError(f"{next(iter(changes))!r} is no axis of this experiment, and it trains nothing")
+        return Cell(shown, dataclasses.replace(made, out=out))
+    return Cell(shown, _resolved(made, at["seed"], changes, out))
+
+
+def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
+    from kontrast.train import resolve
+
+    ours = {"seed": seed, "run.out": out, "run.progress": False}
+    return resolve(recipe.override({**ours, **changes}))
+
+
+def label(value: Value) -> Value:
+    """How a value is called in a table: a path by its name alone.
+
+    >>> label("photos/cats.npz"), label("ce-fix"), label(0.1)
+    ('cats', 'ce-fix', 0.1)
+    """
+    if isinstance(value, str) and ("/" in value or Path(value).suffix in (".npz", ".npy")):
+        return Path(value).stem or value
+    return value

@@ -1,0 +1,118 @@
+"""A sweep: plan, run what is missing, read, compare, write.
+
+A sweep is a set of run folders: run it again and only what is missing or unfinished is done. Its own folder,
+``<out>/<experiment>-<preset>``, holds what was made of them, and can be made again at any time:
+
+    result.json     the summary: cells with their run folders, means and intervals, paper's values, claims
+    table.csv, table.md, table.tex
+    <chart>.vl.json and .svg
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import kontrast
+from kontrast.experiments import charts, outcome, tables
+from kontrast.experiments.cell import Cell
+from kontrast.experiments.engines import Engine, Told
+from kontrast.experiments.experiment import Experiment, Row
+from kontrast.experiments.plan import plan
+from kontrast.files import write_atomically, write_json
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """An experiment at a preset, with its cells."""
+
+    experiment: Experiment
+    preset: str
+    settings: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    out: Path
+
+    @staticmethod
+    def of(
+        experiment: Experiment,
+        preset: str = "cpu",
+        settings: Sequence[str] = (),
+        *,
+        seeds: int | None = None,
+        out: str | Path = "runs",
+    ) -> Sweep:
+        """Planned, nothing run."""
+        cells = plan(experiment, preset, settings, seeds=seeds, out=out)
+        return Sweep(experiment, preset, tuple(settings), tuple(cells), Path(out).expanduser())
+
+    @property
+    def folder(self) -> Path:
+        """Where tables and charts go; other settings have a folder of their own, more seeds do not."""
+        name = f"{self.experiment.name}-{self.preset}"
+        if self.settings:
+            name += "-" + hashlib.sha256(json.dumps(sorted(self.settings)).encode()).hexdigest()[:8]
+        return self.out / name
+
+    @property
+    def unique(self) -> list[Cell]:
+        """The cells by what they do: places of a grid may share a run."""
+        return list({cell.path: cell for cell in self.cells}.values())
+
+    @property
+    def missing(self) -> list[Cell]:
+        """Those that are not done."""
+        return [cell for cell in self.unique if not cell.done]
+
+    def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
+        """Does what is missing, then `write`."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        engine.run(self.unique, told)
+        return self.write()
+
+    def rows(self) -> list[Row]:
+        """What the cells came to, so far."""
+        return outcome.read(self.cells, self.experiment.measures)
+
+    def write(self) -> dict[str, Any]:
+        """Reads the cells and writes tables and charts; the summary comes back."""
+        rows = self.rows()
+        summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)
+        summary["made"] = {"version": kontrast.__version__, "commit": commit(), "command": self.command}
+        folder = self.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "result.json", summary)
+        texts = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex}
+        for kind, render in texts.items():
+            write_atomically(folder / f"table.{kind}", render(summary).encode())
+        for chart in self.experiment.charts:
+            spec = charts.spec(chart, rows, {measure.name: measure.title for measure in self.experiment.measures})
+            write_json(folder / f"{chart.name}.vl.json", spec)
+            write_atomically(folder / f"{chart.name}.svg", charts.svg(spec).encode())
+        return summary
+
+    @property
+    def command(self) -> str:
+        """What makes it again."""
+        seeds = len({cell.at["seed"] for cell in self.cells})
+        words = ["kontrast reproduce", self.experiment.name, *self.settings, f"--preset {self.preset}"]
+        return " ".join([*words, f"--seeds {seeds}"])
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this package lies in, if it lies in one; with a + if something was changed."""
+    here = Path(__file__).resolve().parent
+
+    def ask(*words: str) -> str | None:
+        try:
+            asked = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return asked.stdout.strip()
+
+    found = ask("rev-parse", "--short", "HEAD")
+    return None if found is None else found + ("+" if ask("status", "--porcelain", "-uno") else "")

@@ -1,0 +1,109 @@
+"""The record of an experiment that every table is made from, and that results.json is.
+
+    places    each place of the grid (without the seed): its runs, with folder and status, and a cell for each measure
+    cells     paper's value, our mean, half-width of its 95 % interval, n, difference, how many values are censored
+    claims    text, statistic, findings
+
+Plain dicts, lists, strings and numbers: what is read back from JSON gives the same tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kontrast.experiments.cell import Value
+from kontrast.experiments.experiment import Experiment, Measure, Row
+from kontrast.experiments.intervals import interval, is_censored, is_mark, value_of
+from kontrast.experiments.plan import find_preset
+from kontrast.files import finite
+
+Summary = dict[str, Any]
+
+
+def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, settings: Any = None) -> Summary:
+    """What came of an experiment. ``settings`` are the user's own, kept as they are.
+
+    >>> from kontrast.experiments.experiment import Preset
+    >>> small = Experiment("demo", "A demonstration", "nobody", {"loss": ["tcl"]}, {"cpu": Preset("as is", dict)},
+    ...     [Measure("knn", "kNN (%)", lambda folder: None, 1)], "loss", lambda at, measure: 80.0)
+    >>> rows = [Row({"loss": "tcl", "seed": s}, f"runs/tcl-{s}", "done", {"knn": 80.0 + s}) for s in range(3)]
+    >>> summary(small, rows, preset="cpu")["places"][0]["cells"]["knn"]
+    {'paper': 80.0, 'mean': 81.0, 'half': 2.48..., 'n': 3, 'difference': 1.0, 'censored': 0}
+    """
+    chosen = find_preset(experiment, preset)
+    planned = {axis: list(chosen.axes.get(axis, values)) for axis, values in experiment.axes.items()}
+    axes = {
+        axis: _present(values, [row.at[axis] for row in rows if axis in row.at]) for axis, values in planned.items()
+    }
+    places: dict[tuple[tuple[str, Value], ...], list[Row]] = {}
+    for row in rows:
+        places.setdefault(tuple((axis, row.at[axis]) for axis in axes if axis in row.at), []).append(row)
+    if experiment.rows not in axes:
+        raise ValueError(f"{experiment.name} has {experiment.rows!r} for its rows; expected one of {', '.join(axes)}")
+    order = sorted(places, key=lambda place: [axes[axis].index(value) for axis, value in place])
+    shown = [measure for measure in experiment.measures if not is_mark(measure.name)]
+    found = {
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "source": experiment.source,
+        "preset": preset,
+        "about": chosen.about,
+        "settings": settings,
+        "rows": experiment.rows,
+        "axes": axes,
+        "seeds": sorted({row.at["seed"] for row in rows if "seed" in row.at}, key=str),
+        "measures": [{"name": m.name, "title": m.title, "digits": m.digits} for m in shown],
+        "status": dict(Counter(row.status for row in rows)),
+        "seconds": sum(row.seconds or 0.0 for row in rows),
+        "places": [_place(experiment, shown, dict(place), places[place]) for place in order],
+        "claims": [
+            {
+                "text": claim.text,
+                "statistic": claim.statistic,
+                "findings": [vars(finding) for finding in claim.test(rows)],
+            }
+            for claim in experiment.claims
+        ],
+    }
+    plain: Summary = finite(found)
+    return plain
+
+
+def _present(planned: Sequence[Value], have: Sequence[Value]) -> list[Value]:
+    """The values that runs have: those of the plan in its order, then others (the user's own)."""
+    return [value for value in planned if value in have] + [v for v in dict.fromkeys(have) if v not in planned]
+
+
+def _place(
+    experiment: Experiment, measures: Sequence[Measure], at: Mapping[str, Value], rows: Sequence[Row]
+) -> dict[str, Any]:
+    return {
+        "at": at,
+        "runs": [
+            {
+                "seed": row.at.get("seed"),
+                "folder": row.folder,
+                "status": row.status,
+                "error": row.error,
+                "seconds": row.seconds,
+                "values": dict(row.values),
+            }
+            for row in rows
+        ],
+        "cells": {m.name: _cell(rows, m.name, experiment.published(at, m.name)) for m in measures},
+    }
+
+
+def _cell(rows: Sequence[Row], measure: str, paper: float | None) -> dict[str, Any]:
+    have = [(row, value) for row in rows if (value := value_of(row, measure)) is not None]
+    cell: dict[str, Any] = {"paper": paper, "mean": None, "half": None, "n": len(have), "difference": None}
+    cell["censored"] = sum(is_censored(row, measure) for row, _ in have)
+    if have:
+        found = interval(value for _, value in have)
+        cell["mean"] = found.mean
+        if not cell["censored"]:  # of a lower bound neither an interval nor a difference is known
+            cell["half"] = found.half
+            cell["difference"] = None if paper is None else found.mean - paper
+    return cell

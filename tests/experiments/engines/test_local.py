@@ -1,0 +1,191 @@
+"""Cells in processes: told of, killed, shared with another driver, stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from kontrast.experiments.cell import Cell
+from kontrast.experiments.engines import Told, engine
+from kontrast.experiments.engines.local import Local, cores
+from kontrast.train import Run, run_recipe
+from kontrast.train.folder import RunFolder
+from kontrast.train.metrics import read_metrics
+from tests.experiments.engines.tasks import (
+    Heard,
+    alive,
+    broken,
+    counted,
+    dies,
+    driver,
+    square,
+    task,
+    threads,
+    training,
+    wait_for,
+    workers_of,
+)
+from tests.train.small import same_runs
+
+
+def test_every_cell_once_and_a_failed_one_stops_nothing(tmp_path: Path) -> None:
+    """A recipe, a task, one that raises, a recipe that no run can be made of, one whose process always dies."""
+    good, value = training(tmp_path), task(square, tmp_path, x=3.0)
+    bad, impossible = task(broken, tmp_path), training(tmp_path, **{"data.name": "no-such-set"})
+    hopeless, unlucky = task(dies, tmp_path, times=99), task(dies, tmp_path, times=1)
+    device = training(tmp_path, seed=5, **{"run.device": "abacus"})
+    cells = [bad, hopeless, impossible, device, good, value, unlucky]
+    (tmp_path / "file").write_text("in the way")
+    nowhere = training(tmp_path / "file")
+    (damaged := task(square, tmp_path, x=4.0)).path.mkdir()
+    (damaged.path / "run.json").write_text("{")
+    heard = Heard()
+    Local(jobs=2).run([nowhere, damaged, *cells], heard)
+
+    assert [cell.state["status"] for cell in cells] == [*["failed"] * 4, *["done"] * 3]
+    assert heard.of(good) == heard.of(value) == ["begins", "done"]
+    assert heard.of(bad) == heard.of(impossible) == heard.of(device) == ["begins", "failed"]
+    assert heard.of(nowhere) == heard.of(damaged) == ["begins", "failed"]  # no run.json to write into
+    assert heard.of(unlucky) == ["begins", "again", "begins", "done"]
+    assert heard.of(hopeless) == ["begins", "again"] * 2 + ["begins", "failed"]
+    assert bad.state["error"] == "ArithmeticError: no such number"
+    assert "no such number" in (bad.path / "log.txt").read_text().splitlines()[-1]  # where it came from is above it
+    assert "no-such-set" in impossible.state["error"]
+    assert "abacus" in device.state["error"]  # an error from before the run had begun
+    assert hopeless.state["error"] == "its process died with signal 9, 3 times"
+    assert [told.error for told in heard if told.cell is hopeless and told.what == "failed"] == [
+        hopeless.state["error"]
+    ]
+    assert json.loads((value.path / "result.json").read_text()) == {"value": 9.0}
+    assert (value.path / "log.txt").read_text() == "squaring\n"
+    assert not (good.path / "log.txt").exists()  # nothing was printed
+    assert all(told.seconds > 0 for told in heard if told.what == "done")
+
+    again = Heard()
+    Local().run([good, value, bad], again)
+    assert [again.of(cell) for cell in (good, value, bad)] == [
+        ["already done"],
+        ["already done"],
+        ["begins", "failed"],
+    ]
+
+
+def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_undisturbed(tmp_path: Path) -> None:
+    cell, heard = training(tmp_path / "killed", **{"train.epochs": 40}), Heard()
+    killed: list[int] = []
+
+    def kill() -> None:
+        wait_for(RunFolder(cell.path).last.exists)
+        killed.extend(workers_of(os.getpid()))
+        os.kill(killed[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    Local().run([cell], heard)
+    thread.join()
+    assert len(killed) == 1
+    assert heard.of(cell) == ["begins", "again", "begins", "done"]
+    assert heard[1].error == "its process died with signal 9"
+    whole = run_recipe(training(tmp_path / "whole", **{"train.epochs": 40}).does)  # type: ignore[arg-type]
+    same_runs(cell.path, whole.path)
+
+
+def test_two_drivers_share_the_cells(tmp_path: Path) -> None:
+    """Two processes on the same set: each cell is done once, by one of them, and both end with all of them."""
+    cells: list[Cell] = [task(counted, tmp_path, i=i) for i in range(6)]
+    cells += [training(tmp_path, seed, **{"train.epochs": 10}) for seed in range(2)]
+    drivers = [driver(cells, jobs=1), driver(cells, jobs=1)]
+    said = []
+    for process in drivers:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        said.append([line.rsplit(" ", 1) for line in out.splitlines()])
+    for cell in cells:
+        ends = [[what for what, name in one if name == cell.path.name][-1] for one in said]
+        assert sorted(ends) == ["already done", "done"], (cell.name, ends)
+        assert cell.done
+    for cell in cells[:6]:
+        assert len((cell.path / "count.txt").read_text().splitlines()) == 1
+    for cell in cells[6:]:
+        steps = [line["step"] for line in read_metrics(cell.path / "metrics.jsonl") if "loss" in line]
+        assert steps == list(range(2, 61, 2))
+    assert {what for one in said for what, _ in one} >= {"waits"}  # both began with the same cell
+
+
+def test_a_cell_held_by_another_process_is_waited_for(tmp_path: Path) -> None:
+    """One that is let go of without being done is done here; the others do not wait for it."""
+    held, free, heard = training(tmp_path), task(square, tmp_path, x=2.0), Heard()
+    held.path.mkdir()
+    holding = RunFolder(held.path).alone()
+    holding.__enter__()
+
+    def told(what: Told) -> None:
+        heard(what)
+        if what.cell is free and what.what == "done":
+            holding.__exit__(None, None, None)
+
+    Local().run([held, free], told)
+    assert [(t.what, t.cell is held) for t in heard] == [
+        ("begins", True),
+        ("waits", True),
+        ("begins", False),
+        ("done", False),
+        ("done", True),
+    ]
+
+
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+def test_a_stopped_driver_leaves_checkpoints_and_no_process(tmp_path: Path, asked: signal.Signals) -> None:
+    """SIGKILL too: its worker finds the connection closed."""
+    cell = training(tmp_path, **{"train.epochs": 4000, "run.checkpoint_every": 10**6})
+    process = driver([cell, training(tmp_path, seed=1)])
+    wait_for((cell.path / "metrics.jsonl").exists)
+    wait_for(lambda: (cell.path / "metrics.jsonl").stat().st_size > 0)
+    (worker,) = workers_of(process.pid)
+    process.send_signal(asked)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == (143 if asked == signal.SIGTERM else -asked), err
+    if asked == signal.SIGKILL:
+        wait_for(lambda: not alive(worker), 30)
+    assert not alive(worker)
+    assert cell.state["status"] == "interrupted"
+    assert RunFolder(cell.path).last.exists()
+    assert cell.state["step"] > 0
+    assert out == f"begins {cell.path.name}\n"  # the other was not begun
+    with pytest.raises(ValueError, match="no result yet"):
+        Run(cell.path).result  # noqa: B018
+
+
+def test_threads_are_divided(tmp_path: Path) -> None:
+    cases = {(2, None): max(1, cores() // 2), (1, 3): 3}
+    for (jobs, given), expected in cases.items():
+        cell = task(threads, tmp_path / f"{jobs}-{given}")
+        Local(jobs=jobs, threads=given).run([cell], Heard())
+        assert json.loads((cell.path / "result.json").read_text()) == {"torch": expected, "omp": str(expected)}
+
+
+def test_a_listener_that_raises_leaves_no_process(tmp_path: Path) -> None:
+    found: list[int] = []
+
+    def told(what: Told) -> None:
+        found.extend(workers_of(os.getpid()))
+        raise RuntimeError("the listener's own")
+
+    with pytest.raises(RuntimeError, match="the listener's own"):
+        Local().run([task(square, tmp_path, x=1.0)], told)
+    assert len(found) == 1
+    assert not alive(found[0])
+
+
+def test_what_cannot_be_is_said() -> None:
+    with pytest.raises(ValueError, match="jobs is 0; expected 1 or more"):
+        Local(jobs=0)
+    with pytest.raises(ValueError, match="retries is -1; expected 0 or more"):
+        Local(retries=-1)
+    with pytest.raises(ValueError, match="no engine 'slurm'; known: local, ray"):
+        engine("slurm")

@@ -1,0 +1,77 @@
+"""Every experiment is whole: its claims and charts speak of what it has."""
+
+from __future__ import annotations
+
+import pytest
+
+from kontrast import experiments
+from kontrast.experiments.experiment import Row
+from kontrast.experiments.plan import plan
+from kontrast.recipe import Recipe
+
+ASKED = [
+    "wl-table-1",
+    "wl-table-2",
+    "wl-uniformity-tolerance",
+    "wl-separation",
+    "tcl-table-1",
+    "tcl-table-2",
+    "tcl-encoders",
+    "tcl-batch-sizes",
+    "tcl-projector",
+    "tcl-augmentations",
+    "tcl-self",
+    "tcl-gradients",
+    "sce-table-2",
+    "sce-lambda",
+    "sce-collapse",
+    "graf-table",
+    "graf-geometry",
+    "graf-random-labels",
+    "graf-toy",
+    "graf-label-configurations",
+]
+
+
+def test_every_table_and_figure_is_there() -> None:
+    assert sorted(ASKED) == experiments.names()
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_presets_measures_claims_and_charts(name: str) -> None:
+    made = experiments.find(name)
+    assert list(made.presets) == ["paper", "cpu", "smoke"]
+    assert made.rows in made.axes
+    assert made.claims
+    assert made.charts
+    measures = {measure.name for measure in made.measures}
+    for preset in made.presets.values():
+        assert len(preset.about) > 20
+        assert set(preset.axes) <= set(made.axes)
+    for chart in made.charts:
+        known = measures | set(made.axes)
+        if chart.data is None:
+            assert {chart.x, chart.y} <= known, chart.name
+        for axis in (chart.colour, chart.panel):
+            assert axis is None or axis in known | {"panel"}, chart.name
+    # A claim about a measure that is not there could never be decided: with every value in place it must say something.
+    cells = plan(made, "cpu", seeds=3)
+    rows = [
+        Row(cell.at, cell.path.name, "done", {m: 1.0 + 0.1 * i + len(m) for m in measures})
+        for i, cell in enumerate(cells)
+    ]
+    for claim in made.claims:
+        findings = claim.test(rows)
+        assert findings, claim.text
+        assert all("no cells" not in finding.says and "lack" not in finding.says for finding in findings), claim.text
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_cells_of_each_preset_are_runs_of_their_own(name: str) -> None:
+    made = experiments.find(name)
+    for preset in ("paper", "cpu"):
+        cells = plan(made, preset, seeds=1)
+        assert len({cell.path for cell in cells}) == len(cells), preset
+        for cell in cells:
+            if isinstance(cell.does, Recipe):
+                assert cell.does.name, cell.name

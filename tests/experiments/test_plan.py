@@ -1,0 +1,89 @@
+"""Cells of a grid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kontrast.experiments.cell import At, Task
+from kontrast.experiments.experiment import Experiment, Preset
+from kontrast.experiments.plan import plan
+from kontrast.recipe import Recipe
+from tests.train.small import recipe
+
+
+def _make(at: At) -> Recipe:
+    return recipe("simclr", **{"method.temperature": at["temperature"], "data": at["data"]})
+
+
+def experiment(**changes: object) -> Experiment:
+    """Three temperatures of a tiny run."""
+    given: dict[str, object] = {
+        "name": "small",
+        "title": "Small",
+        "source": "nowhere",
+        "axes": {"data": ("digits",), "temperature": (0.1, 0.5, 1.0)},
+        "presets": {"cpu": Preset("as it is", _make, seeds=2)},
+        "measures": (),
+        "rows": "temperature",
+    }
+    return Experiment(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def test_every_place_with_every_seed(tmp_path: Path) -> None:
+    cells = plan(experiment(), "cpu", out=tmp_path)
+    assert [(cell.at["temperature"], cell.at["seed"]) for cell in cells] == [
+        (t, s) for s in range(2) for t in (0.1, 0.5, 1.0)
+    ]
+    assert len({cell.path for cell in cells}) == 6
+    for cell in cells:
+        assert isinstance(cell.does, Recipe)
+        assert cell.does.method.options["temperature"] == cell.at["temperature"]
+        assert cell.does.seed == cell.at["seed"]
+        assert cell.path.parent == tmp_path
+        assert not cell.does.run.progress
+
+
+def test_settings_are_axes_or_overrides() -> None:
+    cells = plan(experiment(), "cpu", ["temperature=[0.2,0.3]", "optim.lr=0.5"], seeds=1)
+    assert [cell.at["temperature"] for cell in cells] == [0.2, 0.3]
+    assert all(isinstance(c.does, Recipe) and c.does.optim.options["lr"] == 0.5 for c in cells)
+    (one,) = plan(experiment(), "cpu", ["temperature=0.2", "data=some/photos.npz"], seeds=1)
+    assert one.at == {"data": "photos", "temperature": 0.2, "seed": 0}  # a table names a file, not its path
+    assert isinstance(one.does, Recipe)
+    assert one.does.data.name == "some/photos.npz"
+
+
+def test_the_same_cell_is_the_same_folder() -> None:
+    assert [c.path for c in plan(experiment())] == [c.path for c in plan(experiment())]
+
+
+def test_grids_that_are_not_full_and_seeds_that_differ() -> None:
+    sparse = experiment(
+        keep=lambda at: at["temperature"] != 0.5,
+        presets={"cpu": Preset("", _make, seeds_at=lambda at: 3 if at["temperature"] == 0.1 else 1)},
+    )
+    found = [(cell.at["temperature"], cell.at["seed"]) for cell in plan(sparse)]
+    assert found == [(0.1, 0), (1.0, 0), (0.1, 1), (0.1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "seeds", "message"),
+    [
+        ("large", [], None, "has no preset 'large'"),
+        ("cpu", ["train.epoch=1"], None, "did you mean 'epochs'"),
+        ("cpu", [], 0, "expected 1 or more"),
+        ("cpu", ["temperature=[]"], None, "no cell at temperature"),
+    ],
+)
+def test_what_cannot_be_planned(preset: str, settings: list[str], seeds: int | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plan(experiment(), preset, settings, seeds=seeds)
+
+
+def test_a_task_takes_no_overrides() -> None:
+    tasks = experiment(presets={"cpu": Preset("", lambda at: Task("a:b", dict(at)))})
+    assert len(plan(tasks)) == 3
+    with pytest.raises(ValueError, match="no axis"):
+        plan(tasks, "cpu", ["optim.lr=1"])

@@ -1,0 +1,92 @@
+"""A sweep: only what is missing is done, and what was done is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from kontrast import experiments
+from kontrast.experiments import outcome, sweep
+from kontrast.experiments.cell import Cell
+from kontrast.experiments.engines import Told
+from kontrast.experiments.experiment import Chart
+from kontrast.experiments.sweep import Sweep
+from tests.experiments.test_plan import experiment
+
+SMALL = experiment(
+    measures=(outcome.accuracy("knn", "kNN", "knn20"),),
+    charts=[Chart("knn", "kNN (%)", "line", "temperature", "knn", log_x=True)],
+)
+
+
+class Here:
+    """Runs cells in this process, and remembers which it had to."""
+
+    def __init__(self) -> None:
+        self.ran: list[Cell] = []
+
+    def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
+        for cell in cells:
+            if not cell.done:
+                self.ran.append(cell)
+                cell.perform()
+            told(Told("done", cell))
+
+
+def test_runs_what_is_missing_and_writes(tmp_path: Path) -> None:
+    one = Sweep.of(SMALL, seeds=1, out=tmp_path)
+    first, second, third = Here(), Here(), Here()
+    one.run(first)
+    assert len(first.ran) == 3
+    assert one.missing == []
+    two = Sweep.of(SMALL, seeds=2, out=tmp_path)
+    assert len(two.missing) == 3
+    assert two.folder == one.folder  # more seeds make the same table better
+    summary = two.run(second)
+    assert [cell.at["seed"] for cell in second.ran] == [1, 1, 1]
+    two.run(third)
+    assert third.ran == []
+    assert json.loads((two.folder / "result.json").read_text()) == json.loads(json.dumps(summary))
+    with (two.folder / "table.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["n"] for line in lines] == ["2", "2", "2"]
+    values = [row.values["knn"] for row in two.rows() if row.at["temperature"] == 0.5]
+    mean = next(float(line["mean"]) for line in lines if line["temperature"] == "0.5")
+    assert mean == pytest.approx(sum(v for v in values if v is not None) / 2)
+    for name in ("table.md", "table.tex", "knn.vl.json", "knn.svg"):
+        assert (two.folder / name).stat().st_size > 100, name
+    assert summary["made"]["command"] == "kontrast reproduce small --preset cpu --seeds 2"
+
+
+def test_settings_have_a_folder_of_their_own(tmp_path: Path) -> None:
+    plain, other = (Sweep.of(SMALL, "cpu", s, out=tmp_path).folder for s in ([], ["optim.lr=0.2"]))
+    assert plain == tmp_path / "small-cpu"
+    assert other.name.startswith("small-cpu-")
+
+
+def test_places_that_share_a_run_run_it_once(tmp_path: Path) -> None:
+    same = experiment(axes={"data": ("digits",), "temperature": (0.1,), "again": (1, 2)})
+    made = Sweep.of(same, seeds=1, out=tmp_path)
+    assert (len(made.cells), len(made.unique)) == (2, 1)
+
+
+def test_the_commit_is_the_checkouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = sweep.commit()
+    assert found is None or len(found.rstrip("+")) >= 7
+    monkeypatch.setenv("PATH", "")  # no git
+    assert sweep.commit() is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", experiments.names())
+def test_every_experiment_in_small(name: str, tmp_path: Path) -> None:
+    made = Sweep.of(experiments.find(name), "smoke", seeds=1, out=tmp_path)
+    summary = made.run(Here())
+    assert summary["status"] == {"done": len(made.cells)}
+    assert all(claim["findings"] for claim in summary["claims"])
+    for chart in made.experiment.charts:
+        assert (made.folder / f"{chart.name}.svg").stat().st_size > 1000
