@@ -16,6 +16,7 @@ from kontrast.experiments.engines import Told
 from kontrast.train import resolve
 from tests.train.small import recipe
 
+ROOT = Path(__file__).parents[3]
 ADDRESS = "tests.experiments.engines.tasks:"
 
 
@@ -53,11 +54,14 @@ def broken(folder: Path) -> dict[str, Any]:
 
 
 def dies(folder: Path, times: int) -> dict[str, Any]:
-    """Kills its process the first ``times`` times."""
+    """Kills its process the first ``times`` times; a child that it has forked lives on, and holds all that it held."""
     deaths = folder / "deaths.txt"
     before = len(deaths.read_text()) if deaths.exists() else 0
     if before < times:
         deaths.write_text("x" * (before + 1))
+        if os.fork() == 0:
+            time.sleep(300)
+            os._exit(0)
         os.kill(os.getpid(), signal.SIGKILL)
     return {"deaths": before}
 
@@ -78,11 +82,11 @@ def driver(cells: Sequence[Cell], **options: Any) -> subprocess.Popen[str]:
 from kontrast.experiments.cell import Cell, Task
 from kontrast.experiments.engines.local import Local
 from kontrast.recipe import Recipe
-from tests.experiments.engines import tasks
 cells = [Cell(at, Task(*does) if isinstance(does, tuple) else Recipe.of(does)) for at, does in {_plain(cells)!r}]
 Local(**{options!r}).run(cells, lambda told: print(told.what, told.cell.path.name, flush=True))
 """
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", code], stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
 
 
 def _plain(cells: Sequence[Cell]) -> list[tuple[dict[str, Any], Any]]:

@@ -12,7 +12,8 @@ import pytest
 
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told, engine
-from kontrast.experiments.engines.local import Local, cores
+from kontrast.experiments.engines._worker import GRACE
+from kontrast.experiments.engines.local import Local, _Worker, cores
 from kontrast.train import Run, run_recipe
 from kontrast.train.folder import RunFolder
 from kontrast.train.metrics import read_metrics
@@ -180,6 +181,19 @@ def test_a_listener_that_raises_leaves_no_process(tmp_path: Path) -> None:
         Local().run([task(square, tmp_path, x=1.0)], told)
     assert len(found) == 1
     assert not alive(found[0])
+
+
+def test_an_idle_worker_ends_with_its_driver(tmp_path: Path) -> None:
+    """While it still starts, and while it waits for the next cell."""
+    starting, waiting = _Worker(1), _Worker(1)
+    starting.connection.close()
+    waiting.give(0, task(square, tmp_path, x=1.0))
+    outcome = waiting.hear()
+    assert outcome is not None
+    assert outcome.what == "done"
+    waiting.connection.close()
+    for worker in (starting, waiting):
+        assert worker.process.wait(GRACE / 2) == 143  # else it was ended by force, after GRACE
 
 
 def test_what_cannot_be_is_said() -> None:

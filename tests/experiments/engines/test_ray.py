@@ -20,7 +20,7 @@ from kontrast.experiments.engines import ray as engine_ray
 from kontrast.experiments.engines.ray import Ray
 from kontrast.train import run_recipe
 from kontrast.train.folder import RunFolder
-from tests.experiments.engines.tasks import Heard, broken, pid_of, square, task, training, wait_for
+from tests.experiments.engines.tasks import ROOT, Heard, broken, pid_of, square, task, training, wait_for
 from tests.train.small import same_runs
 
 LONG = {"train.epochs": 40}
@@ -134,7 +134,8 @@ except ValueError as error:
 """
     pytest.importorskip("ray", reason="the extra ray is not installed: pip install kontrast[ray]")
     environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    ask = [sys.executable, "-c", code]
+    done = subprocess.run(ask, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert first == "['begins', 'done'] False"

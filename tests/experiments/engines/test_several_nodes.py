@@ -14,9 +14,10 @@ import torch
 
 from kontrast.train import Run, checkpoint, run_recipe
 from kontrast.train.folder import RunFolder
+from tests.experiments.engines.tasks import ROOT
 from tests.train.small import recipe
 
-PAGE = Path(__file__).parents[3] / "docs" / "experiments" / "clusters.md"
+PAGE = ROOT / "docs" / "experiments" / "clusters.md"
 STEPS = {"train.epochs": None, "train.steps": 8}
 
 # Two machines, as far as the network goes: each has a namespace and a name of its own, and they are joined by a pair of

@@ -20,11 +20,11 @@ def _labels_cpu(at: At) -> Recipe:
     changes: dict[str, Any] = {
         **views(False),
         "name": f"graf-random-{at['method']}",
-        "data.limit": 500,
+        "data.limit": 1000,
+        "encoder.width": 8,
         "data.noise": at["fraction"],
         "train.steps": FIT,
-        "train.batch_size": 64,
-        "train.fit_every": 25,
+        "train.fit_every": 20,
         "evaluate.protocols": [],
     }
     return cpu(str(at["method"]), at["data"], changes)
@@ -54,8 +54,8 @@ RANDOM_LABELS = Experiment(
             "As the paper; fitted means every training label predicted, asked every 500 steps.", _labels_paper
         ),
         "cpu": Preset(
-            "Against the paper: 500 images of fashion-mini and small-resnet (width 16) for the whole sets and "
-            f"ResNet-18; batches of 64 for 256; at most {FIT:,} steps for 100,000, asked every 25; fitted means "
+            "Against the paper: 1,000 images of fashion-mini and small-resnet (width 8) for the whole sets and "
+            f"ResNet-18; batches of 128 for 256; at most {FIT:,} steps for 100,000, asked every 20; fitted means "
             "every training label predicted. Runs that do not fit in time are censored.",
             _labels_cpu,
             seeds=3,
