@@ -94,13 +94,11 @@ def reproduce(
 
 
 def _engine(which: Who, jobs: int, cpus: float, gpus: float, address: str | None) -> Engine:
+    from kontrast.experiments.engines import engine as make
+
     if which is Who.ray:
-        from kontrast.experiments.engines.ray import Ray
-
-        return Ray(address=address, cpus=cpus, gpus=gpus)
-    from kontrast.experiments.engines.local import Local
-
-    return Local(jobs=jobs)
+        return make("ray", address=address, cpus=cpus, gpus=gpus)
+    return make("local", jobs=jobs)
 
 
 def _plan(sweep: Sweep) -> None:
@@ -138,6 +136,7 @@ class _Progress:
         words: dict[str, Any] = {
             "done": f"done in {duration(told.seconds)}; about {duration(left)} left",
             "failed": f"failed: {told.error}",
+            "waits": "another process is at it; waits",
             "again": f"its process died, and it is tried again: {told.error}",
         }
         text = words.get(told.what, told.what)
