@@ -135,7 +135,7 @@ def test_what_failed_or_is_missing_is_no_number() -> None:
     found = changed(found, {"loss": "hard", "temperature": 0.3, "seed": 2}, status="failed", values={}, error="E")
     made = tables.summary(experiment(), found, preset="cpu")
     assert made["places"][0]["cells"]["linear"] | {"paper": 0} == {
-        "paper": 0, "mean": None, "half": None, "n": 0, "difference": None, "censored": 0,
+        "paper": 0, "mean": None, "half": None, "n": 0, "difference": None, "paper_data": "", "censored": 0,
     }  # fmt: skip
     texts = every(made)
     for kind in ("terminal", "markdown", "latex"):
@@ -267,3 +267,13 @@ def test_how_it_was_made_is_shown() -> None:
     assert "Command: kontrast reproduce demo --seeds 3\nkontrast 0.1.0, commit abc123" in re.sub(
         " +\n", "\n", printed(made)
     )
+
+
+def test_a_value_of_another_set_is_shown_without_a_difference() -> None:
+    of_paper = experiment(axes={**experiment().axes, "data": ["cifar10"]}, reference="CIFAR-10")
+    made = tables.summary(of_paper, rows(), preset="cpu")
+    cell = made["places"][0]["cells"]["linear"]
+    assert (cell["paper_data"], cell["difference"]) == ("CIFAR-10", None)
+    for kind in ("terminal", "markdown", "latex"):
+        assert f"paper on CIFAR-10 {cell['paper']:.1f}" in every(made)[kind]
+        assert ", difference" not in every(made)[kind]

@@ -113,6 +113,7 @@ class Experiment:
     measures: Sequence[Measure]
     rows: str
     published: Callable[[At, str], float | None] = lambda at, measure: None
+    reference: str = ""  # the set whose values ``published`` gives for data that the paper does not have
     claims: Sequence[Claim] = ()
     charts: Sequence[Chart] = ()
     keep: Callable[[At], bool] = lambda at: True  # for grids that are not full

@@ -100,7 +100,8 @@ def run_recipe(recipe: Recipe) -> Run:
         if distributed.active():
             dist.barrier()  # nobody looks for a checkpoint before the folder is there
         with folder.alone():
-            _run(recipe, folder, device)
+            if distributed.share(folder.status) != "done":  # another may have finished it just before we were alone
+                _run(recipe, folder, device)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
     return Run(folder.path)
 
@@ -108,7 +109,8 @@ def run_recipe(recipe: Recipe) -> Run:
 def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
     began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     first = {} if folder.read() else {"started": began}
-    folder.note("training", name=recipe.name, hash=recipe.hash, seed=recipe.seed, **first, **machine(device))
+    about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
+    folder.note("training", **about, **first, **machine(device))
     try:
         job = make_job(recipe, device)
         training = Training(job, folder)

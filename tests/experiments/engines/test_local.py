@@ -12,6 +12,7 @@ import pytest
 
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told, engine
+from kontrast.experiments.engines._course import Course
 from kontrast.experiments.engines._worker import GRACE
 from kontrast.experiments.engines.local import Local, _Worker, cores
 from kontrast.train import Run, run_recipe
@@ -138,6 +139,22 @@ def test_a_cell_held_by_another_process_is_waited_for(tmp_path: Path) -> None:
         ("done", False),
         ("done", True),
     ]
+
+
+def test_a_cell_given_up_that_another_process_took_is_waited_for(tmp_path: Path) -> None:
+    """Its process died here once too often, and meanwhile another driver is at it: that one may yet get it done."""
+    cell, heard = task(square, tmp_path, x=2.0), Heard()
+    course = Course([cell], heard, retries=0)
+    assert course.take() == 0
+    cell.path.mkdir()
+    with RunFolder(cell.path).alone():
+        course.died(0, "died with signal 9")
+        first = course.busy[0][0]
+        wait_for(lambda: course.take() is None and course.busy[0][0] > first)  # looked at again, and still held
+        assert not course.over
+    wait_for(lambda: course.take() is None and course.over)
+    assert heard.of(cell) == ["waits", "failed"]
+    assert cell.state["error"] == "its process died with signal 9"
 
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])

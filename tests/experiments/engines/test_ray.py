@@ -117,6 +117,7 @@ def test_relative_paths_are_the_drivers(tmp_path: Path, cluster: Any, monkeypatc
     assert (tmp_path / "relative" / cell.path.name / "result.json").exists()
 
 
+@pytest.mark.slow
 def test_a_cluster_of_its_own(tmp_path: Path) -> None:
     """Started for the time being and taken down; in a process of its own, for this one may be connected to another."""
     code = f"""

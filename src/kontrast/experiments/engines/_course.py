@@ -27,6 +27,7 @@ class Course:
         self.cells, self.told, self.retries = list(cells), told, retries
         self.deaths = [0] * len(self.cells)
         self.waited: set[int] = set()
+        self.given_up: dict[int, str] = {}  # the error to be written, once nobody holds its folder
         self.ready: deque[int] = deque()
         self.busy: deque[tuple[float, int]] = deque()  # when to look again, the earliest first
         self.out: set[int] = set()
@@ -45,10 +46,13 @@ class Course:
         """A cell to be attempted now; None if there is none, for now."""
         while self.ready or (self.busy and self.busy[0][0] <= time.monotonic()):
             i = self.ready.popleft() if self.ready else self.busy.popleft()[1]
-            if not _is_done(self.cells[i]):  # by somebody else, meanwhile
+            if _is_done(self.cells[i]):  # by somebody else, meanwhile
+                self.told(Told("already done", self.cells[i]))
+            elif i in self.given_up:
+                self._give_up(i)
+            else:
                 self.out.add(i)
                 return i
-            self.told(Told("already done", self.cells[i]))
         return None
 
     def begins(self, i: int) -> None:
@@ -71,15 +75,17 @@ class Course:
         """Its process ended before it did: it is taken again, or has failed."""
         self.out.remove(i)
         self.deaths[i] += 1
-        cell, error = self.cells[i], f"its process {how}"
         if self.deaths[i] <= self.retries:
-            self.told(Told("again", cell, error=error))
+            self.told(Told("again", self.cells[i], error=f"its process {how}"))
             self.ready.appendleft(i)
-            return
-        error += f", {self.deaths[i]} times" if self.deaths[i] > 1 else ""
-        if cell.fail(error):
-            self.told(Told("failed", cell, error=error))
         else:
+            self.given_up[i] = f"its process {how}" + (f", {self.deaths[i]} times" if self.deaths[i] > 1 else "")
+            self._give_up(i)
+
+    def _give_up(self, i: int) -> None:
+        if self.cells[i].fail(self.given_up[i]):
+            self.told(Told("failed", self.cells[i], error=self.given_up[i]))
+        else:  # another process is at it, and may yet get it done
             self._wait(i)
 
     def _wait(self, i: int) -> None:

@@ -157,8 +157,12 @@ class _Worker:
     def clear_up(self, patience: float = 0.0) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(patience)  # how it ends by itself is what is told
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        until = time.monotonic() + 5.0
+        with contextlib.suppress(ProcessLookupError):  # nobody is left in its group
+            while time.monotonic() < until:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.poll()
+                time.sleep(0.01)
         self.process.wait()
         self.connection.close()
 

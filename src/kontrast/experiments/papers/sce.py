@@ -104,6 +104,7 @@ EXPERIMENTS = [
         measures=(LINEAR, KNN, UNIFORMITY),
         rows="target",
         published=grid_value,
+        reference="CIFAR-10",
         claims=[
             claims.higher(
                 "SCE is better than MoCo (τ = 0.1, τ_m = 0.05)",

@@ -167,6 +167,7 @@ def _table(number: int, loss: str) -> Experiment:
         measures=(LINEAR, KNN, UNIFORMITY, TOLERANCE),
         rows="temperature",
         published=partial(table, loss),
+        reference="CIFAR-10",
         claims=[shape(text, "linear", "temperature", within=("data",))],
         charts=[
             Chart("accuracy", "Linear accuracy (%)", "line", "temperature", "linear", panel="data", log_x=True),
@@ -189,6 +190,7 @@ EXPERIMENTS = [
         measures=(UNIFORMITY, TOLERANCE),
         rows="temperature",
         published=main_table,
+        reference="CIFAR-10",
         claims=[
             claims.falls(
                 "with the ordinary loss uniformity falls with the temperature",

@@ -109,13 +109,14 @@ def _laid_out(
 def entry(place: Record, measure: Record) -> Entry:
     """A cell in words.
 
-    >>> cell = {"paper": 83.27, "mean": 83.41, "half": 0.52, "n": 2, "difference": 0.14, "censored": 0}
+    >>> cell = {"paper": 83.27, "mean": 83.41, "half": 0.52, "n": 2, "difference": 0.14, "paper_data": "", "censored": 0}
     >>> runs = [{"status": "done"}, {"status": "done"}, {"status": "failed", "error": "RuntimeError: NaN"}]
     >>> entry({"cells": {"knn": cell}, "runs": runs}, {"name": "knn", "digits": 1})
     Entry(ours='83.4 ± 0.5 (n = 2; 1 failed)', paper='paper 83.3, difference +0.1', good=True)
     """
     cell, runs, digits = place["cells"][measure["name"]], place["runs"], measure["digits"]
-    paper = "" if cell["paper"] is None else f"paper {cell['paper']:.{digits}f}"
+    on = f" on {cell['paper_data']}" if cell["paper_data"] else ""
+    paper = "" if cell["paper"] is None else f"paper{on} {cell['paper']:.{digits}f}"
     if not cell["n"]:
         return Entry(_status(runs), paper, good=False)
     rest = _others(runs, cell["n"])

@@ -30,7 +30,7 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
     ...     [Measure("knn", "kNN (%)", lambda folder: None, 1)], "loss", lambda at, measure: 80.0)
     >>> rows = [Row({"loss": "tcl", "seed": s}, f"runs/tcl-{s}", "done", {"knn": 80.0 + s}) for s in range(3)]
     >>> summary(small, rows, preset="cpu")["places"][0]["cells"]["knn"]
-    {'paper': 80.0, 'mean': 81.0, 'half': 2.48..., 'n': 3, 'difference': 1.0, 'censored': 0}
+    {'paper': 80.0, 'mean': 81.0, 'half': 2.48..., 'n': 3, 'difference': 1.0, 'paper_data': '', 'censored': 0}
     """
     chosen = find_preset(experiment, preset)
     planned = {axis: list(chosen.axes.get(axis, values)) for axis, values in experiment.axes.items()}
@@ -79,6 +79,7 @@ def _present(planned: Sequence[Value], have: Sequence[Value]) -> list[Value]:
 def _place(
     experiment: Experiment, measures: Sequence[Measure], at: Mapping[str, Value], rows: Sequence[Row]
 ) -> dict[str, Any]:
+    elsewhere = experiment.reference if at.get("data") not in experiment.axes.get("data", [None]) else ""
     return {
         "at": at,
         "runs": [
@@ -92,18 +93,20 @@ def _place(
             }
             for row in rows
         ],
-        "cells": {m.name: _cell(rows, m.name, experiment.published(at, m.name)) for m in measures},
+        "cells": {m.name: _cell(rows, m.name, experiment.published(at, m.name), elsewhere) for m in measures},
     }
 
 
-def _cell(rows: Sequence[Row], measure: str, paper: float | None) -> dict[str, Any]:
+def _cell(rows: Sequence[Row], measure: str, paper: float | None, elsewhere: str) -> dict[str, Any]:
+    """A paper's value on another set (``elsewhere``) is shown, but no difference taken from it."""
     have = [(row, value) for row in rows if (value := value_of(row, measure)) is not None]
     cell: dict[str, Any] = {"paper": paper, "mean": None, "half": None, "n": len(have), "difference": None}
+    cell["paper_data"] = elsewhere if paper is not None else ""
     cell["censored"] = sum(is_censored(row, measure) for row, _ in have)
     if have:
         found = interval(value for _, value in have)
         cell["mean"] = found.mean
         if not cell["censored"]:  # of a lower bound neither an interval nor a difference is known
             cell["half"] = found.half
-            cell["difference"] = None if paper is None else found.mean - paper
+            cell["difference"] = None if paper is None or elsewhere else found.mean - paper
     return cell

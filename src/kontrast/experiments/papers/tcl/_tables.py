@@ -41,6 +41,7 @@ def _table(number: int, epochs: int) -> Experiment:
         measures=(LINEAR, KNN),
         rows="method",
         published=value,
+        reference="FMNIST",
         claims=[tcl_wins(within=("data",))],
         charts=[Chart("accuracy", "Linear accuracy (%)", "points", "method", "linear", panel="data")],
     )

@@ -38,6 +38,7 @@ UNLABELLED = Experiment(
     measures=(LINEAR, KNN),
     rows="method",
     published=_self_value,
+    reference="CIFAR-10",
     claims=[
         claims.higher(
             "TCL without labels is at least as good as SimCLR",
