@@ -32,8 +32,8 @@ def index() -> None:
         "# Results",
         "",
         "What came out of `kontrast reproduce` on two CPU cores, as the command wrote it; each page has data, seeds,",
-        "commit, command and hours. These are small runs: they are held against what the papers say, not against their",
-        "numbers.",
+        "commit (of the code that read the runs), command and hours. These are small runs: they are held against what the",
+        "papers say, not against their numbers.",
         "",
         "| experiment | data | seeds | hours | claims |",
         "|---|---|---|---|---|",
@@ -44,7 +44,9 @@ def index() -> None:
         counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
         data = ", ".join(map(str, found["axes"].get("data", ["–"])))
         name, hours = file.parent.name, found["seconds"] / 3600
-        lines.append(f"| [{found['title']}]({name}/README.md) | {data} | {len(found['seeds'])} | {hours:.1f} | {counts} |")
+        lines.append(
+            f"| [{found['title']}]({name}/README.md) | {data} | {len(found['seeds'])} | {hours:.1f} | {counts} |"
+        )
     (RESULTS / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

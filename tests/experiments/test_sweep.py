@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kontrast import experiments
-from kontrast.experiments import outcome, sweep
+from kontrast.experiments import outcome
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told
 from kontrast.experiments.experiment import Chart
@@ -72,13 +72,6 @@ def test_places_that_share_a_run_run_it_once(tmp_path: Path) -> None:
     same = experiment(axes={"data": ("digits",), "temperature": (0.1,), "again": (1, 2)})
     made = Sweep.of(same, seeds=1, out=tmp_path)
     assert (len(made.cells), len(made.unique)) == (2, 1)
-
-
-def test_the_commit_is_the_checkouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = sweep.commit()
-    assert found is None or len(found.rstrip("+")) >= 7
-    monkeypatch.setenv("PATH", "")  # no git
-    assert sweep.commit() is None
 
 
 @pytest.mark.slow

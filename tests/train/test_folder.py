@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kontrast.recipe import Recipe
-from kontrast.train.folder import RunFolder, machine
+from kontrast.train.folder import RunFolder, commit, machine
 from kontrast.train.resolving import resolve
 from tests.train.small import recipe
 
@@ -52,3 +52,10 @@ def test_machine_is_plain() -> None:
     found = machine(torch.device("cpu"))
     assert json.loads(json.dumps(found)) == found
     assert found["versions"]["torch"] == torch.__version__
+
+
+def test_the_commit_is_the_checkouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = commit()
+    assert found is None or len(found.rstrip("+")) >= 7
+    monkeypatch.setenv("PATH", "")  # no git
+    assert commit() is None

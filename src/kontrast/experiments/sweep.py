@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from kontrast.experiments.engines import Engine, Told
 from kontrast.experiments.experiment import Experiment, Row
 from kontrast.experiments.plan import plan
 from kontrast.files import write_atomically, write_json
+from kontrast.train.folder import commit
 
 
 @dataclass(frozen=True)
@@ -101,18 +101,3 @@ class Sweep:
         seeds = len({cell.at["seed"] for cell in self.cells})
         words = ["kontrast reproduce", self.experiment.name, *self.settings, f"--preset {self.preset}"]
         return " ".join([*words, f"--seeds {seeds}"])
-
-
-def commit() -> str | None:
-    """The commit of the checkout that this package lies in, if it lies in one; with a + if something was changed."""
-    here = Path(__file__).resolve().parent
-
-    def ask(*words: str) -> str | None:
-        try:
-            asked = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return asked.stdout.strip()
-
-    found = ask("rev-parse", "--short", "HEAD")
-    return None if found is None else found + ("+" if ask("status", "--porcelain", "-uno") else "")

@@ -16,6 +16,7 @@ import fcntl
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -137,6 +138,7 @@ def machine(device: torch.device) -> dict[str, Any]:
     return {
         "versions": {
             "kontrast": kontrast.__version__,
+            "commit": commit(),
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,
@@ -152,3 +154,19 @@ def machine(device: torch.device) -> dict[str, Any]:
         },
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this package lies in, if it lies in one; with a + if something was changed."""
+    here = Path(__file__).resolve().parent
+
+    def ask(*words: str) -> str | None:
+        try:
+            asked = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return asked.stdout.strip()
+
+    # Installed into an environment that lies inside somebody's own checkout, this file is not one of theirs.
+    found = ask("rev-parse", "--short", "HEAD") if ask("ls-files", "--error-unmatch", Path(__file__).name) else None
+    return None if found is None else found + ("+" if ask("status", "--porcelain", "-uno") else "")
