@@ -109,9 +109,9 @@ def _laid_out(
 def entry(place: Record, measure: Record) -> Entry:
     """A cell in words.
 
-    >>> cell = {"paper": 83.27, "mean": 83.41, "half": 0.52, "n": 2, "difference": 0.14, "paper_data": "", "censored": 0}
+    >>> cell = {"paper": 83.27, "paper_data": "", "mean": 83.41, "half": 0.52, "n": 2, "difference": 0.14}
     >>> runs = [{"status": "done"}, {"status": "done"}, {"status": "failed", "error": "RuntimeError: NaN"}]
-    >>> entry({"cells": {"knn": cell}, "runs": runs}, {"name": "knn", "digits": 1})
+    >>> entry({"cells": {"knn": {**cell, "censored": 0}}, "runs": runs}, {"name": "knn", "digits": 1})
     Entry(ours='83.4 ± 0.5 (n = 2; 1 failed)', paper='paper 83.3, difference +0.1', good=True)
     """
     cell, runs, digits = place["cells"][measure["name"]], place["runs"], measure["digits"]
