@@ -66,12 +66,12 @@ DRAWN = {
     ),
     "line with a rule": (
         Chart("c", "t", "line", "temperature", "knn", rule=lambda rows: 81.0),
-        {"symbol": 4, "line": 1, "rule": 5, "text": 1},
+        {"symbol": 16, "line": 4, "rule": 20, "text": 4},  # data and loss are not drawn: a panel for each pair of them
     ),
-    "points": (Chart("c", "t", "points", "loss", "knn", "data"), {"symbol": 4, "rule": 4}),
+    "points": (Chart("c", "t", "points", "loss", "knn", "data"), {"symbol": 16, "rule": 16}),
     "points of two measures": (Chart("c", "t", "points", "distance", "knn", "loss"), {"symbol": 16, "rule": 32}),
     "heat": (Chart("c", "t", "heat", "temperature", "loss", "knn", "data"), {"rect": 16, "text": 16}),
-    "box": (Chart("c", "t", "box", "loss", "knn", "data"), {"rule": 4, "rect": 8}),  # bars and ticks
+    "box": (Chart("c", "t", "box", "loss", "knn", "data"), {"rule": 16, "rect": 32}),  # bars and ticks
     "box of records": (Chart("c", "t", "box", "kind", "cosine", data=cloud, rule=0.0), {"rule": 3, "rect": 4}),
     "density": (Chart("c", "t", "density", "cosine", "density", "kind", data=cloud), {"area": 2, "line": 2}),
     "curve": (Chart("c", "t", "curve", "step", "loss", "method", data=path), {"line": 4}),
@@ -102,7 +102,7 @@ def test_points_are_means_with_intervals_over_seeds() -> None:
 def test_one_seed_has_points_and_no_spans() -> None:
     spec = charts.spec(Chart("c", "t", "line", "temperature", "knn", "loss"), made_up(seeds=1))
     svg = charts.svg(spec)
-    assert (count(svg, "symbol"), count(svg, "rule")) == (8, 0)
+    assert (count(svg, "symbol"), count(svg, "rule")) == (16, 0)
 
 
 def test_boxes_are_quantiles_and_densities_integrate_to_one() -> None:

@@ -75,3 +75,21 @@ def test_cells_of_each_preset_are_runs_of_their_own(name: str) -> None:
         for cell in cells:
             if isinstance(cell.does, Recipe):
                 assert cell.does.name, cell.name
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_measures_can_be_read_and_papers_values_are_shown(name: str) -> None:
+    """A column that no run can fill, or a promise of values that are not there, would be found after days."""
+    made = experiments.find(name)
+    shown = {preset: [c.at for c in plan(made, preset, seeds=1)] for preset in ("paper", "cpu")}
+    if made.reference:
+        for preset, places in shown.items():
+            assert any(made.published(at, m.name) is not None for at in places for m in made.measures), preset
+    words = made.presets["cpu"].about
+    assert bool(made.reference) == ("beside ours" in words or "beside SimCLR" in words)
+    for measure in made.measures:
+        for preset in ("paper", "cpu"):
+            for cell in plan(made, preset, seeds=1):
+                if measure.protocols and isinstance(cell.does, Recipe):
+                    have = {part.name for part in cell.does.evaluate.protocols}
+                    assert have & set(measure.protocols), f"{preset} {cell.name}: {measure.name}"

@@ -75,6 +75,10 @@ def test_grids_that_are_not_full_and_seeds_that_differ() -> None:
         ("cpu", ["train.epoch=1"], None, "did you mean 'epochs'"),
         ("cpu", [], 0, "expected 1 or more"),
         ("cpu", ["temperature=[]"], None, "no cell at temperature"),
+        ("cpu", ["seed=5"], None, "say --seeds"),
+        ("cpu", ["run.out=elsewhere"], None, "say --out"),
+        ("cpu", ["method.temperature=0.5"], None, "are the same run"),
+        ("cpu", ["temperature=[0.1,0.1]"], None, "are the same run"),
     ],
 )
 def test_what_cannot_be_planned(preset: str, settings: list[str], seeds: int | None, message: str) -> None:
@@ -87,3 +91,16 @@ def test_a_task_takes_no_overrides() -> None:
     assert len(plan(tasks)) == 3
     with pytest.raises(ValueError, match="no axis"):
         plan(tasks, "cpu", ["optim.lr=1"])
+
+
+def test_files_of_one_name_are_told_apart() -> None:
+    cells = plan(experiment(), "cpu", ["data=[a/x.npz,b/x.npz]", "temperature=0.1"], seeds=1)
+    assert [cell.at["data"] for cell in cells] == ["a/x.npz", "b/x.npz"]
+
+
+def test_a_value_that_no_cell_can_have_is_an_error_with_those_that_can() -> None:
+    def make(at: At) -> Recipe:
+        raise KeyError(at["temperature"])
+
+    with pytest.raises(ValueError, match=r"no cell at data=digits temperature=0\.1 .*temperature: 0\.1, 0\.5, 1\.0"):
+        plan(experiment(presets={"cpu": Preset("", make)}))

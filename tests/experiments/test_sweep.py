@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kontrast import experiments
@@ -68,10 +69,46 @@ def test_settings_have_a_folder_of_their_own(tmp_path: Path) -> None:
     assert other.name.startswith("small-cpu-")
 
 
-def test_places_that_share_a_run_run_it_once(tmp_path: Path) -> None:
-    same = experiment(axes={"data": ("digits",), "temperature": (0.1,), "again": (1, 2)})
-    made = Sweep.of(same, seeds=1, out=tmp_path)
-    assert (len(made.cells), len(made.unique)) == (2, 1)
+def test_what_was_damaged_is_a_failed_row(tmp_path: Path) -> None:
+    made = Sweep.of(SMALL, seeds=1, out=tmp_path)
+    made.run(Here())
+    (made.cells[0].path / "result.json").unlink()
+    (made.cells[1].path / "run.json").write_text('{"status": "do')
+    assert [row.status for row in made.rows()] == ["failed", "failed", "done"]
+    summary = made.write()
+    assert summary["status"] == {"failed": 2, "done": 1}
+    assert "result.json is gone" in (made.rows()[0].error or "")
+    assert "run.json is damaged" in (made.rows()[1].error or "")
+
+
+def test_data_that_changed_are_not_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "x.npz"
+    draw = np.random.default_rng(0)
+
+    def save() -> None:
+        images = draw.integers(0, 255, (60, 8, 8), dtype=np.uint8)
+        labels = np.arange(60) % 3
+        np.savez(file, x_train=images[:40], y_train=labels[:40], x_test=images[40:], y_test=labels[40:])
+
+    save()
+    settings = [f"data={file}", "temperature=0.5", "data.limit=null", "data.test_limit=null"]
+    made = Sweep.of(SMALL, "cpu", settings, seeds=1, out=tmp_path / "runs")
+    made.run(Here())
+    assert made.missing == []
+    save()
+    assert len(made.missing) == 1
+    (row,) = made.rows()
+    assert row.status == "failed"
+    assert "has changed since" in (row.error or "")
+    with pytest.raises(ValueError, match="has changed since"):
+        made.cells[0].perform()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    made = Sweep.of(SMALL, seeds=1, out=tmp_path / "file")
+    with pytest.raises(ValueError, match=r"cannot be made: .*choose another --out"):
+        made.run(Here())
 
 
 @pytest.mark.slow

@@ -56,6 +56,9 @@ def reproduce(
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many; the preset's own number if left out.")] = None,
     engine: Annotated[Who, typer.Option("--engine", help="Processes here, or a Ray cluster.")] = Who.local,
     jobs: Annotated[int, typer.Option("--jobs", help="Runs at a time (local); the cores are divided among them.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option("--threads", help="Of each run (local); OMP_NUM_THREADS, or its part of the cores.")
+    ] = None,
     cpus: Annotated[float, typer.Option("--cpus", help="CPUs that each run needs (ray).")] = 1.0,
     gpus: Annotated[float, typer.Option("--gpus", help="GPUs that each run needs (ray).")] = 0.0,
     address: Annotated[
@@ -66,6 +69,7 @@ def reproduce(
     only_read: Annotated[
         bool, typer.Option("--only-read", help="Make the tables of what is done, run nothing.")
     ] = False,
+    folders: Annotated[bool, typer.Option("--folders", help="List the run folders of every cell too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
 ) -> None:
     """Run an experiment of a paper, or what is left of it, and show the paper's values, ours, and which claims hold."""
@@ -80,25 +84,26 @@ def reproduce(
     if only_read:
         summary = sweep.write()
     else:
+        chosen = _engine(engine, jobs, threads, cpus, gpus, address)
         missing = sweep.missing
-        err.print(f"{name}: {len(sweep.unique)} runs, {len(missing)} to do", highlight=False)
+        err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with running():
-            summary = sweep.run(_engine(engine, jobs, cpus, gpus, address), _Progress(len(missing)))
+            summary = sweep.run(chosen, _Progress(len(missing)))
     if as_json:
         print(dump(summary))
     else:
-        out.print(tables.terminal(summary))
+        out.print(tables.terminal(summary, show_folders=folders))
         out.print(f"tables and charts: {escape(str(sweep.folder))}", highlight=False, soft_wrap=True)
     if not only_read and any(not cell.done for cell in sweep.cells):
         raise typer.Exit(1)
 
 
-def _engine(which: Who, jobs: int, cpus: float, gpus: float, address: str | None) -> Engine:
+def _engine(which: Who, jobs: int, threads: int | None, cpus: float, gpus: float, address: str | None) -> Engine:
     from kontrast.experiments.engines import engine as make
 
     if which is Who.ray:
         return make("ray", address=address, cpus=cpus, gpus=gpus)
-    return make("local", jobs=jobs)
+    return make("local", jobs=jobs, threads=threads)
 
 
 def _plan(sweep: Sweep) -> None:
@@ -113,7 +118,7 @@ def _plan(sweep: Sweep) -> None:
         out.print(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}", highlight=False, soft_wrap=True)
     missing = sweep.missing
     found = estimate(missing)
-    said = f"{len(sweep.unique)} runs, {len(missing)} to do"
+    said = f"{len(sweep.cells)} runs, {len(missing)} to do"
     if found.seconds is None:
         out.print(f"{said}; no estimate: {escape(found.why)}", highlight=False, soft_wrap=True)
     else:

@@ -73,8 +73,23 @@ class Cell:
 
     @property
     def done(self) -> bool:
-        """Nothing is left to do."""
-        return self.state.get("status") == "done"
+        """Nothing is left to do: it ended well, and its data are what they were."""
+        return self.trouble is None and self.state.get("status") == "done"
+
+    @property
+    def trouble(self) -> str | None:
+        """Why what the folder holds cannot be used, if so: it is damaged, or the data file was changed since."""
+        from kontrast.train import RunFolder
+
+        folder = RunFolder(self.path)
+        try:
+            if folder.status == "done" and isinstance(self.does, Recipe):
+                folder.check_data(self.does)
+            if folder.status == "done" and not folder.result.exists():
+                return f"{folder.result} is gone; remove the folder, and it is run again"
+        except (OSError, ValueError) as error:
+            return str(error)
+        return None
 
     def absolute(self) -> Cell:
         """The same with folders that mean the same wherever it is performed; its hash does not change."""

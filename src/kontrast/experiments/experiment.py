@@ -22,6 +22,8 @@ from typing import Any
 from kontrast.experiments.cell import At, Task, Value
 from kontrast.recipe import Recipe
 
+Published = float | tuple[float, float | None] | None  # a value, and the half-width of its interval where there is one
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -31,6 +33,7 @@ class Measure:
     title: str  # with its unit and protocol: "linear accuracy (%), Wang & Liu's probe"
     read: Callable[[Path], float | None]
     digits: int = 2
+    protocols: tuple[str, ...] = ()  # one of these the recipe must have, for there to be a number
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Chart:
-    """What to draw: ``kind`` is line, box, heat, points, density or curve; ``x``, ``y`` … name axes or measures.
+    """What to draw: ``kind`` is line, box, heat, points, density, curve or range; ``x``, ``y`` … name axes or measures.
 
     Without ``data`` it is drawn from the rows (means and intervals over seeds); with it, from the records that it
     makes of them, for what a run has many of (distributions, curves).
@@ -112,7 +115,7 @@ class Experiment:
     presets: Mapping[str, Preset]
     measures: Sequence[Measure]
     rows: str
-    published: Callable[[At, str], float | None] = lambda at, measure: None
+    published: Callable[[At, str], Published] = lambda at, measure: None
     reference: str = ""  # the set whose values ``published`` gives for data that the paper does not have
     claims: Sequence[Claim] = ()
     charts: Sequence[Chart] = ()

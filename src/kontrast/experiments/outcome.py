@@ -18,6 +18,8 @@ def read(cells: Iterable[Cell], measures: Sequence[Measure]) -> list[Row]:
 
 
 def _row(cell: Cell, measures: Sequence[Measure]) -> Row:
+    if (trouble := cell.trouble) is not None:
+        return Row(dict(cell.at), cell.path.name, "failed", error=trouble, path=cell.path)
     state = cell.state
     status = state.get("status", "missing")
     if status != "done":
@@ -28,6 +30,9 @@ def _row(cell: Cell, measures: Sequence[Measure]) -> Row:
 
 
 def _seconds(state: dict[str, Any]) -> float | None:
+    """At work; of runs that do not say, from the beginning to the end."""
+    if "seconds" in state:
+        return float(state["seconds"])
     if "started" not in state or "finished" not in state:
         return None
     form = "%Y-%m-%dT%H:%M:%S%z"
@@ -52,7 +57,7 @@ def accuracy(name: str, title: str, *protocols: str, error: bool = False) -> Mea
         found = next((values[protocol] for protocol in protocols if protocol in values), None)
         return None if found is None else 100 * (1 - found if error else found)
 
-    return Measure(name, f"{title}, {'error' if error else 'top-1'} (%)", read)
+    return Measure(name, f"{title}, {'error' if error else 'top-1'} (%)", read, protocols=protocols)
 
 
 def geometry(name: str, line: str, title: str, *, of: str = "embeddings", sign: float = 1.0) -> Measure:

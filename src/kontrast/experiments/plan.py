@@ -41,7 +41,13 @@ def plan(
     if not places:
         raise ValueError(f"{experiment.name} has no cell at {' '.join(settings)}")
     order = [(at, seed) for seed in range(max(n for _, n in places)) for at, n in places if seed < n]
-    return [_cell(chosen, {**at, "seed": seed}, changes, str(out)) for at, seed in order]
+    named = {axis: labels(values) for axis, values in axes.items()}
+    cells = []
+    for at, seed in order:
+        shown = {axis: named[axis][value] for axis, value in at.items()}
+        cells.append(_cell(experiment, chosen, {**at, "seed": seed}, {**shown, "seed": seed}, changes, str(out)))
+    _check_apart(cells)
+    return cells
 
 
 def _seeds(preset: Preset, at: At, asked: int | None) -> int:
@@ -58,9 +64,13 @@ def find_preset(experiment: Experiment, name: str) -> Preset:
     return experiment.presets[name]
 
 
-def _cell(preset: Preset, at: dict[str, Value], changes: Mapping[str, Any], out: str) -> Cell:
-    made = preset.make(at)
-    shown = {axis: label(value) for axis, value in at.items()}
+def _cell(experiment: Experiment, preset: Preset, at: At, shown: At, changes: Mapping[str, Any], out: str) -> Cell:
+    try:
+        made = preset.make(at)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        place = " ".join(f"{axis}={value}" for axis, value in at.items() if axis != "seed")
+        known = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
+        raise ValueError(f"{experiment.name} has no cell at {place} ({error}); its axes are {known}") from error
     if isinstance(made, Task):
         if changes:
             raise ValueError(f"{next(iter(changes))!r} is no axis of this experiment, and it trains nothing")
@@ -71,8 +81,32 @@ def _cell(preset: Preset, at: dict[str, Value], changes: Mapping[str, Any], out:
 def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
     from kontrast.train import resolve
 
-    ours = {"seed": seed, "run.out": out, "run.progress": False}
-    return resolve(recipe.override({**ours, **changes}))
+    for key, instead in (("seed", "--seeds"), ("run.out", "--out")):
+        if key in changes:
+            raise ValueError(f"{key} is set for each run of an experiment; say {instead}")
+    return resolve(recipe.override({**changes, "seed": seed, "run.out": out, "run.progress": False}))
+
+
+def _check_apart(cells: Sequence[Cell]) -> None:
+    """No two cells may be one run: a table would count it twice."""
+    seen: dict[Path, Cell] = {}
+    for cell in cells:
+        other = seen.setdefault(cell.path, cell)
+        if other is not cell:
+            raise ValueError(
+                f"{other.name} and {cell.name} are the same run: a value stands twice on an axis, or a setting "
+                "overrides what tells them apart"
+            )
+
+
+def labels(values: Sequence[Value]) -> dict[Value, Value]:
+    """How the values of an axis are called: by their names, where those tell them apart.
+
+    >>> list(labels(["a/photos.npz", "fashion-mini"]).values()), list(labels(["a/x.npz", "b/x.npz"]).values())
+    (['photos', 'fashion-mini'], ['a/x.npz', 'b/x.npz'])
+    """
+    short = {value: label(value) for value in values}
+    return short if len(set(short.values())) == len(short) else {value: value for value in values}
 
 
 def label(value: Value) -> Value:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ class Sweep:
     settings: tuple[str, ...]
     cells: tuple[Cell, ...]
     out: Path
+    seeds: int | None = None  # as asked for; None is the preset's own number
 
     @staticmethod
     def of(
@@ -48,7 +50,7 @@ class Sweep:
     ) -> Sweep:
         """Planned, nothing run."""
         cells = plan(experiment, preset, settings, seeds=seeds, out=out)
-        return Sweep(experiment, preset, tuple(settings), tuple(cells), Path(out).expanduser())
+        return Sweep(experiment, preset, tuple(settings), tuple(cells), Path(out).expanduser(), seeds)
 
     @property
     def folder(self) -> Path:
@@ -59,19 +61,14 @@ class Sweep:
         return self.out / name
 
     @property
-    def unique(self) -> list[Cell]:
-        """The cells by what they do: places of a grid may share a run."""
-        return list({cell.path: cell for cell in self.cells}.values())
-
-    @property
     def missing(self) -> list[Cell]:
         """Those that are not done."""
-        return [cell for cell in self.unique if not cell.done]
+        return [cell for cell in self.cells if not cell.done]
 
     def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
         """Does what is missing, then `write`."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        engine.run(self.unique, told)
+        _make(self.out)
+        engine.run(self.cells, told)
         return self.write()
 
     def rows(self) -> list[Row]:
@@ -84,13 +81,14 @@ class Sweep:
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)
         summary["made"] = {"version": kontrast.__version__, "commit": commit(), "command": self.command}
         folder = self.folder
-        folder.mkdir(parents=True, exist_ok=True)
+        _make(folder)
         write_json(folder / "result.json", summary)
         texts = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex}
         for kind, render in texts.items():
             write_atomically(folder / f"table.{kind}", render(summary).encode())
+        titles = {measure.name: measure.title.partition(", ")[0] for measure in self.experiment.measures}
         for chart in self.experiment.charts:
-            spec = charts.spec(chart, rows, {measure.name: measure.title for measure in self.experiment.measures})
+            spec = charts.spec(chart, rows, titles)
             write_json(folder / f"{chart.name}.vl.json", spec)
             write_atomically(folder / f"{chart.name}.svg", charts.svg(spec).encode())
         return summary
@@ -98,6 +96,13 @@ class Sweep:
     @property
     def command(self) -> str:
         """What makes it again."""
-        seeds = len({cell.at["seed"] for cell in self.cells})
-        words = ["kontrast reproduce", self.experiment.name, *self.settings, f"--preset {self.preset}"]
-        return " ".join([*words, f"--seeds {seeds}"])
+        words = ["kontrast", "reproduce", self.experiment.name, *self.settings, "--preset", self.preset]
+        words += [] if self.seeds is None else ["--seeds", str(self.seeds)]
+        return shlex.join(words)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"the folder {folder} cannot be made: {error.strerror}; choose another --out") from error

@@ -42,6 +42,12 @@ class SimCLR(Method):
             raise ValueError(f"loss is {loss!r}; simclr has {', '.join(KINDS)}")
         if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int) or warmup_steps < 0:
             raise ValueError(f"warmup_steps is {warmup_steps!r}; expected a number of steps, 0 or more")
+        total = None if setting is None else setting.total_steps
+        if total is not None and 0 < total <= warmup_steps:
+            raise ValueError(
+                f"warmup_steps is {warmup_steps}, and the run has {total} steps: it would never come to the {loss} "
+                "loss; lower method.warmup_steps, or train longer"
+            )
         made: dict[str, losses.Loss] = {
             "ordinary": losses.NTXentLoss(temperature),
             "hard": losses.HardContrastiveLoss(temperature, hard_negatives),

@@ -75,7 +75,7 @@ def _small(data: str) -> dict[str, Any]:
         "optim": {"name": "sgd", "lr": 0.06, "momentum": 0.9, "weight_decay": 5e-4},
         "schedule": {"name": "warmup-cosine", "warmup_epochs": 5},
         "train": {"epochs": 200, "batch_size": 256},
-        "evaluate": {"protocols": [{"name": "sce", "setting": "small"}]},
+        "evaluate": {"protocols": [{"name": "sce", "setting": "small"}, "knn20"]},
     }
 
 
@@ -94,7 +94,7 @@ IMAGENET: dict[str, Any] = {
     },
     "schedule": {"name": "warmup-cosine", "warmup_epochs": 10},
     "train": {"epochs": 200, "batch_size": 512},
-    "evaluate": {"protocols": [{"name": "sce", "setting": "imagenet"}]},
+    "evaluate": {"protocols": [{"name": "sce", "setting": "imagenet"}, "knn20"]},
 }
 
 

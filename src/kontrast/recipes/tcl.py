@@ -96,7 +96,7 @@ def _sections(
         "optim": {"name": "sgd", "lr": lr or rates[method == "tcl"], "momentum": 0.9, "weight_decay": 1e-4},
         "schedule": {"name": "cosine", "per": "epoch", "late": True, "final": 1e-3},
         "train": {"epochs": epochs, "batch_size": batch or usual_batch, "sampler": "shuffled"},
-        "evaluate": {"protocols": ["tcl"]},
+        "evaluate": {"protocols": ["tcl", "knn20"]},
     }
 
 

@@ -37,7 +37,7 @@ COMMON: dict[str, Any] = {
     "head": {"name": "wang-liu", "out": 128},
     "schedule": {"name": "multi-step", "milestones": [160, 190], "factor": 0.1},
     "train": {"epochs": 200, "batch_size": 128},
-    "evaluate": {"protocols": ["wang-liu", "knn200"]},
+    "evaluate": {"protocols": ["wang-liu", "knn20", "knn200"]},
 }
 
 

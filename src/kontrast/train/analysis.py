@@ -95,7 +95,9 @@ def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
     key, z = torch.cat(parts).view(len(part), 2, -1).unbind(1)
     if len(part) < 2:
         return z, {}
-    apart = geometry.local_separation(z, key, nearest=CLOSEST)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", geometry.TooFewSamples)
+        apart = geometry.local_separation(z, key, nearest=CLOSEST)
     return z, {"positive": apart.positive.float(), "nearest": apart.nearest.float()}
 
 

@@ -13,6 +13,8 @@
 from __future__ import annotations
 
 import fcntl
+import functools
+import hashlib
 import json
 import os
 import platform
@@ -117,6 +119,15 @@ class RunFolder:
             now = {"status": status, "updated": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **more}
             write_json(self.path / "run.json", {**self.read(), **now})
 
+    def check_data(self, recipe: Recipe) -> None:
+        """An error if the file that the run learned from is no longer what it was."""
+        then, now = self.read().get("data_file"), digest(recipe.data.name)
+        if then is not None and now is not None and then != now:
+            raise ValueError(
+                f"{self.path} was made with other data: {recipe.data.name} has changed since. Remove the folder or "
+                "choose another --out, to run it on what is there now"
+            )
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Nobody else works in this folder meanwhile; if somebody does, `Busy`."""
@@ -131,6 +142,21 @@ class RunFolder:
                     f"another process is working in {self.path}; wait for it, or stop it, and call again"
                 ) from None
             yield
+
+
+def digest(data: str) -> str | None:
+    """Of a data file's content; None for sets by name and folders of images, which are not read whole."""
+    path = Path(data).expanduser()
+    if not path.is_file():
+        return None
+    stat = path.stat()
+    return _digest(path.resolve(), stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def machine(device: torch.device) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from kontrast.recipe import Recipe
 from kontrast.train import checkpoint
 from kontrast.train.analysis import analyse
 from kontrast.train.export import export, rebuild
-from kontrast.train.folder import RunFolder, machine
+from kontrast.train.folder import RunFolder, digest, machine
 from kontrast.train.job import Job, load_data, make_job, view_size
 from kontrast.train.loop import Training
 from kontrast.train.memory import keep_freed_memory
@@ -89,6 +89,7 @@ def run_recipe(recipe: Recipe) -> Run:
     recipe = resolve(recipe)
     folder = RunFolder.of(recipe)
     if folder.status == "done":
+        folder.check_data(recipe)
         return Run(folder.path)
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
@@ -110,6 +111,12 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
     began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     first = {} if folder.read() else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
+    about["data_file"] = digest(recipe.data.name)
+    before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
+
+    def at_work() -> float:
+        return round(before + time.monotonic() - clock, 1)
+
     folder.note("training", **about, **first, **machine(device))
     try:
         job = make_job(recipe, device)
@@ -118,12 +125,12 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
         if distributed.rank() == 0:
             folder.note("evaluating", step=training.state.step)
             finish(job, folder, training)
-            folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+            folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), seconds=at_work())
     except (Stopped, KeyboardInterrupt):
-        folder.note("interrupted")
+        folder.note("interrupted", seconds=at_work())
         raise
     except Exception as error:
-        folder.note("failed", error=f"{type(error).__name__}: {error}")
+        folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
         raise
 
 

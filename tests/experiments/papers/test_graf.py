@@ -33,7 +33,7 @@ def test_random_labels_smoke(tmp_path: Path) -> None:
     """Four steps fit nothing: every run is censored, and said to be."""
     settings = ["method=[ce,sc]", "fraction=[0.0,1.0]"]
     sweep = Sweep.of(experiments.find("graf-random-labels"), "smoke", settings, seeds=1, out=tmp_path)
-    for cell in sweep.unique:
+    for cell in sweep.cells:
         cell.perform()
     summary = sweep.write()
     assert summary["status"] == {"done": 4}
@@ -43,7 +43,7 @@ def test_random_labels_smoke(tmp_path: Path) -> None:
 
 def test_toy_and_label_configurations(tmp_path: Path) -> None:
     sweep = Sweep.of(experiments.find("graf-toy"), "smoke", out=tmp_path)
-    for cell in sweep.unique:
+    for cell in sweep.cells:
         cell.perform()
     claims = {claim["text"]: claim["findings"][0]["verdict"] for claim in sweep.write()["claims"]}
     assert set(claims.values()) == {"holds"}, claims
@@ -51,7 +51,7 @@ def test_toy_and_label_configurations(tmp_path: Path) -> None:
         assert arrays["path"].shape[1:] == (400, 3)
         np.testing.assert_allclose(np.linalg.norm(arrays["path"][-1], axis=1), 1.0, atol=1e-6)
     sweep = Sweep.of(experiments.find("graf-label-configurations"), "smoke", out=tmp_path)
-    for cell in sweep.unique:
+    for cell in sweep.cells:
         cell.perform()
     gaps = {place["at"]["labels"]: place["cells"]["gap"]["mean"] for place in sweep.write()["places"]}
     assert gaps["3-3-3"] < 1e-6 < gaps["5-2-2"]

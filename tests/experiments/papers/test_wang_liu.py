@@ -48,7 +48,7 @@ def test_smoke(tmp_path: Path) -> None:
     """A run a loss, through to table, claims and the figure's records."""
     made = experiments.find("wl-separation")
     sweep = Sweep.of(made, "smoke", ["temperature=[0.1,1.0]"], seeds=1, out=tmp_path)
-    for cell in sweep.unique:
+    for cell in sweep.cells:
         cell.perform()
     summary = sweep.write()
     assert summary["status"] == {"done": 4}

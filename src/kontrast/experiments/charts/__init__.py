@@ -34,6 +34,8 @@ def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = N
     (['line', 'rule', 'point'], 2)
     """
     found = [_words(record) for record in records(chart, rows)]
+    if chart.data is not None:  # its records' keys are its own; what y is, the title says
+        titles = {**(titles or {}), chart.y: ""}
     names = {
         key: (titles or {}).get(name, name)
         for key, name in (("x", chart.x), ("y", chart.y), ("colour", chart.colour))
@@ -42,7 +44,9 @@ def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = N
     drawn = layers(chart.kind, found, names, chart.log_x)
     level = chart.rule(rows) if callable(chart.rule) else chart.rule
     if level is not None:
-        drawn += _level(level, "x" if chart.kind == "density" else "y", WIDE if chart.panel is None else PANEL_WIDE)
+        drawn += _level(
+            level, "x" if chart.kind == "density" else "y", PANEL_WIDE if found and "panel" in found[0] else WIDE
+        )
     made: dict[str, Any] = {
         "$schema": SCHEMA,
         "title": {"text": chart.title, "anchor": "start"},
@@ -51,10 +55,11 @@ def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = N
     }
     if not found:
         made["title"]["subtitle"] = "no finished run has these numbers yet"
-    if chart.panel is None or not found:
+    if not found or "panel" not in found[0]:
         made |= {**_size(chart, WIDE, HIGH), "layer": drawn}
     else:
-        made |= _panels(chart, found, drawn, (titles or {}).get(chart.panel, chart.panel))
+        over = "panel" if chart.panel is None or " = " in str(found[0]["panel"]) else chart.panel
+        made |= _panels(chart, found, drawn, (titles or {}).get(over, over))
     plain: dict[str, Any] = finite(made)
     return plain
 
@@ -104,7 +109,7 @@ def _size(chart: Chart, wide: int, high: int) -> dict[str, Any]:
 def _panels(chart: Chart, found: list[Record], drawn: list[dict[str, Any]], title: str) -> dict[str, Any]:
     values = domain(found, "panel")
     numbers = all(map(is_number, values))
-    named = {value: f"{title} = {value}" for value in values}
+    named = {value: str(value) if title == "panel" else f"{title} = {value}" for value in values}
     for record in found:
         record["panel"] = named.get(record["panel"], f"{title} = none")
     panel = {

@@ -177,7 +177,10 @@ def _curve(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
 
 
 def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
-    """A line for nine tenths of the values, a bar for the middle half, a white tick at the median."""
+    """A line for nine tenths of the values, a bar for the middle half, a white tick at the median.
+
+    The bar has a border, so that it can be seen where all values are one.
+    """
     values = domain(records, "x")
     angle = _angle(values, any("panel" in record for record in records))
     x = {"field": "x", "type": "nominal", "sort": values, "title": names["x"], "axis": {"labelAngle": angle}}
@@ -192,7 +195,10 @@ def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
 
     return [
         {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {**shared, **paint, **of("low", "high")}},
-        {"mark": {"type": "bar", "size": width}, "encoding": {**shared, **paint, **of("q1", "q3")}},
+        {
+            "mark": {"type": "bar", "size": width, "stroke": INK, "strokeWidth": 1},
+            "encoding": {**shared, **paint, **of("q1", "q3")},
+        },
         {
             "mark": {"type": "tick", "thickness": 2, "size": width, "orient": "horizontal"},
             "encoding": {**shared, "y": y, "color": {"value": "white"}},

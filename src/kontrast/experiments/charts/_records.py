@@ -12,6 +12,7 @@ Quantiles and densities are computed here, so that a chart of a million values i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,25 @@ def records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     """All of a chart's records, in the rows' order."""
     if chart.kind not in KINDS:
         raise ValueError(f"chart {chart.name!r} has the kind {chart.kind!r}; expected one of {', '.join(KINDS)}")
-    return KINDS[chart.kind](chart, rows)
+    drawn = {chart.x, chart.y, chart.colour, chart.panel, "seed"}
+    over = [axis for axis in (rows[0].at if rows else ()) if axis not in drawn and len(_values(rows, axis)) > 1]
+    if chart.data is not None or not over or (chart.kind == "points" and not _is_axis(rows, chart.x)):
+        return KINDS[chart.kind](chart, rows)
+    # A mean over data sets would mean nothing: what is not drawn is told apart by panels.
+    panels = [*over, *([chart.panel] if chart.panel is not None else [])]
+    named = [_with_panel(row, panels) for row in rows]
+    return KINDS[chart.kind](replace(chart, panel=PANEL), named)
+
+
+PANEL = "panel"
+
+
+def _with_panel(row: Row, axes: Sequence[str]) -> Row:
+    return replace(row, at={**row.at, PANEL: ", ".join(f"{axis} = {row.at.get(axis)}" for axis in axes)})
+
+
+def _values(rows: Sequence[Row], axis: str) -> set[Value]:
+    return {row.at.get(axis) for row in rows}
 
 
 def _means(chart: Chart, rows: Sequence[Row]) -> list[Record]:

@@ -25,7 +25,7 @@ def main(fd: int, threads: int) -> int:
     signal.signal(signal.SIGTERM, _stop)
     connection: Connection[Any, Any] = Connection(fd)
     try:
-        sys.path[:] = connection.recv()  # the driver's: what it can import, so can this
+        sys.path[:], sys.argv[:] = connection.recv()  # the driver's: what it can import, and what was called
         cells: SimpleQueue[Any] = SimpleQueue()
         threading.Thread(target=_receive, args=(connection, cells), daemon=True).start()
         from kontrast.experiments.engines._attempt import attempt

@@ -31,7 +31,7 @@ TICK = 0.1  # seconds between two looks at whether all processes live and nobody
 
 @dataclass(frozen=True)
 class Local:
-    """``jobs`` processes with ``threads`` each (the cores divided among them, if left out).
+    """``jobs`` processes with ``threads`` each; left out, OMP_NUM_THREADS, or the cores divided among them.
 
     A cell whose process dies is tried again ``retries`` times. Ctrl-C and SIGTERM stop every process after a checkpoint
     and raise `KeyboardInterrupt` and `SystemExit` (143).
@@ -53,7 +53,7 @@ class Local:
         from kontrast.train.stopping import listening
 
         course = Course(cells, told, self.retries)
-        threads = self.threads or max(1, cores() // self.jobs)
+        threads = self.threads or _asked_for() or max(1, cores() // self.jobs)
         workers: list[_Worker] = []
         try:
             with listening() as asked:
@@ -102,6 +102,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _asked_for() -> int | None:
+    """The number of threads that the environment asks every process to keep to."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdigit() and int(asked) else None
+
+
 class _Worker:
     """A process, the connection to it, and the cell it is at (its place in the course), if it is at one."""
 
@@ -121,7 +127,7 @@ class _Worker:
             start_new_session=True,
         )
         theirs.close()
-        self._send(sys.path)
+        self._send((sys.path, sys.argv))
 
     def give(self, i: int, cell: Cell) -> None:
         self.cell = i

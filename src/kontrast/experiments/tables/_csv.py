@@ -9,7 +9,8 @@ from typing import Any
 from kontrast.experiments.tables._layout import text
 from kontrast.experiments.tables._summary import Summary
 
-COLUMNS = ("measure", "paper", "paper_data", "mean", "half", "n", "difference", "censored", "status", "error", "runs")
+NUMBERS = ("paper", "paper_half", "paper_data", "mean", "half", "n", "difference", "censored")
+COLUMNS = ("measure", *NUMBERS, "status", "error", "runs")
 
 
 def csv(summary: Summary) -> str:
@@ -23,7 +24,7 @@ def csv(summary: Summary) -> str:
         error = next((run["error"] for run in runs if run["error"]), None)
         at = [_safe(place["at"].get(axis)) for axis in summary["axes"]]
         for name, cell in place["cells"].items():
-            numbers = [cell[key] for key in ("paper", "paper_data", "mean", "half", "n", "difference", "censored")]
+            numbers = [cell[key] for key in NUMBERS]
             folders = "; ".join(str(run["folder"]) for run in runs)
             lines.writerow([*at, _safe(name), *numbers, status, _safe(error), _safe(folders)])
     return file.getvalue()

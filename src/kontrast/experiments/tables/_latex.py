@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kontrast.experiments.tables._layout import INTERVALS, Entry, Layout, findings, layouts, text
+from kontrast.experiments.tables._layout import INTERVALS, Entry, Layout, findings, folders, layouts, text
 from kontrast.experiments.tables._summary import Summary
 
 COMMANDS = {
@@ -61,6 +61,7 @@ def latex(summary: Summary) -> str:
             lines.append(f"\\item[{{{escaped(claim)}}}] Statistic: {escaped(statistic)}.")
             lines += [f"  {escaped(says)}: \\emph{{{escaped(verdict)}}}." for verdict, says in found]
         parts.append("\n".join([*lines, r"\end{description}"]))
+    parts.append("\n".join(f"% {place}: {', '.join(names)}" for place, names in folders(summary)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -117,6 +117,7 @@ def entry(place: Record, measure: Record) -> Entry:
     cell, runs, digits = place["cells"][measure["name"]], place["runs"], measure["digits"]
     on = f" on {cell['paper_data']}" if cell["paper_data"] else ""
     paper = "" if cell["paper"] is None else f"paper{on} {cell['paper']:.{digits}f}"
+    paper += "" if cell.get("paper_half") is None else f" ± {cell['paper_half']:.{digits}f}"
     if not cell["n"]:
         return Entry(_status(runs), paper, good=False)
     rest = _others(runs, cell["n"])

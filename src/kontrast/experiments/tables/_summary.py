@@ -1,4 +1,4 @@
-"""The record of an experiment that every table is made from, and that results.json is.
+"""The record of an experiment that every table is made from, and that result.json is.
 
     places    each place of the grid (without the seed): its runs, with folder and status, and a cell for each measure
     cells     paper's value, our mean, half-width of its 95 % interval, n, difference, how many values are censored
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.experiment import Experiment, Measure, Row
+from kontrast.experiments.experiment import Experiment, Measure, Published, Row
 from kontrast.experiments.intervals import interval, is_censored, is_mark, value_of
 from kontrast.experiments.plan import find_preset
 from kontrast.files import finite
@@ -29,8 +29,9 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
     >>> small = Experiment("demo", "A demonstration", "nobody", {"loss": ["tcl"]}, {"cpu": Preset("as is", dict)},
     ...     [Measure("knn", "kNN (%)", lambda folder: None, 1)], "loss", lambda at, measure: 80.0)
     >>> rows = [Row({"loss": "tcl", "seed": s}, f"runs/tcl-{s}", "done", {"knn": 80.0 + s}) for s in range(3)]
-    >>> summary(small, rows, preset="cpu")["places"][0]["cells"]["knn"]
-    {'paper': 80.0, 'mean': 81.0, 'half': 2.48..., 'n': 3, 'difference': 1.0, 'paper_data': '', 'censored': 0}
+    >>> cell = summary(small, rows, preset="cpu")["places"][0]["cells"]["knn"]
+    >>> cell["paper"], cell["mean"], cell["half"], cell["n"], cell["difference"]
+    (80.0, 81.0, 2.48..., 3, 1.0)
     """
     chosen = find_preset(experiment, preset)
     planned = {axis: list(chosen.axes.get(axis, values)) for axis, values in experiment.axes.items()}
@@ -56,7 +57,7 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
         "seeds": sorted({row.at["seed"] for row in rows if "seed" in row.at}, key=str),
         "measures": [{"name": m.name, "title": m.title, "digits": m.digits} for m in shown],
         "status": dict(Counter(row.status for row in rows)),
-        "seconds": sum(row.seconds or 0.0 for row in rows),
+        "seconds": sum({row.folder: row.seconds or 0.0 for row in rows}.values()),
         "places": [_place(experiment, shown, dict(place), places[place]) for place in order],
         "claims": [
             {
@@ -97,12 +98,20 @@ def _place(
     }
 
 
-def _cell(rows: Sequence[Row], measure: str, paper: float | None, elsewhere: str) -> dict[str, Any]:
+def _cell(rows: Sequence[Row], measure: str, published: Published, elsewhere: str) -> dict[str, Any]:
     """A paper's value on another set (``elsewhere``) is shown, but no difference taken from it."""
+    paper, half = published if isinstance(published, tuple) else (published, None)
     have = [(row, value) for row in rows if (value := value_of(row, measure)) is not None]
-    cell: dict[str, Any] = {"paper": paper, "mean": None, "half": None, "n": len(have), "difference": None}
-    cell["paper_data"] = elsewhere if paper is not None else ""
-    cell["censored"] = sum(is_censored(row, measure) for row, _ in have)
+    cell: dict[str, Any] = {
+        "paper": paper,
+        "paper_half": half,
+        "paper_data": elsewhere if paper is not None else "",
+        "mean": None,
+        "half": None,
+        "n": len(have),
+        "difference": None,
+        "censored": sum(is_censored(row, measure) for row, _ in have),
+    }
     if have:
         found = interval(value for _, value in have)
         cell["mean"] = found.mean

@@ -5,7 +5,7 @@
     temperature  a coarse grid, then ever closer to its best
     hopeless     which trials are not trained to their end
     trials       one setting, one seed: trained and scored; the test rows are not there
-    paired       means over seeds and paired differences, with intervals
+    remark       whether any k1 below 5,000 beat SupCon, as the supplement says
     tuning       a search with its trials, and its record, tune.json
 
 `kontrast tune RECIPE` is `tune` on the command line.

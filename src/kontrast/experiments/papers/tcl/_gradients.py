@@ -64,7 +64,7 @@ GRADIENTS = Experiment(
         ),
     ],
     charts=[
-        Chart("positive", "Response to the hardest positive", "line", "k1", "positive", "k2", "embeddings"),
-        Chart("negative", "Response to the hardest negative", "line", "k1", "negative", "k2", "embeddings"),
+        Chart("positive", "Response to the hardest positive", "line", "k1", "positive", "k2", "embeddings", log_x=True),
+        Chart("negative", "Response to the hardest negative", "line", "k1", "negative", "k2", "embeddings", log_x=True),
     ],
 )

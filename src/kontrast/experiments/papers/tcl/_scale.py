@@ -34,8 +34,9 @@ def cpu(method: str, at: At, changes: Mapping[str, Any]) -> Recipe:
 
 def smoke(made: Recipe) -> Recipe:
     """A second or two of it."""
-    width = max(2, int(made.encoder.options.get("width", 16)) // 4)
-    small = {"data.limit": 200, "data.test_limit": 100, "train.epochs": 1, "encoder.width": width}
+    small: dict[str, Any] = {"data.limit": 200, "data.test_limit": 100, "train.epochs": 1}
+    if made.encoder.name == "small-resnet":
+        small["encoder.width"] = max(2, int(made.encoder.options.get("width", 16)) // 4)
     protocols = ["knn20", {"name": "probe", "epochs": 2}]
     batch = min(made.train.batch_size, 64)
     return made.override({**small, "train.batch_size": batch, "evaluate.protocols": protocols})
@@ -47,7 +48,7 @@ def presets(
     *,
     axes: Mapping[str, Sequence[Value]],
     few: Mapping[str, Sequence[Value]],
-    about: str = "",
+    about: str = ABOUT_CPU,
     seeds: int = 3,
     paper_seeds: Callable[[At], int] | None = None,
 ) -> dict[str, Preset]:
@@ -55,7 +56,7 @@ def presets(
     full = "As the paper; see the recipes for what is not stated there."
     return {
         "paper": Preset(full, paper, seeds_at=paper_seeds),
-        "cpu": Preset(f"{ABOUT_CPU} {about}".strip(), small, seeds=seeds, axes=axes),
+        "cpu": Preset(about, small, seeds=seeds, axes=axes),
         "smoke": Preset(SMOKE, lambda at: smoke(small(at)), seeds=2, axes={**axes, **few}),
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 from kontrast.experiments import claims
 from kontrast.experiments.cell import At, Value
 from kontrast.experiments.experiment import Chart, Experiment
-from kontrast.experiments.papers.tcl._scale import KNN, LINEAR, METHODS, cpu, presets, tcl_wins
+from kontrast.experiments.papers.tcl._scale import ABOUT_CPU, KNN, LINEAR, METHODS, cpu, presets, tcl_wins
 from kontrast.recipe import Recipe
 from kontrast.recipes import tcl as book
 
@@ -38,7 +38,7 @@ def _study(
             lambda at: cpu(str(at["method"]), at, small(at)),
             axes=axes,
             few={axis: small_values[:2]},
-            about=about,
+            about=f"{ABOUT_CPU} {about}",
         ),
         measures=(LINEAR, KNN),
         rows=axis,
@@ -59,19 +59,23 @@ def _study(
     )
 
 
-def _number(value: Value) -> float:
-    assert isinstance(value, int | float)
+def _whole(value: Value) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{value!r} is no whole number")
     return value
 
 
 def _batch(at: At) -> dict[str, Any]:
-    size = int(_number(at["batch"]))
+    size = _whole(at["batch"])
     k1 = {"method.k1": book.BATCHES[size][1]} if at["method"] == "tcl" and size in book.BATCHES else {}
     return {"train.batch_size": size, "optim.lr": 0.1 * size / 128, **k1}
 
 
 def _width(at: At) -> dict[str, Any]:
-    width, depth = str(at["encoder"]).removeprefix("width ").split(" depth ")
+    name = str(at["encoder"])
+    if not name.startswith("width "):
+        return {"encoder": name}
+    width, depth = name.removeprefix("width ").split(" depth ")
     return {"encoder.width": int(width), "encoder.depth": int(depth)}
 
 
@@ -98,7 +102,7 @@ STUDIES = [
         "Batch sizes",
         "2.2.2",
         tuple(book.BATCHES),
-        lambda at: book.batch_study(int(_number(at["batch"])), str(at["method"])),
+        lambda at: book.batch_study(_whole(at["batch"]), str(at["method"])),
         _batch,
         (32, 64, 128, 256, 512, 1024),
         "Learning rate 0.1·batch/128 throughout (the paper's at 32 and 64 are ten times below that trend).",
@@ -110,7 +114,7 @@ STUDIES = [
         "Projector output sizes",
         "2.2.3",
         tuple(book.PROJECTORS),
-        lambda at: book.projector_study(int(_number(at["out"])), str(at["method"])),
+        lambda at: book.projector_study(_whole(at["out"]), str(at["method"])),
         lambda at: {"head.out": at["out"]},
         (16, 32, 64, 128, 256),
         "Sizes 16 to 256.",
