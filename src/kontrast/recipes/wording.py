@@ -120,7 +120,7 @@ def _method(part: Part) -> str:
 def _option(name: str, value: Any, options: Mapping[str, Any]) -> str:
     if value is None or value is False or name == "momentum_schedule":  # told with the momentum
         return ""
-    if name == "key_parts" and value == 1:
+    if (name, value) in (("key_parts", 1), ("warmup_steps", 0)):
         return ""
     amount = value if isinstance(value, str) or value is True else number(value)
     follows = "constant" if options.get("momentum_schedule") == "constant" else "rising to 1 along a cosine"
@@ -134,6 +134,7 @@ def _option(name: str, value: Any, options: Mapping[str, Any]) -> str:
         "radius": f"weights of length {amount}",
         "weights": f"fixed at {'a regular simplex' if amount == 'simplex' else f'{amount} directions'}",
         "loss": f"{amount} loss",
+        "warmup_steps": f"after {amount} steps of NT-Xent",
         "hard_negatives": f"the {amount} nearest negatives",
         "bank_momentum": f"memory bank of all training images with momentum {amount}",
         "queue": f"queue of {amount} keys",
