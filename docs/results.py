@@ -1,6 +1,7 @@
-"""Copy what `kontrast reproduce` wrote into docs/results: a page and its charts for each sweep, and the list of them.
+"""Keep what `kontrast reproduce` wrote under docs/results: a page, its data and its charts for each sweep.
 
-python docs/results.py runs/wl-table-1-cpu runs/tcl-table-1-cpu …
+python docs/results.py runs/wl-table-1-cpu runs/tcl-table-1-cpu …    # copies these, then writes all pages
+python docs/results.py                                               # writes all pages again, from their result.json
 """
 
 from __future__ import annotations
@@ -10,47 +11,58 @@ import shutil
 import sys
 from pathlib import Path
 
+from kontrast.experiments import tables
+
 RESULTS = Path(__file__).parent / "results"
+INTRODUCTION = """# Results
+
+What came out of `kontrast reproduce` on two CPU cores, as the command wrote it; each page has data, seeds, commit (of
+the code that read the runs), command and hours. These are small runs: they are held against what the papers say, not
+against their numbers. Verdicts are by [stated statistics](../experiments/claims.md); "not resolved" is one of them.
+
+| experiment | data | seeds | hours | claims |
+|---|---|---|---|---|
+"""
 
 
-def record(sweep: Path) -> None:
-    """The table as the command wrote it, with its charts under it."""
+def keep(sweep: Path) -> None:
+    """The sweep's summary, table and charts."""
     to = RESULTS / sweep.name
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
-    charts = sorted(sweep.glob("*.svg"))
-    page = (sweep / "table.md").read_text(encoding="utf-8").rstrip()
-    page += "\n\n## Charts\n\n" + "\n\n".join(f"![{chart.stem}]({chart.name})" for chart in charts) + "\n"
-    (to / "README.md").write_text(page, encoding="utf-8")
-    for file in [*charts, sweep / "table.csv", sweep / "result.json"]:
+    for file in [*sweep.glob("*.svg"), sweep / "table.csv", sweep / "result.json"]:
         shutil.copy(file, to / file.name)
 
 
-def index() -> None:
+def page(folder: Path) -> str:
+    """The table as the command writes it, and the charts under it."""
+    summary = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    charts = "\n\n".join(f"![{chart.stem}]({chart.name})" for chart in sorted(folder.glob("*.svg")))
+    return f"{tables.markdown(summary).rstrip()}\n\n## Charts\n\n{charts}\n"
+
+
+def index() -> str:
     """A line a sweep: what it is, on what, how many seeds, how long, and how its claims came out."""
-    lines = [
-        "# Results",
-        "",
-        "What came out of `kontrast reproduce` on two CPU cores, as the command wrote it; each page has data, seeds,",
-        "commit (of the code that read the runs), command and hours. These are small runs: they are held against what",
-        "the papers say, not against their numbers.",
-        "",
-        "| experiment | data | seeds | hours | claims |",
-        "|---|---|---|---|---|",
-    ]
-    for file in sorted(RESULTS.glob("*/result.json")):
-        found = json.loads(file.read_text(encoding="utf-8"))
+    lines = []
+    for folder in folders():
+        found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         verdicts = [finding["verdict"] for claim in found["claims"] for finding in claim["findings"]]
         counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
         data = ", ".join(map(str, found["axes"].get("data", ["–"])))
-        name, hours = file.parent.name, found["seconds"] / 3600
-        lines.append(
-            f"| [{found['title']}]({name}/README.md) | {data} | {len(found['seeds'])} | {hours:.1f} | {counts} |"
-        )
-    (RESULTS / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        hours = f"{found['seconds'] / 3600:.1f}"
+        link = f"[{found['title']}]({folder.name}/README.md)"
+        lines.append(f"| {link} | {data} | {len(found['seeds'])} | {hours} | {counts} |\n")
+    return INTRODUCTION + "".join(lines)
+
+
+def folders() -> list[Path]:
+    """Those that are kept."""
+    return sorted(file.parent for file in RESULTS.glob("*/result.json"))
 
 
 if __name__ == "__main__":
-    for folder in sys.argv[1:]:
-        record(Path(folder))
-    index()
+    for given in sys.argv[1:]:
+        keep(Path(given))
+    for folder in folders():
+        (folder / "README.md").write_text(page(folder), encoding="utf-8")
+    (RESULTS / "README.md").write_text(index(), encoding="utf-8")

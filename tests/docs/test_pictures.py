@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.docs.loading import DOCS, script
+
 PAGES = sorted(path.stem for path in (DOCS / "geometry").glob("*.md") if path.stem != "README")
 
 
-def load() -> ModuleType:
-    """docs/pictures.py, which is a script and in no package; importing it does not need altair."""
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-pictures = load()
+pictures = script("pictures")  # importing it does not need altair
 
 
 def words(svg: Path) -> list[str]:
