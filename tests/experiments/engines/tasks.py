@@ -103,7 +103,7 @@ def workers_of(pid: int) -> list[int]:
     return [int(line) for line in found.stdout.split()]
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+def wait_for(condition: Callable[[], Any], seconds: float = 300.0) -> None:  # far beyond what a loaded machine takes
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "waited in vain"
