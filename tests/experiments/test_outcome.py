@@ -17,8 +17,8 @@ MEASURES = (
     outcome.accuracy("none", "no such protocol", "graf-linear"),
     outcome.geometry("uniformity", "uniformity", "−uniformity", sign=-1.0),
     outcome.simplex("distance", "distance", "S3"),
-    outcome.value("seed", "the seed", "seed"),
-    outcome.value("nothing", "no such key", "a", "b"),
+    outcome.value("seed", "the seed"),
+    outcome.value("nothing", "no such key"),
 )
 
 

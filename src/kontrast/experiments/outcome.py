@@ -82,13 +82,11 @@ def simplex(name: str, field: str, title: str, *, of: str = "embeddings") -> Mea
     return Measure(name, title, read, digits=3)
 
 
-def value(name: str, title: str, *path: str, digits: int = 3, scale: float = 1.0) -> Measure:
-    """A number of result.json by its keys."""
+def value(name: str, title: str, digits: int = 3) -> Measure:
+    """A number of result.json by its key."""
 
     def read(folder: Path) -> float | None:
-        found: Any = result(folder)
-        for key in path:
-            found = None if found is None else found.get(key)
-        return None if found is None else scale * float(found)
+        found = result(folder).get(name)
+        return None if found is None else float(found)
 
     return Measure(name, title, read, digits=digits)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At, Task
-from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
+from kontrast.experiments.experiment import Chart, Experiment, Preset, Row
 
 
 def _toy(at: At) -> Task:
@@ -19,14 +18,6 @@ def _toy(at: At) -> Task:
 
 def _configuration(at: At) -> Task:
     return Task("kontrast.experiments.papers.graf._points:configuration", {"labels": at["labels"], "seed": at["seed"]})
-
-
-def _read(name: str) -> Callable[[Path], float | None]:
-    def read(folder: Path) -> float | None:
-        found = outcome.result(folder)[name]
-        return None if found is None else float(found)
-
-    return read
 
 
 def _path_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -67,10 +58,10 @@ TOY = Experiment(
         {"setting": ("sc", "ce-l2")},
     ),
     measures=(
-        Measure("excess", "loss above its lower bound", _read("excess"), 8),
-        Measure("cosine", "largest |cosine of class means − (−1/3)|", _read("cosine"), 6),
-        Measure("collapse", "largest distance of a point from its class mean", _read("collapse"), 6),
-        Measure("radius", "|weight length − r_W|", _read("radius"), 6),
+        outcome.value("excess", "loss above its lower bound", 8),
+        outcome.value("cosine", "largest |cosine of class means − (−1/3)|", 6),
+        outcome.value("collapse", "largest distance of a point from its class mean", 6),
+        outcome.value("radius", "|weight length − r_W|", 6),
     ),
     rows="setting",
     claims=[
@@ -103,8 +94,8 @@ CONFIGURED = Experiment(
         {"labels": ("9-0-0", "5-2-2", "3-3-3")},
     ),
     measures=(
-        Measure("value", "least loss of such a batch", _read("value"), 4),
-        Measure("gap", "the simplex's loss above it", _read("gap"), 6),
+        outcome.value("value", "least loss of such a batch", 4),
+        outcome.value("gap", "the simplex's loss above it", 6),
     ),
     rows="labels",
     claims=[

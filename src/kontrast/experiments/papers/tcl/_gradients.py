@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At, Task
-from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset
+from kontrast.experiments.experiment import Chart, Experiment, Preset
 
 K1 = (0.0, 1.0, 10.0, 100.0, 1000.0, 2000.0, 4000.0, 5000.0, 8000.0)
 K2 = (1.0, 1.2, 1.5, 2.0)
@@ -15,10 +12,6 @@ K2 = (1.0, 1.2, 1.5, 2.0)
 
 def _response(at: At) -> Task:
     return Task("kontrast.experiments.papers.tcl._responses:respond", dict(at))
-
-
-def _read(name: str) -> Callable[[Path], float | None]:
-    return lambda folder: float(outcome.result(folder)[name])
 
 
 GRADIENTS = Experiment(
@@ -36,8 +29,8 @@ GRADIENTS = Experiment(
         for name in ("paper", "cpu", "smoke")
     },
     measures=(
-        Measure("positive", "response to the hardest positive |X − P + Y|, mean over anchors", _read("positive"), 4),
-        Measure("negative", "response to the hardest negative P, mean over anchors", _read("negative"), 4),
+        outcome.value("positive", "response to the hardest positive |X − P + Y|, mean over anchors", 4),
+        outcome.value("negative", "response to the hardest negative P, mean over anchors", 4),
     ),
     rows="k1",
     claims=[
