@@ -14,8 +14,8 @@ METHODS = ("ce", "ce-fix", "sc")
 ERROR = outcome.accuracy("error", "retrained linear classifier", "graf-linear", error=True)
 ABOUT_CPU = (
     "Against the paper: 1,000 images of fashion-mini and small-resnet (width 16, 64 features) for the whole sets and "
-    "ResNet-18 (512); 2,000 steps of 128 images for 100,000 of 256. For data that the paper does not have, its CIFAR-10 "
-    "values stand beside ours."
+    "ResNet-18 (512); 2,000 steps of 128 images for 100,000 of 256. For data that the paper does not have, its "
+    "CIFAR-10 values stand beside ours."
 )
 SMOKE = "A few steps on 200 images, to see that everything runs."
 
