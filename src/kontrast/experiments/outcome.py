@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.experiment import Measure, Row
@@ -90,3 +92,16 @@ def value(name: str, title: str, digits: int = 3) -> Measure:
         return None if found is None else float(found)
 
     return Measure(name, title, read, digits=digits)
+
+
+def analyses(rows: Iterable[Row]) -> Iterator[tuple[Row, dict[str, np.ndarray]]]:
+    """The first seed's finished rows, each with the arrays of its analysis: what a figure of distributions draws."""
+    for row in rows:
+        if row.status == "done" and row.path is not None and row.at["seed"] == 0:
+            with np.load(row.path / "analysis.npz", allow_pickle=False) as arrays:
+                yield row, dict(arrays)
+
+
+# What several papers' experiments read alike.
+KNN = accuracy("knn", "kNN, k = 20", "knn20")
+UNIFORMITY = geometry("uniformity", "uniformity", "−uniformity (t = 2) of test embeddings", sign=-1.0)

@@ -9,6 +9,7 @@ from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At, Value
 from kontrast.experiments.experiment import Chart, Experiment, Preset
+from kontrast.experiments.outcome import KNN, UNIFORMITY
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -17,8 +18,6 @@ TAU = (0.1, 0.2)
 TAU_M = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1)
 
 LINEAR = outcome.accuracy("linear", "linear probe", "sce", "probe")
-KNN = outcome.accuracy("knn", "kNN, k = 20", "knn20")
-UNIFORMITY = outcome.geometry("uniformity", "uniformity", "−uniformity (t = 2) of test embeddings", sign=-1.0)
 RANK = outcome.geometry("rank", "effective rank", "effective rank of test embeddings")
 
 ABOUT_CPU = (

@@ -19,6 +19,7 @@ from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
+from kontrast.experiments.outcome import KNN, UNIFORMITY
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -26,8 +27,6 @@ TEMPERATURES = (0.05, 0.07, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 SETS = ("cifar10", "cifar100", "svhn", "imagenet100")
 
 LINEAR = outcome.accuracy("linear", "linear probe", "wang-liu", "probe")
-KNN = outcome.accuracy("knn", "kNN, k = 20", "knn20")
-UNIFORMITY = outcome.geometry("uniformity", "uniformity", "−uniformity (t = 2) of test embeddings", sign=-1.0)
 TOLERANCE = outcome.geometry("tolerance", "tolerance", "tolerance of test embeddings")
 
 ABOUT_CPU = (
@@ -115,11 +114,8 @@ def separation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Quartiles of the positive's and the nearest negatives' similarities, of the first seed's runs."""
     several = len({row.at["data"] for row in rows}) > 1
     records = []
-    for row in rows:
-        if row.status != "done" or row.path is None or row.at["seed"] != 0:
-            continue
-        with np.load(row.path / "analysis.npz", allow_pickle=False) as arrays:
-            columns = np.concatenate([arrays["positive"][:, None], arrays["nearest"]], axis=1)
+    for row, arrays in outcome.analyses(rows):
+        columns = np.concatenate([arrays["positive"][:, None], arrays["nearest"]], axis=1)
         for k, column in enumerate(columns.T):
             low, middle, high = np.quantile(column, [0.25, 0.5, 0.75])
             records.append(

@@ -47,18 +47,15 @@ def cosine_records(parts: Mapping[str, str], rows: Sequence[Row]) -> list[dict[s
     """Quantiles of cosines, as angles, of the first seed's runs."""
     several = len({row.at["data"] for row in rows}) > 1
     records = []
-    for row in rows:
-        if row.status != "done" or row.path is None or row.at["seed"] != 0:
-            continue
-        with np.load(row.path / "analysis.npz", allow_pickle=False) as arrays:
-            for key, name in parts.items():
-                # A contrastive loss has no weights; Graf et al. draw its class means again.
-                if (key := key if key in arrays.files else "between_means") in arrays.files:
-                    values = 1 - np.arccos(np.clip(arrays[key].astype(np.float64), -1, 1)) / np.pi
-                    low, q1, middle, q3, high = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
-                    found = {"low": low, "q1": q1, "angle": middle, "q3": q3, "high": high}
-                    panel = f"{row.at['data']}, {name}" if several else name
-                    records.append({**row.at, "panel": panel, **{k: float(v) for k, v in found.items()}})
+    for row, arrays in outcome.analyses(rows):
+        for key, name in parts.items():
+            # A contrastive loss has no weights; Graf et al. draw its class means again.
+            if (key := key if key in arrays else "between_means") in arrays:
+                values = 1 - np.arccos(np.clip(arrays[key].astype(np.float64), -1, 1)) / np.pi
+                low, q1, middle, q3, high = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
+                found = {"low": low, "q1": q1, "angle": middle, "q3": q3, "high": high}
+                panel = f"{row.at['data']}, {name}" if several else name
+                records.append({**row.at, "panel": panel, **{k: float(v) for k, v in found.items()}})
     return records
 
 

@@ -14,7 +14,6 @@ from kontrast.recipe import Recipe
 SETS = ("cifar10", "cifar100", "fashion-mnist", "imagenet100")
 METHODS = ("supcon", "tcl")
 LINEAR = outcome.accuracy("linear", "linear stage", "tcl", "probe")
-KNN = outcome.accuracy("knn", "kNN, k = 20", "knn20")
 
 ABOUT_CPU = (
     "Against the paper: fashion-mini (10,000 images of Fashion-MNIST) and small-resnet (width 16) for the whole sets "

@@ -8,7 +8,8 @@ from typing import Any
 from kontrast.experiments import claims
 from kontrast.experiments.cell import At, Value
 from kontrast.experiments.experiment import Chart, Experiment
-from kontrast.experiments.papers.tcl._scale import ABOUT_CPU, KNN, LINEAR, METHODS, cpu, presets, tcl_wins
+from kontrast.experiments.outcome import KNN
+from kontrast.experiments.papers.tcl._scale import ABOUT_CPU, LINEAR, METHODS, cpu, presets, tcl_wins
 from kontrast.recipe import Recipe
 from kontrast.recipes import tcl as book
 

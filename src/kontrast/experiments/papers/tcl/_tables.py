@@ -5,7 +5,8 @@ from __future__ import annotations
 from kontrast import recipes
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Published
-from kontrast.experiments.papers.tcl._scale import ABOUT_CPU, KNN, LINEAR, METHODS, SETS, cpu, presets, tcl_wins
+from kontrast.experiments.outcome import KNN
+from kontrast.experiments.papers.tcl._scale import ABOUT_CPU, LINEAR, METHODS, SETS, cpu, presets, tcl_wins
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 

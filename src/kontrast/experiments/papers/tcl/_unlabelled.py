@@ -6,7 +6,8 @@ from kontrast import recipes
 from kontrast.experiments import claims
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment
-from kontrast.experiments.papers.tcl._scale import KNN, LINEAR, presets
+from kontrast.experiments.outcome import KNN
+from kontrast.experiments.papers.tcl._scale import LINEAR, presets
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
