@@ -56,6 +56,20 @@ def test_a_failed_cell_is_told_and_does_not_stop_the_rest(asking: Asking, tmp_pa
     assert "1 failed" in text
 
 
+def test_dry_run_shows_a_damaged_run_and_goes_on(asking: Asking, tmp_path: Path) -> None:
+    sweep = Sweep.of(experiments.find("graf-toy"), "smoke", seeds=1, out=tmp_path)
+    damaged = sweep.cells[0].path
+    damaged.mkdir(parents=True)
+    (damaged / "run.json").write_text("{", encoding="utf-8")
+    status, text, told = asking(
+        "reproduce", "graf-toy", "--preset", "smoke", "--seeds", "1", "--dry-run", "--out", str(tmp_path)
+    )
+    assert status == 0, told
+    assert text.count("unusable") == 1
+    assert "run.json" in text
+    assert text.count("missing ") == len(sweep.cells) - 1
+
+
 def test_dry_run_plans_and_estimates(asking: Asking, tmp_path: Path) -> None:
     status, text, _ = asking("reproduce", *FEW, "--dry-run", "--out", str(tmp_path))
     assert status == 0

@@ -114,8 +114,10 @@ def _plan(sweep: Sweep) -> None:
     out.print(f"[bold]{escape(sweep.experiment.title)}[/] ({escape(sweep.experiment.source)})", highlight=False)
     out.print(escape(chosen.about), highlight=False)
     for cell in sweep.cells:
-        status = cell.state.get("status", "missing")
-        out.print(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}", highlight=False, soft_wrap=True)
+        trouble = cell.trouble
+        status = cell.state.get("status", "missing") if trouble is None else "unusable"
+        why = "" if trouble is None else f": {escape(trouble)}"
+        out.print(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}{why}", highlight=False, soft_wrap=True)
     missing = sweep.missing
     found = estimate(missing)
     said = f"{len(sweep.cells)} runs, {len(missing)} to do"

@@ -95,23 +95,29 @@ class Training:
                 for batch in batches(self.job.loader(), state.step, self.job.total_steps):
                     loss = self._step(batch)
                     clock.tick()
-                    for line in self._records(loss, clock):
+                    lines = self._records(loss, clock)
+                    for line in lines:
                         self._log(line, metrics, loggers)
+                    if any("validation" in line for line in lines):
+                        self.after_validation(metrics)
                     progress.update(state.step, loss, self.standing, self.rates[0] * self.factor)
                     if distributed.any_rank(asked.signum is not None):
-                        self._save(metrics)
+                        self.save(metrics)
                         raise Stopped(asked.signum or 15, state.step)
                     if self._is_time_to_save():
-                        self._save(metrics)
+                        self.save(metrics)
                     if state.stopped_early:
                         progress.note(state.why_stopped())
                         break
-            self._save(metrics)
+            self.save(metrics)
         finally:
             for logger in loggers:
                 logger.close()
             if metrics is not None:
                 metrics.close()
+
+    def after_validation(self, metrics: Metrics | None) -> None:
+        """Called when a validation is written; a subclass that gives up here calls `save` and raises."""
 
     # ---------------------------------------------------------------------------------------- a step and its log
 
@@ -202,7 +208,8 @@ class Training:
             return self.state.step % every == 0
         return self._every(None) and time.monotonic() - self.saved_at > SECONDS
 
-    def _save(self, metrics: Metrics | None) -> None:
+    def save(self, metrics: Metrics | None) -> None:
+        """Writes the checkpoint, on the first rank."""
         if metrics is not None:
             state = self.state
             state.sums = {key: float(value) for key, value in state.sums.items()}

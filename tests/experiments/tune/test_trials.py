@@ -173,7 +173,7 @@ def test_an_interrupted_trial_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def stopped(training: Training, batch: Any) -> Any:
         if training.state.step == 12:
-            training._save(None)
+            training.save(None)
             raise Stopped(15, 12)
         return honest(training, batch)
 

@@ -130,21 +130,13 @@ class _Trial(Training):
     def __init__(self, job: Job, folder: RunFolder, others: Sequence[float]) -> None:
         super().__init__(job, folder)
         self.others = others
-        self.lines: list[dict[str, Any]] = []
 
-    def _records(self, *seen: Any) -> list[dict[str, Any]]:
-        self.lines = super()._records(*seen)
-        return self.lines
-
-    def _log(self, line: dict[str, Any], metrics: Metrics | None, loggers: list[Any]) -> None:
-        super()._log(line, metrics, loggers)
-        if line is not self.lines[-1] or not any("validation" in each for each in self.lines):
-            return  # when all lines of a step are written, and it was validated
+    def after_validation(self, metrics: Metrics | None) -> None:
         found = half_way(read_metrics(self.folder.metrics), self.job.total_steps)
-        if found is not None and found[0] == line["step"]:
+        if found is not None and found[0] == self.state.step:
             reason = hopeless(found[1], self.others, _rows(self.job))
             if reason:
-                self._save(metrics)
+                self.save(metrics)
                 raise _GivenUp(reason)
 
 
