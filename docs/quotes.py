@@ -1,0 +1,104 @@
+"""Numbers that pages quote: each stands before a comment that says where it is from, and this writes it there.
+
+    python docs/quotes.py        writes every quoted number of the pages anew; a test asks whether that changes anything
+
+    82.20 ± 0.57<!--= wl-table-1-cpu linear temperature=0.1 -->          a cell of docs/results/…/result.json
+    -0.33 ± 0.47<!--= wl-table-1-cpu claim 0 -->                         what a claim's statistic came to
+    not resolved at this scale<!--= wl-table-1-cpu verdict 0 -->         and its verdict
+    83.78<!--= published WANG_LIU cifar10 ordinary 0.2 -->               a paper's table, kontrast.recipes.published
+    5.53<!--= benchmarks/training: gradient caching, …: seconds -->      a cell of a page of docs/benchmarks
+
+What comes before the comment, up to a space, bar, bracket or comma, is replaced (a "±" goes with its neighbours).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from kontrast.recipes import published
+
+DOCS = Path(__file__).parent
+VERDICTS = ("not resolved at this scale", "does not hold", "holds")
+QUOTE = re.compile(rf"(?P<value>(?:{'|'.join(VERDICTS)})|[^\s|()*]+(?: ± [^\s|()*]+)?)<!--= (?P<source>.+?) -->")
+
+
+def value(source: str) -> str:
+    """What stands at a source, as it is to be printed.
+
+    >>> value("published WANG_LIU cifar10 ordinary 0.2"), value("published TCL cifar10 ('tcl',150)")
+    ('83.78', '96.3 ± 0.1')
+    """
+    if source.startswith("published "):
+        return _published(source.split()[1:])
+    if source.startswith("benchmarks/"):
+        return _benchmark(*source.split(": ", 2))
+    folder, what, *rest = source.split()
+    found = json.loads((DOCS / "results" / folder / "result.json").read_text(encoding="utf-8"))
+    if what in ("claim", "verdict"):
+        claims = [finding for claim in found["claims"] for finding in claim["findings"]]
+        finding = claims[int(rest[0])]
+        return str(finding["verdict"]) if what == "verdict" else _statistic(finding["says"])
+    return _cell(found, what, dict(pair.split("=") for pair in rest), source)
+
+
+def _cell(found: dict[str, Any], measure: str, at: dict[str, str], source: str) -> str:
+    """Mean ± half-width, with the measure's digits."""
+    fitting = [p for p in found["places"] if all(str(p["at"].get(axis)) == asked for axis, asked in at.items())]
+    if len(fitting) != 1:
+        raise ValueError(f"{source!r} names {len(fitting)} places; name one by {', '.join(found['axes'])}")
+    digits = next(m["digits"] for m in found["measures"] if m["name"] == measure)
+    cell = fitting[0]["cells"][measure]
+    half = "" if cell["half"] is None else f" ± {cell['half']:.{digits}f}"
+    return f"{cell['mean']:.{digits}f}{half}".replace("-", "−")
+
+
+def _statistic(says: str) -> str:
+    """The number in a claim's sentence."""
+    match = re.search(r"= (\S+(?: ± \S+)?)", says)
+    if match is None:
+        raise ValueError(f"no number in the claim {says!r}")
+    return match[1].rstrip(",").replace("-", "−")
+
+
+def _published(keys: list[str]) -> str:
+    found: Any = getattr(published, keys[0])
+    for key in keys[1:]:
+        found = found[key] if key in found else found[ast.literal_eval(key)]
+    return " ± ".join(f"{x:g}" for x in found if x is not None) if isinstance(found, tuple) else f"{found:g}"
+
+
+def _benchmark(page: str, row: str, column: str) -> str:
+    """The first table of the page that has both."""
+    header: list[str] = []
+    for line in (DOCS / f"{page}.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if not cells:
+            header = []
+        elif not header:
+            header = cells
+        elif cells[0] == row and column in header:
+            return cells[header.index(column)]
+    raise ValueError(f"{page}.md has no table with the row {row!r} and the column {column!r}")
+
+
+def filled(page: str) -> str:
+    """A page with every quoted number as its source has it.
+
+    >>> filled("best 80.00<!--= published WANG_LIU cifar10 ordinary 0.2 --> there")
+    'best 83.78<!--= published WANG_LIU cifar10 ordinary 0.2 --> there'
+    """
+    return QUOTE.sub(lambda found: f"{value(found['source'])}<!--= {found['source']} -->", page)
+
+
+def pages() -> list[Path]:
+    """Those that quote."""
+    return sorted(page for page in DOCS.rglob("*.md") if "<!--= " in page.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    for path in pages():
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
