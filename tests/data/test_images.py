@@ -233,6 +233,9 @@ def test_pixels_of_other_types() -> None:
     assert as_uint8(torch.tensor([0, 65535], dtype=torch.uint16)).tolist() == [0, 255]
     assert as_uint8(torch.tensor([0, 255])).tolist() == [0, 255]
     assert as_uint8(torch.tensor([False, True])).tolist() == [0, 255]
+    given = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    assert as_uint8(given).tolist() == [0, 255]
+    assert given.tolist() == [0.0, 1.0], "what a caller gives is left as it is"
     assert from_value(np.eye(3, dtype=bool)).unique().tolist() == [0, 255]
     for wrong in (torch.tensor([-0.1, 1.0]), torch.tensor([300]), torch.tensor([float("nan")])):
         with pytest.raises(ImageError, match="expected 0 to"):

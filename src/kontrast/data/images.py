@@ -180,7 +180,7 @@ def as_uint8(pixels: Tensor) -> Tensor:
             f"pixels of {pixels.dtype} lie in {least:g} to {most:g}; expected 0 to {top}. Give uint8 images, or floats "
             "before they are normalised"
         )
-    return values.to(torch.uint8) if top == 255 else values.double().mul_(255 / top).round_().to(torch.uint8)
+    return values.to(torch.uint8) if top == 255 else (values.double() * (255 / top)).round_().to(torch.uint8)
 
 
 class CentreCrop:

@@ -85,7 +85,10 @@ def backward(
 
 def _seed(batch: ViewBatch, rank: int, piece: int) -> None:
     """What the network draws from here on depends on nothing but this; a run can go on at any step."""
-    torch.manual_seed(seed_of(batch.seed, Stream.NETWORK, rank, piece))
+    seed, device = seed_of(batch.seed, Stream.NETWORK, rank, piece), batch.views.device
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every kind of device: hundreds of times as long
+    if device.type != "cpu":
+        torch.get_device_module(device).manual_seed(seed)
 
 
 @contextmanager
