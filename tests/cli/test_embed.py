@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,23 @@ def test_a_folder_of_images(run: Run, tmp_path: Path) -> None:
     order = [3, 4, 5, 0, 1, 2]
     same(found["features"], expected(run, torch.from_numpy(pixels)[order, None]))
     assert found["labels"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert found["class_names"].tolist() == ["a", "b"]
+    assert found["paths"].tolist() == ["a/3.png", "a/4.png", "a/5.png", "b/0.png", "b/1.png", "b/2.png"]
+
+
+def test_parquet_says_where_it_is_from(run: Run, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    to = tmp_path / "out.parquet"
+    done = runner.invoke(app, ["embed", str(run.path), "digits", "-o", str(to), "--limit", "30"])
+    assert done.exit_code == 0, done.output
+    assert f"written: {to}, 30 rows of 16" in done.stdout
+    found = parquet.read_table(to)
+    rows = data.load("digits").train.limited(30)
+    same(np.array(found["features"].to_pylist(), dtype=np.float32), expected(run, rows.inputs.read(torch.arange(30))))
+    assert found["class"].to_pylist() == [str(label) for label in found["label"].to_pylist()]
+    about = json.loads(found.schema.metadata[b"kontrast"])
+    assert about["run"] == json.loads((run.path / "run.json").read_text())["hash"]
+    assert (about["data"], about["split"], about["card"]["feature_dim"]) == ("digits", "train", 16)
 
 
 @pytest.mark.parametrize("sizes", [(24, 24), (24, 30)])
@@ -103,7 +121,7 @@ def test_other_images_are_brought_to_its_size_and_channels(run: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["digits", "--out", "x.txt"], "x.txt ends in .txt; expected .npz or .npy"),
+        (["digits", "--out", "x.txt"], "x.txt ends in .txt; expected .npz, .npy or .parquet"),
         (["digits", "--out", "nowhere/x.npz"], "there is no folder nowhere to write x.npz into"),
         (["digits", "--out", "x.npz", "--split", "unlabelled"], "digits has no split 'unlabelled'; it has train, test"),
         (["digits", "--out", "x.npz", "--split", "__class__"], "digits has no split '__class__'"),

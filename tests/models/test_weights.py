@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import argparse
 import pickle
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from kontrast import models
+from kontrast.models import _weight_files
 
 
 def network(seed: int, channels: int = 3) -> nn.Module:
@@ -226,6 +230,27 @@ def test_objects_are_never_unpickled(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"cannot be read as tensors alone, and other objects are never unpickled"):
             models.load_weights(network(0), tmp_path / name)
     assert not sprung.exists()
+
+
+def test_options_beside_the_tensors_are_read_as_nothing(tmp_path: Path) -> None:
+    """Neither kept nor built: what stands for them has no attribute of theirs."""
+    beside = {"opt": argparse.Namespace(lr=0.1), "rate": np.float64(0.5), "where": tmp_path, "array": np.ones(2)}
+    torch.save({"model": prefixed(""), **beside}, tmp_path / "x.pt")
+    module = network(0)
+    models.load_weights(module, tmp_path / "x.pt", strict=True)
+    assert same(module, network(1))
+    found = _weight_files.read(tmp_path / "x.pt")
+    for name in beside:
+        assert isinstance(found[name], _weight_files.Nothing), name
+        assert vars(found[name]) == {}
+    with pytest.raises(pickle.UnpicklingError):  # outside, torch is as strict as before
+        torch.load(tmp_path / "x.pt", weights_only=True)
+
+
+def test_other_objects_are_named(tmp_path: Path) -> None:
+    torch.save({"model": prefixed(""), "more": Fraction(1, 2)}, tmp_path / "x.pt")
+    with pytest.raises(ValueError, match=r"never unpickled: it holds a fractions\.Fraction\. Save its state_dict"):
+        models.load_weights(network(0), tmp_path / "x.pt")
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

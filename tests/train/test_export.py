@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import torch
 
 from kontrast.train import load, run_recipe
 from kontrast.train.export import rebuild
+from tests.train.exports.made import made
 from tests.train.small import recipe
 
 SHORT = {
@@ -61,6 +63,19 @@ torch.save(model.double().eval()({flat}).detach(), "h.pt")
     assert not mine.training
     torch.testing.assert_close(torch.load(run.path / "h.pt"), mine(x), rtol=1e-9, atol=1e-9)
     assert card["feature_dim"] == mine.feature_dim == mine(x).shape[1]
+
+
+def test_the_lines_of_a_transformer_make_it_for_its_size(tmp_path: Path) -> None:
+    pytest.importorskip("timm")
+    run = made(tmp_path / "run", "timm/vit_tiny_patch16_224", (3, 32, 32), depth=1)
+    lines = json.loads((run / "model.json").read_text())["load"]
+    assert "img_size=(32, 32), depth=1" in lines
+    found: dict[str, torch.nn.Module] = {}
+    with contextlib.chdir(run), torch.random.fork_rng(devices=[]):
+        exec(lines, found)
+    x = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():  # one layout of memory, and the same sums
+        torch.testing.assert_close(found["model"](x), load(run)(x))
 
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -44,28 +45,61 @@ def extract(
     >>> extract(nn.Linear(2, 4), split, mean=None, std=None).shape
     torch.Size([3, 4])
     """
-    prepare = normalisation(mean, std)
-    loader = Loader(
-        split, InOrder(len(split), whole("batch_size", batch_size)), workers=workers, crop=middle(split, size)
-    )
+    options: dict[str, Any] = {
+        "batch_size": batch_size,
+        "device": device,
+        "size": size,
+        "workers": workers,
+        "progress": progress,
+    }
     out: Tensor | None = None
-    with frozen(encoder, device) as place, torch.no_grad():
-        for done, batch in enumerate(loader.epoch(0)):
-            h = checked(encoder(prepare(batch.inputs.to(place))), len(batch.inputs))
-            if out is None:
-                out = torch.empty(len(split), h.shape[1])
-            start = done * batch_size
-            out[start : start + len(h)] = h.float().cpu()
-            if progress is not None:
-                progress("features", min(start + batch_size, len(split)), len(split))
+    done = 0
+    for h in features_of(encoder, split, mean=mean, std=std, **options):
+        if out is None:
+            out = torch.empty(len(split), h.shape[1])
+        out[done : done + len(h)] = h
+        done += len(h)
     assert out is not None
-    finite = out.isfinite().all(1)
-    if not bool(finite.all()):
-        raise ValueError(
-            f"the encoder gives NaN or infinity for {int((~finite).sum())} of {len(out)} rows (first: row "
-            f"{int((~finite).nonzero()[0])}); expected finite features. Did its training diverge?"
-        )
     return out
+
+
+def features_of(
+    encoder: nn.Module,
+    split: Split,
+    *,
+    mean: Numbers | None,
+    std: Numbers | None,
+    batch_size: int = 512,
+    device: torch.device | str | None = None,
+    size: int | None = None,
+    workers: int = 0,
+    progress: Progress | None = None,
+) -> Iterator[Tensor]:
+    """The same batch by batch, for features that are more than memory holds.
+
+    >>> from kontrast import data
+    >>> split = data.Split(data.Memory(torch.arange(10.0).view(5, 2)))
+    >>> [list(h.shape) for h in features_of(nn.Linear(2, 4), split, mean=None, std=None, batch_size=2)]
+    [[2, 4], [2, 4], [1, 4]]
+    """
+    prepare = normalisation(mean, std)
+    order = InOrder(len(split), whole("batch_size", batch_size))
+    loader = Loader(split, order, workers=workers, crop=middle(split, size))
+    done = 0
+    with frozen(encoder, device) as place:
+        for batch in loader.epoch(0):
+            with torch.no_grad():  # not around the yield: who takes the batches may want gradients of their own
+                h = checked(encoder(prepare(batch.inputs.to(place))), len(batch.inputs)).float().cpu()
+            bad = ~h.isfinite().all(1)
+            if bool(bad.any()):
+                raise ValueError(
+                    f"the encoder gives NaN or infinity for row {done + int(bad.nonzero()[0])}; expected finite "
+                    "features. Did its training diverge?"
+                )
+            yield h
+            done += len(h)
+            if progress is not None:
+                progress("features", done, len(split))
 
 
 def normalisation(mean: Numbers | None, std: Numbers | None) -> Compose:

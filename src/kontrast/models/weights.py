@@ -1,14 +1,15 @@
-"""Start from weights on disk, whoever wrote them: ours, torchvision's, timm's, MoCo's, a plain state dict.
+"""Start from weights on disk, whoever wrote them: ours, torchvision's, timm's, SupContrast's, MoCo's, lightly's.
 
-Read are safetensors files (``.safetensors``), a run folder (its ``encoder.safetensors``), and files of torch.save,
-with ``weights_only=True``: tensors and containers of them, never other objects, so that a file cannot run code.
+Read are safetensors files (``.safetensors``), a run folder (its ``encoder.safetensors``), and files of torch.save: the
+tensors and containers of them, never other objects, so that a file cannot run code (`kontrast.models._weight_files`).
 
-A file names its tensors in its own way. Of the dictionaries in it (itself, ``state_dict``, ``model``, …) and of the
-usual prefixes (``module.``, ``encoder.``, ``backbone.``, ``encoder_q.``, …, and ``0.``, the first of an nn.Sequential)
-that combination is taken whose names and shapes fit the most of the module's tensors; at a tie the network that learns
-before one that follows it (``student`` before ``teacher``), then the shorter prefix, then the earlier dictionary. Where
-a first layer's images have other channels its weights are adapted, as timm does: summed for one channel, else repeated
-in turn and scaled by 3/channels.
+A file names its tensors in its own way. Of the dictionaries in it (itself, ``state_dict``, ``model``, …), of the usual
+prefixes (``module.``, ``encoder.``, ``backbone.``, ``encoder_q.``, …, and ``0.``, the first of an nn.Sequential) and of
+the names as they are or as another project's names of a ResNet (`kontrast.models.layouts`), that combination is taken
+whose names and shapes fit the most of the module's tensors; at a tie the network that learns before one that follows it
+(``student`` before ``teacher``), then names as they are, then the shorter prefix, then the earlier dictionary. Where a
+first layer's images have other channels its weights are adapted, as timm does: summed for one channel, else repeated in
+turn and scaled by 3/channels.
 
 What the file has beside the module's tensors is left unused. That is usual of heads and queues; anything else speaks
 for a file of another, larger network, of which the half that fits would be no good start.
@@ -23,8 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
+
+from kontrast.models._weight_files import read as read_file
+from kontrast.models.layouts import differences, layouts
 
 ONLINE = ["encoder", "backbone", "encoder_q", "base_encoder", "online", "online_encoder", "student", "method"]
 WRAPPERS = ["module", "model", "net", "network", "trunk", "resnet", "feature_extractor", "_orig_mod"]
@@ -49,11 +52,14 @@ class Loaded:
     missing: list[str] = field(default_factory=list)  # the module's, left as they were
     unexpected: list[str] = field(default_factory=list)  # the file's, under the prefix, left unused
     mismatched: list[str] = field(default_factory=list)  # missing too: in the file, but of another shape
+    layout: str = ""  # which of the file's names were read as torchvision's; "" if none
+    notes: list[str] = field(default_factory=list)  # what else makes the file's network another than the module
 
     def __str__(self) -> str:
         table = f", table {self.table!r}" if self.table else ""
         stripped = f", prefix {self.prefix!r} taken off" if self.prefix else ""
-        lines = [f"{len(self.loaded)} tensors from {self.source}{table}{stripped}"]
+        read = f", {self.layout} read as torchvision's names" if self.layout else ""
+        lines = [f"{len(self.loaded)} tensors from {self.source}{table}{stripped}{read}"]
         for name in ("adapted", "missing", "mismatched", "unexpected"):
             seen = getattr(self, name)
             if seen:
@@ -75,7 +81,7 @@ def load_weights(
     a head; with ``strict`` both are errors. A file of which nothing fits is an error. ``prefix`` is what stands before
     the module's names in the file, where it is not a usual one (``"encoder_k."`` for MoCo's momentum encoder).
 
-    >>> from torch import nn
+    >>> import torch
     >>> saved = {"state_dict": {"module.weight": torch.ones(1, 2), "module.fc.bias": torch.zeros(3)}}
     >>> layer = nn.Linear(2, 1, bias=False)
     >>> print(load_weights(layer, saved))
@@ -86,65 +92,36 @@ def load_weights(
     named = "a mapping" if isinstance(source, Mapping) else str(source)
     wanted = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
     shared = _shared_part(wanted)
-    best: tuple[tuple[int, bool, int], Loaded, dict[str, Tensor]] | None = None
-    read = source if isinstance(source, Mapping) else _read(Path(source))
+    best: tuple[tuple[int, bool, bool, int], Loaded, dict[str, Tensor]] | None = None
+    read = source if isinstance(source, Mapping) else read_file(Path(source))
     tables = dict(_tables(read))
-    for path, table in tables.items():
+    for path, plain in tables.items():
         learns = not any(FOLLOWS.search(key.lower()) for key in path)
-        for own in dict.fromkeys(("", shared)):
-            short = {name.removeprefix(own): tensor for name, tensor in wanted.items()}
-            for before in _prefixes(table, short) if prefix is None else [prefix]:
-                found, report = _fit(table, short, own, Loaded(named, ".".join(path), before, []))
-                rank = (len(report.loaded), learns, -len(before))
-                if found and (best is None or rank > best[0]):
-                    best = (rank, report, found)
+        for layout in layouts(plain):
+            table = layout.table
+            for own in dict.fromkeys(("", shared)):
+                short = {name.removeprefix(own): tensor for name, tensor in wanted.items()}
+                for before in _prefixes(table, short) if prefix is None else [prefix]:
+                    empty = Loaded(named, ".".join(path), before, [], layout=layout.name, notes=list(layout.notes))
+                    found, report = _fit(table, short, own, empty)
+                    report.notes.extend(differences(read, table, before, short))
+                    rank = (len(report.loaded), learns, not layout.name, -len(before))
+                    if found and (best is None or rank > best[0]):
+                        best = (rank, report, found)
     if best is None:
         raise ValueError(_nothing_fits(named, list(tables.values()), wanted))
     _, report, found = best
     if strict and report.missing:
-        raise ValueError(f"{type(module).__name__} is not wholly in the file: {report}")
+        raise ValueError(" ".join([f"{type(module).__name__} is not wholly in the file: {report}.", *report.notes]))
     more = f"the file has {len(report.foreign)} tensors that {type(module).__name__} has not, of no head: is it of"
     if strict and report.foreign:
         raise ValueError(f"{more} another network? {report}. Make that one, or load with strict=False")
-    if report.missing or report.foreign:
+    if report.missing or report.foreign or report.notes:
         notes = ["Those missing keep their start."] if report.missing else []
         notes += [f"{more[0].upper()}{more[1:]} another network?"] if report.foreign else []
-        warnings.warn(f"{report}. {' '.join(notes)}", stacklevel=2)
+        warnings.warn(f"{report}. {' '.join([*notes, *report.notes])}", stacklevel=2)
     module.load_state_dict(found, strict=False)
     return report
-
-
-# --------------------------------------------------------------------------------------------------- reading
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    if path.is_dir():
-        path = path / "encoder.safetensors"
-    if not path.is_file():
-        raise ValueError(f"no file {path}; expected a .safetensors file, a torch.save file or a run folder")
-    if path.suffix == ".safetensors":
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
-        try:
-            return load_file(path)
-        except SafetensorError as error:
-            raise ValueError(f"{path} is not a whole safetensors file: {error}") from error
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of pickle protocols; whether it can be read is all we ask
-            read = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
-        raise  # the disk's fault, not the file's
-    except Exception as error:  # bytes that are no pickle fail in any way, IndexError and UnicodeDecodeError among them
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise ValueError(
-            f"{path} cannot be read as tensors alone, and other objects are never unpickled: {reason}. "
-            "Save its state_dict() with safetensors or torch.save where you trust it"
-        ) from error
-    if not isinstance(read, Mapping):
-        raise ValueError(f"{path} holds a {type(read).__name__}; expected a state dict, or one inside a dictionary")
-    return read
 
 
 def _tables(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ import kontrast
 from kontrast import models
 from kontrast.files import write_atomically, write_json
 from kontrast.models.encoders import _plain_resnet
-from kontrast.recipe import Recipe
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
 
@@ -35,7 +35,7 @@ model.maxpool = torch.nn.Identity()
 OTHER_CHANNELS = "model.conv1 = torch.nn.Conv2d({channels}, 64, 7, stride=2, padding=3, bias=False)\n"
 TIMM = """import timm
 from safetensors.torch import load_file
-model = timm.create_model({name!r}, num_classes=0, in_chans={channels})
+model = timm.create_model({name!r}{words})
 model.load_state_dict(load_file("encoder.safetensors"))
 model.eval()"""
 MLP = """import torch
@@ -74,43 +74,64 @@ def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
     recipe, data = job.recipe, job.data
     shape = list(job.train.inputs.shape or (len(data.mean), job.size, job.size))
     name = recipe.encoder.name
+    given: dict[str, Any] = {
+        "kind": data.kind,
+        "shape": shape if data.kind == "vector" else [len(data.mean), job.size, job.size],
+        "range": "pixels / 255, then (x − mean) / std" if data.kind == "image" else "(x − mean) / std",
+        "mean": list(data.mean),
+        "std": list(data.std),
+    }
     record: dict[str, Any] = {
         "encoder": {"name": name, **{k: v for k, v in recipe.encoder.options.items() if k != "pretrained"}},
-        "input": {
-            "kind": data.kind,
-            "shape": shape if data.kind == "vector" else [len(data.mean), job.size, job.size],
-            "range": "pixels / 255, then (x − mean) / std" if data.kind == "image" else "(x − mean) / std",
-            "mean": list(data.mean),
-            "std": list(data.std),
-        },
+        "input": given,
         "feature_dim": int(getattr(encoder, "feature_dim", 0)),
         "recipe": recipe.name,
         "hash": recipe.hash,
         "method": recipe.method.model_dump(mode="json"),
         "data": {"name": data.name, "note": data.note, "classes": data.class_names},
         "kontrast": kontrast.__version__,
-        "load": loading(recipe, encoder, len(data.mean)),
+        "load": loading(encoder, name, recipe.encoder.options, given["shape"]),
     }
     if name == "small-resnet":
-        record["class"] = inspect.getsource(_plain_resnet)
+        record["class"] = small_resnet_source()
     return record
 
 
-def loading(recipe: Recipe, encoder: nn.Module, channels: int) -> str:
-    """The lines that load the weights, without kontrast where that can be."""
-    name = recipe.encoder.name
+def small_resnet_source() -> str:
+    """The file that makes ``small-resnet`` with torch alone."""
+    return inspect.getsource(_plain_resnet)
+
+
+def loading(encoder: nn.Module, name: str, options: Mapping[str, Any], shape: Sequence[int]) -> str:
+    """The lines that load the weights, without kontrast where that can be; ``shape`` is that of one input."""
+    channels = shape[0]
     if name.startswith("timm/"):
-        return TIMM.format(name=name.removeprefix("timm/"), channels=channels)
+        given = timm_arguments(encoder, options, shape)
+        words = "".join(f", {key}={value!r}" for key, value in given.items())
+        return TIMM.format(name=name.removeprefix("timm/"), words=words)
     if name == "mlp":
         layers = encoder.get_submodule("layers").children()
         return MLP.format(layers=", ".join(_constructor(layer) for layer in layers))
     if name == "small-resnet":
         small = len(list(encoder.get_submodule("stem").children())) == 3
-        options = {key: recipe.encoder.options[key] for key in ("width", "depth")}
-        return SMALL_RESNET.format(channels=channels, small=small, **options)
-    small = tuple(encoder.get_parameter("conv1.weight").shape[2:]) == (3, 3)
-    stem = SMALL_STEM if small else OTHER_CHANNELS if channels != 3 else ""
+        sizes = {key: options[key] for key in ("width", "depth")}
+        return SMALL_RESNET.format(channels=channels, small=small, **sizes)
+    stem = SMALL_STEM if small_stem(encoder) else OTHER_CHANNELS if channels != 3 else ""
     return TORCHVISION.format(name=name, stem=stem.format(channels=channels))
+
+
+def timm_arguments(encoder: nn.Module, options: Mapping[str, Any], shape: Sequence[int]) -> dict[str, Any]:
+    """What timm.create_model is to be given, beside the name, for a ``timm/…`` encoder."""
+    net: Any = encoder.get_submodule("net")
+    fixed = bool((net.default_cfg or {}).get("fixed_input_size", False))  # transformers: made for one size of image
+    size = {"img_size": tuple(shape[1:])} if fixed else {}
+    ours = ("stem", "channels_last", "pretrained", "prefix")
+    return {"num_classes": 0, "in_chans": shape[0], **size, **{k: v for k, v in options.items() if k not in ours}}
+
+
+def small_stem(resnet: nn.Module) -> bool:
+    """Whether a ResNet begins with the 3×3 convolution of small images."""
+    return tuple(resnet.get_parameter("conv1.weight").shape[2:]) == (3, 3)
 
 
 def _constructor(layer: nn.Module) -> str:
@@ -122,13 +143,23 @@ def _constructor(layer: nn.Module) -> str:
     return f"torch.nn.{type(layer).__name__}()"
 
 
-def rebuild(path: Path) -> models.Encoder:
-    """The encoder of a run folder, in eval mode; nothing but model.json and the weights is read."""
+def read_card(path: Path) -> dict[str, Any]:
+    """model.json of a run folder that has the weights too."""
     folder = RunFolder(path)
     for file in (folder.model, folder.encoder):
         if not file.exists():
             raise ValueError(f"{path} has no {file.name}; expected the folder of a finished run")
-    record = json.loads(folder.model.read_text(encoding="utf-8"))
+    try:
+        record: dict[str, Any] = json.loads(folder.model.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{folder.model} is damaged ({error}); copy the run anew, or train it again") from error
+    return record
+
+
+def rebuild(path: Path) -> models.Encoder:
+    """The encoder of a run folder, in eval mode; nothing but model.json and the weights is read."""
+    folder = RunFolder(path)
+    record = read_card(path)
     options, given = dict(record["encoder"]), record["input"]
     name, shape = options.pop("name"), given["shape"]
     if given["kind"] == "vector":

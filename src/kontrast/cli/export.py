@@ -1,0 +1,31 @@
+"""``kontrast export``: a run's encoder for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from kontrast.cli._console import out
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    to: Annotated[str, typer.Option("--to", help="safetensors, onnx, timm or torchvision.")] = "safetensors",
+    folder: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A new or empty folder; RUN/exports/<to> if left out.")
+    ] = None,
+    normalise: Annotated[
+        str | None, typer.Option(help="onnx: inside (the file normalises its inputs; the default) or outside.")
+    ] = None,
+    opset: Annotated[int | None, typer.Option(help="onnx: which operators; 18 if left out.")] = None,
+) -> None:
+    """Write a trained encoder for other tools, with a model card; it is checked by the tool it is for."""
+    from kontrast.train.exports import export_run
+
+    options: dict[str, Any] = {"normalise": normalise, "opset": opset}
+    written = export_run(run, to, folder, **{key: value for key, value in options.items() if value is not None})
+    files = ", ".join(sorted(file.name for file in written.iterdir() if not file.name.startswith(".")))
+    out.print(f"written: {escape(str(written))} ({escape(files)})", soft_wrap=True, highlight=False)

@@ -1,0 +1,118 @@
+"""How other projects name the parts of a ResNet, and what is said of a file that is not quite the same network.
+
+| names in the file | whose | read as torchvision's |
+|---|---|---|
+| ``layer2.0.shortcut.0.weight`` | SupContrast; lightly's ResNetGenerator | ``layer2.0.downsample.0.weight`` |
+| ``0.weight``, ``1.weight``, ``4.0.conv1.weight``, … ``7.…`` | lightly: a Sequential of a torchvision ResNet's children | ``conv1.weight``, ``bn1.weight``, ``layer1.0.conv1.weight``, … ``layer4.…`` |
+| the same with ``2.…`` to ``5.…`` | lightly: a Sequential of a ResNetGenerator's children | the same, `WITHOUT_RELU` said |
+
+What stands before those names (``encoder.module.``, ``backbone.``, ``module.encoder_q.``) is `kontrast.models.weights`'
+matter.
+
+Sources: SupContrast's networks/resnet_big.py; lightly's models/resnet.py and its examples; solo-learn's
+solo/methods/base.py.
+"""  # noqa: E501 (a table)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+STAGE = re.compile(r"((?:[^.]+\.)*?)(\d+)\.0\.conv1\.weight")
+SHORTCUT = re.compile(r"(\blayer\d+\.\d+)\.shortcut\.")
+STAGES = 4
+WITHOUT_RELU = (
+    "The children of lightly's ResNetGenerator, put into a Sequential, have no ReLU behind the first batch norm, and "
+    "this module has: encoder.relu = torch.nn.Identity() makes the features the same"
+)
+PADDED_BY_TWO = (
+    "solo-learn's ResNets for CIFAR pad the first convolution by 2, and this module by 1: encoder.conv1.padding = "
+    "(2, 2) makes the features the same"
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A file's tensors under names that our modules have; ``name`` says whose names they were, empty if as they are."""
+
+    name: str
+    table: Mapping[str, Tensor]
+    notes: tuple[str, ...] = ()
+
+
+def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
+    """The table as it is, and where another project's names are recognised, with torchvision's in their place.
+
+    >>> import torch
+    >>> file = {"backbone.0.weight": torch.zeros(1)} | {f"backbone.{i}.0.conv1.weight": torch.zeros(1) for i in (4, 5, 6, 7)}
+    >>> [list(layout.table)[:2] for layout in layouts(file)]
+    [['backbone.0.weight', 'backbone.4.0.conv1.weight'], ['backbone.conv1.weight', 'backbone.layer1.0.conv1.weight']]
+    """  # noqa: E501
+    yield Layout("", table)
+    named, notes = _numbered(table)
+    how = ["a Sequential's numbers"] if named != list(table) else []
+    plain = [SHORTCUT.sub(r"\1.downsample.", name) for name in named]
+    how += ["shortcut"] if plain != named else []
+    if how:
+        yield Layout(" and ".join(how), dict(zip(plain, table.values(), strict=True)), notes)
+
+
+def _numbered(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:
+    """The names, with those of a Sequential of a ResNet's children replaced, and what is to be said of it.
+
+    Four stages in a row are a ResNet; before them stand convolution, norm, and in torchvision's ReLU and max-pool,
+    which have no tensors.
+    """
+    places: dict[str, set[int]] = {}
+    for name in table:
+        found = STAGE.fullmatch(name)
+        if found:
+            places.setdefault(found[1], set()).add(int(found[2]))
+    firsts = {
+        before: min(seen)
+        for before, seen in places.items()
+        if len(seen) == STAGES and max(seen) - min(seen) == STAGES - 1 and min(seen) >= 2
+    }
+    names = []
+    for name in table:
+        before = next((b for b in firsts if name.startswith(b) and _place(name, b) is not None), None)
+        names.append(name if before is None else _renamed(name, before, firsts[before]))
+    return names, (WITHOUT_RELU,) if 2 in firsts.values() else ()
+
+
+def _place(name: str, before: str) -> int | None:
+    """The number behind ``before``, if there is one."""
+    number = name.removeprefix(before).partition(".")[0]
+    return int(number) if number.isdecimal() else None
+
+
+def _renamed(name: str, before: str, first: int) -> str:
+    place, (_, _, rest) = _place(name, before), name.removeprefix(before).partition(".")
+    assert place is not None
+    part = {0: "conv1", 1: "bn1"}.get(place, f"layer{place - first + 1}" if first <= place < first + STAGES else "")
+    return f"{before}{part}.{rest}" if part else name
+
+
+def differences(
+    read: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, wanted: Mapping[str, Tensor]
+) -> list[str]:
+    """What of the file's network its names do not show, or what other stem the module would need.
+
+    ``read`` is the whole file, ``table`` the dictionary with the encoder, ``wanted`` the module's tensors.
+    """
+    theirs, mine = table.get(f"{prefix}conv1.weight"), wanted.get("conv1.weight")
+    if theirs is None or mine is None or theirs.ndim != 4 or mine.ndim != 4:
+        return []
+    if theirs.shape[2:] != mine.shape[2:]:
+        sides = ["×".join(map(str, weight.shape[2:])) for weight in (theirs, mine)]
+        stem = {"3×3": "small", "7×7": "large"}.get(sides[0])
+        cure = f": make the encoder with stem={stem!r}" if stem else ""
+        return [f"The file's first convolution is {sides[0]}, the module's {sides[1]}{cure}"]
+    lightning = any(str(key).endswith("lightning_version") for key in read)
+    if lightning and "classifier.weight" in table and tuple(theirs.shape[2:]) == (3, 3):
+        return [PADDED_BY_TWO]
+    return []

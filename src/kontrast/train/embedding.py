@@ -1,0 +1,98 @@
+"""A run's encoder over any data, into a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from kontrast.data import DataSet, Folder, Inputs, Rows, Split
+from kontrast.data import load as load_data
+from kontrast.evaluate.features import features_of
+from kontrast.evaluate.result import Progress
+from kontrast.train import feature_files
+from kontrast.train.export import read_card, rebuild
+from kontrast.train.running import Run, pick_device
+
+SPLITS = ("train", "test", "unlabelled")
+
+
+def embed(
+    run: str | os.PathLike[str] | Run,
+    data: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    split: str = "train",
+    batch_size: int = 512,
+    workers: int = 0,
+    device: str = "auto",
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Write the features of a split of the data (a set's name, a folder, an array file); returns rows and columns.
+
+    The inputs are brought to the encoder's size and channels and normalised as in its training. ``to`` ends in
+    ``.npy``, ``.npz`` or ``.parquet`` (`kontrast.train.feature_files`); features go there batch by batch, so that data
+    larger than memory need no more of it. ``limit`` keeps at most so many rows, classes even.
+    """
+    target = Path(to).expanduser()
+    feature_files.check(target)
+    path = run.path if isinstance(run, Run) else Path(run).expanduser()
+    card, encoder, place = read_card(path), rebuild(path), pick_device(device)
+    given = card["input"]
+    found = _found(os.fspath(data), split, given)
+    rows: Split = getattr(found, split)
+    rows = rows if limit is None else rows.limited(limit)
+    batches = features_of(
+        encoder,
+        rows,
+        mean=given["mean"],
+        std=given["std"],
+        size=given["shape"][1] if given["kind"] == "image" else None,
+        batch_size=batch_size,
+        workers=workers,
+        device=place,
+        progress=progress,
+    )
+    table = feature_files.Table(
+        features=(batch.numpy() for batch in batches),
+        rows=len(rows),
+        labels=None if rows.labels is None else rows.labels.numpy(),
+        class_names=None if rows.labels is None else found.class_names,
+        paths=_paths(rows.inputs, Path(data).expanduser()),
+        about={"data": found.name, "split": split, "limit": limit, "run": card["hash"], "card": card},
+    )
+    return feature_files.write(target, table)
+
+
+def _found(data: str, split: str, given: dict[str, Any]) -> DataSet:
+    """The data as the encoder takes them: its channels, its size where all images have one, its length."""
+    image = given["kind"] == "image"
+    options: dict[str, Any] = {"channels": given["shape"][0]} if image else {}
+    if Path(data).expanduser().is_dir():
+        options["memory"] = 0  # each file is read once, and keeps its name
+    found = load_data(data, **options)
+    have = [name for name in SPLITS if getattr(found, name) is not None]
+    if split not in have:
+        raise ValueError(f"{data} has no split {split!r}; it has {', '.join(have)}")
+    rows: Split = getattr(found, split)
+    shape, wanted = rows.inputs.shape, tuple(given["shape"])
+    if found.kind != given["kind"] or (not image and shape != wanted):
+        what = f"{found.kind}s {'of several sizes' if shape is None else shape}"
+        raise ValueError(f"{data} holds {what}; this encoder takes {given['kind']}s {wanted}")
+    if image and shape is not None and shape[1:] != wanted[1:]:
+        found = load_data(data, size=wanted[1], **options)
+    return found
+
+
+def _paths(inputs: Inputs, folder: Path) -> list[str] | None:
+    """The files of the rows, from the folder on; None if they are no files."""
+    if isinstance(inputs, Rows):
+        every = _paths(inputs.inputs, folder)
+        return None if every is None else [every[i] for i in inputs.rows.tolist()]
+    if not isinstance(inputs, Folder):
+        return None
+    if not folder.is_dir():  # a set by name, wherever its files lie
+        folder = Path(os.path.commonpath([os.path.dirname(path) for path in inputs.paths]))
+    # A name that is not UTF-8 comes from Python with surrogates, which no file of strings takes.
+    return [os.fsencode(os.path.relpath(path, folder)).decode(errors="replace") for path in inputs.paths]

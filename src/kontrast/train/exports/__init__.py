@@ -1,0 +1,107 @@
+"""A run's encoder for other tools: a folder with the weights, a card for people, and one for programs. A target a file.
+
+| target | the folder has | for |
+|---|---|---|
+| ``safetensors`` | encoder.safetensors | every encoder; plain torch, or `kontrast.load` |
+| ``onnx`` | encoder.onnx | every encoder; onnxruntime and whatever else reads ONNX |
+| ``timm`` | config.json, model.safetensors | ``timm/…`` and ResNets with the large stem; ``timm.create_model("local-dir:FOLDER")`` |
+| ``torchvision`` | encoder.pth | ResNets; ``torchvision.models.resnet18()`` without its classifier |
+
+What is written is read back by the tool it is for, and its features compared with the run's, before it is put in place.
+
+>>> from kontrast.train import exports
+>>> exports.names()
+['onnx', 'safetensors', 'timm', 'torchvision']
+"""  # noqa: E501 (a table)
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kontrast.files import write_atomically, write_json
+from kontrast.registry import Family, nearest
+from kontrast.train.exports._card import model_card
+from kontrast.train.exports._target import Source, Target
+from kontrast.train.running import Run
+
+TARGETS = Family("kontrast.train.exports")
+
+__all__ = ["TARGETS", "Source", "Target", "export_run", "find", "names"]
+
+
+def names() -> list[str]:
+    """Every target's name."""
+    return TARGETS.names()
+
+
+def find(name: str) -> type[Target]:
+    """The target of this name; an unknown one is an error that names the nearest.
+
+    >>> find("onxx")
+    Traceback (most recent call last):
+        ...
+    ValueError: no target 'onxx'; did you mean 'onnx'? Known: onnx, safetensors, timm, torchvision
+    """
+    if name not in names():
+        raise ValueError(f"no target {name!r}{nearest(name, names())} Known: {', '.join(names())}")
+    return TARGETS[name]
+
+
+def export_run(
+    run: str | os.PathLike[str] | Run, to: str, folder: str | os.PathLike[str] | None = None, **options: Any
+) -> Path:
+    """Write a finished run's encoder for ``to`` into a folder (``RUN/exports/<to>`` if left out), which is returned.
+
+    ``options`` are the target's own: ``normalise`` and ``opset`` of ``onnx``. The folder must be new, empty, or an
+    earlier export.
+    """
+    kind = find(to)
+    known = [p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            raise ValueError(
+                f"{to} has no option {option!r}{nearest(option, known)} It has {', '.join(known) or 'none'}"
+            )
+    path = run.path if isinstance(run, Run) else Path(run).expanduser()
+    target, source = kind(**options), Source.read(path)
+    why = target.refusal(source)
+    if why:
+        others = [name for name in names() if name != to and find(name)().refusal(source) is None]
+        raise ValueError(f"{source.name} cannot be exported to {to}: {why}. Targets that work: {', '.join(others)}")
+    place = path / "exports" / to if folder is None else Path(folder).expanduser()
+    _check_free(place)
+    place.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(prefix=".part-", dir=place))
+    try:
+        lines = target.write(source, staged)
+        write_json(staged / "model.json", {**source.card, "load": lines, "results": source.results, "export": to})
+        write_atomically(staged / "README.md", model_card(source, to, lines, target.inputs(source)).encode())
+        for file in sorted(staged.iterdir()):
+            file.replace(place / file.name)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+        if not any(place.iterdir()):
+            place.rmdir()
+    return place
+
+
+def _check_free(place: Path) -> None:
+    """An error where files of somebody else's would be overwritten."""
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise ValueError(f"{place} is a file; expected a folder to export into")
+    if not any(place.iterdir()):
+        return
+    try:
+        earlier = "export" in json.loads((place / "model.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        earlier = False
+    if not earlier:
+        raise ValueError(f"{place} holds other files; export into a new folder, an empty one, or an earlier export")

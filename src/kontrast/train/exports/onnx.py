@@ -1,0 +1,120 @@
+"""ONNX: one file that onnxruntime and many others run; needs the extra (``pip install kontrast[onnx]``).
+
+    inputs   ``images`` float32 [batch, C, H, W] in 0…1 (pixels / 255), or ``vectors`` float32 [batch, D] as they are
+    outputs  ``features`` float32 [batch, feature_dim], not normalised to length 1
+
+The batch may have any size; the side of images is that of the run. The normalisation of the inputs is part of the file
+(``normalise="inside"``), so that it cannot be forgotten; with ``"outside"`` the caller does it. The operators are those
+of opset 18, what torch's exporter writes; another is converted. Weights lie in the file itself.
+
+Before it is put in place, ``onnx.checker`` checks the file and onnxruntime runs it on batches of 1, 2 and 5 rows.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kontrast.train.exports._target import BATCHES, Source, Target, agree
+
+LINES = """import numpy, onnxruntime
+session = onnxruntime.InferenceSession("encoder.onnx")
+{name} = numpy.zeros((1, {shape}), dtype=numpy.float32)  # {what}
+features, = session.run(None, {{"{name}": {name}}})"""
+LARGEST = 2_000_000_000  # bytes of weights; a file of ONNX itself, a protocol buffer, cannot be larger
+
+
+class Onnx(Target):
+    """encoder.onnx; ``normalise`` says where the inputs are normalised, ``opset`` which operators are used."""
+
+    def __init__(self, *, normalise: str = "inside", opset: int = 18) -> None:
+        if normalise not in ("inside", "outside"):
+            raise ValueError(f"normalise is {normalise!r}; expected 'inside' (the file does it) or 'outside' (you do)")
+        if isinstance(opset, bool) or not isinstance(opset, int) or opset < 18:
+            raise ValueError(f"opset is {opset!r}; expected 18 or more, which torch's exporter writes")
+        self.normalise, self.opset = normalise, opset
+
+    def refusal(self, source: Source) -> str | None:
+        """Only what is too large for one file."""
+        size = sum(tensor.nbytes for tensor in source.encoder.state_dict().values())
+        return f"its {size / 1e9:.1f} GB do not fit into one file of ONNX" if size > LARGEST else None
+
+    def inputs(self, source: Source) -> str:
+        """As the base says; what the file does itself is left out."""
+        if self.normalise == "outside":
+            return super().inputs(source)
+        shape = "×".join(map(str, source.shape))
+        if source.card["input"]["kind"] == "vector":
+            return f"vectors of {shape} numbers, as they are: the file standardises them itself"
+        return f"images {shape} (channels × height × width), pixels / 255: the file normalises them itself"
+
+    def write(self, source: Source, folder: Path) -> str:
+        """Exported, checked, and run by onnxruntime."""
+        onnx, runtime = _packages()
+        name = "images" if source.card["input"]["kind"] == "image" else "vectors"
+        whole = _Normalised(source, inside=self.normalise == "inside").eval()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the exporter remarks is about its own insides
+            program = torch.onnx.export(
+                whole,
+                (whole.samples(source, 2),),
+                dynamo=True,
+                opset_version=self.opset,
+                input_names=[name],
+                output_names=["features"],
+                dynamic_shapes=({0: torch.export.Dim("batch")},),
+                verbose=False,
+            )
+        assert program is not None
+        about = {key: source.card[key] for key in ("encoder", "input", "feature_dim", "recipe", "hash", "kontrast")}
+        program.model.metadata_props["kontrast"] = json.dumps({**about, "normalise": self.normalise})
+        program.save(str(folder / "encoder.onnx"), external_data=False)
+        onnx.checker.check_model(str(folder / "encoder.onnx"), full_check=True)
+        session = runtime.InferenceSession(str(folder / "encoder.onnx"), providers=["CPUExecutionProvider"])
+        for rows in BATCHES:
+            x = whole.samples(source, rows)
+            with torch.no_grad():
+                mine = whole(x)
+            agree(torch.from_numpy(session.run(None, {name: x.numpy()})[0]), mine, "onnxruntime")
+        what = self.inputs(source).partition(",")[2].strip()
+        return LINES.format(name=name, shape=", ".join(map(str, source.shape)), what=what)
+
+
+class _Normalised(nn.Module):
+    """The encoder, behind the normalisation of its inputs if that is wanted."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, source: Source, *, inside: bool) -> None:
+        super().__init__()
+        self.encoder, self.inside = source.encoder, inside
+        self.register_buffer("mean", source.statistic("mean"))
+        self.register_buffer("std", source.statistic("std"))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x [N, …]`` → ``h [N, feature_dim]``."""
+        h: Tensor = self.encoder((x - self.mean) / self.std if self.inside else x)
+        return h
+
+    def samples(self, source: Source, rows: int) -> Tensor:
+        """What the source has, taken back to raw inputs where the normalisation is inside."""
+        x = source.samples(rows)
+        return x * source.statistic("std") + source.statistic("mean") if self.inside else x
+
+
+def _packages() -> tuple[Any, Any]:
+    try:
+        import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        import onnxruntime  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        import onnxscript  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"the export to ONNX needs onnx, onnxruntime and onnxscript ({error}): pip install kontrast[onnx]"
+        ) from error
+    return onnx, onnxruntime

@@ -1,0 +1,29 @@
+"""safetensors: the weights by the names of the plain model, for plain torch and for `kontrast.load`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from safetensors.torch import save
+
+from kontrast.files import write_atomically, write_json
+from kontrast.train.export import loading, plain_state, rebuild, small_resnet_source
+from kontrast.train.exports._target import Source, Target
+
+
+class Safetensors(Target):
+    """encoder.safetensors; with ``small-resnet`` also small_resnet.py, the class it is."""
+
+    def refusal(self, source: Source) -> str | None:
+        """Every encoder can be written so."""
+        return None
+
+    def write(self, source: Source, folder: Path) -> str:
+        """Read back by kontrast; the run's own tests hold that the lines load them without."""
+        state = plain_state(source.encoder, source.name)
+        write_atomically(folder / "encoder.safetensors", save(state, metadata={"format": "pt"}))
+        write_json(folder / "model.json", source.card)
+        if source.name == "small-resnet":
+            write_atomically(folder / "small_resnet.py", small_resnet_source().encode())
+        source.compare(rebuild(folder), "the copy in safetensors")
+        return loading(source.encoder, source.name, source.options, source.shape)

@@ -1,0 +1,83 @@
+"""timm: a folder that ``timm.create_model("local-dir:FOLDER", pretrained=True)`` loads, like one of a hub.
+
+config.json names timm's architecture, what it is made with, and how its inputs are normalised, so that timm's own
+``resolve_data_config`` finds it; model.safetensors has the weights. ``num_classes=10`` puts a new classifier on top.
+timm's ResNets have torchvision's names and are the same network; the small-image stem has no name in timm.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save
+
+from kontrast.files import write_atomically, write_json
+from kontrast.train.export import plain_state, small_stem, timm_arguments
+from kontrast.train.exports._target import Source, Target
+
+LINES = """import timm
+model = timm.create_model("local-dir:FOLDER", pretrained=True)  # FOLDER: this one, as a path
+model.eval()"""
+
+
+class Timm(Target):
+    """config.json and model.safetensors."""
+
+    def refusal(self, source: Source) -> str | None:
+        """Why timm has no such network."""
+        if source.name.startswith("timm/"):
+            return None
+        if not source.is_resnet:
+            return "timm has no such network"
+        if small_stem(source.encoder):
+            return "timm's ResNets begin with a 7×7 convolution, this one with the 3×3 of small images"
+        return None
+
+    def write(self, source: Source, folder: Path) -> str:
+        """Loaded by timm, and its features compared."""
+        timm = _timm()
+        architecture = source.name.removeprefix("timm/").partition(".")[0]
+        known = timm.get_pretrained_cfg(architecture, allow_unregistered=True)
+        arguments: dict[str, Any] = {"in_chans": source.shape[0]}
+        if source.name.startswith("timm/"):
+            arguments = timm_arguments(source.encoder, source.options, source.shape)
+            arguments.pop("num_classes")
+        given = source.card["input"]
+        rgb = source.shape[0] == 3  # timm takes the weights of a first layer for RGB, and adapts them to other channels
+        about = {
+            "architecture": architecture,
+            "num_classes": 0,
+            "num_features": source.card["feature_dim"],
+            "model_args": arguments,
+            "pretrained_cfg": {
+                "tag": f"kontrast-{source.card['hash']}",
+                "input_size": list(source.shape),
+                "fixed_input_size": bool(getattr(known, "fixed_input_size", False)),
+                "mean": given["mean"],
+                "std": given["std"],
+                "num_classes": 0,
+                "first_conv": getattr(known, "first_conv", None) if rgb else None,
+                "classifier": getattr(known, "classifier", None),
+            },
+        }
+        write_json(folder / "config.json", about)
+        state = plain_state(source.encoder, source.name)
+        write_atomically(folder / "model.safetensors", save(state, metadata={"format": "pt"}))
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):  # a network's first weights are drawn
+            warnings.simplefilter("ignore")  # timm warns of its own old names
+            made = timm.create_model(f"local-dir:{folder}", pretrained=True)
+        source.compare(made.eval(), "timm's model")
+        return LINES
+
+
+def _timm() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import timm
+    except ImportError as error:
+        raise ImportError("the export to timm is checked by timm itself: pip install kontrast[timm]") from error
+    return timm

@@ -1,0 +1,57 @@
+"""``kontrast export``: what it writes and what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import kontrast
+from kontrast.cli import app
+from tests.cli.asking import ask, one_paragraph
+from tests.train.exports.made import made
+
+
+def test_a_folder_is_written(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", "mlp", (5,))
+    done = CliRunner().invoke(app, ["export", str(run), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert f"written: {tmp_path / 'out'} (README.md, encoder.safetensors, model.json)" in done.stdout
+    assert kontrast.load(tmp_path / "out").feature_dim == 128
+
+
+def test_options_of_onnx(tmp_path: Path) -> None:
+    for package in ("onnx", "onnxruntime", "onnxscript"):
+        pytest.importorskip(package)
+    run = made(tmp_path / "run", "mlp", (5,))
+    done = CliRunner().invoke(app, ["export", str(run), "--to", "onnx", "--normalise", "outside"])
+    assert done.exit_code == 0, done.output
+    assert json.loads((run / "exports" / "onnx" / "model.json").read_text())["export"] == "onnx"
+    assert "as (x − mean) / std" in (run / "exports" / "onnx" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["--to", "timm"],
+            "mlp cannot be exported to timm: timm has no such network. Targets that work: onnx, safetens",
+        ),
+        (["--to", "pickle"], "no target 'pickle'. Known: onnx, safetensors, timm, torchvision"),
+        (["--to", "safetensors", "--opset", "18"], "safetensors has no option 'opset'"),
+        (["--to", "onnx", "--normalise", "no"], "expected 'inside' (the file does it) or 'outside' (you do)"),
+    ],
+)
+def test_mistakes(
+    tmp_path: Path,
+    words: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = made(tmp_path / "run", "mlp", (5,))
+    answer = ask(monkeypatch, capsys, "export", run, *words)
+    assert (answer.status, one_paragraph(answer.err)) == (2, True)
+    assert says in answer.err
