@@ -43,6 +43,12 @@ def test_a_plain_word_is_a_sections_name() -> None:
         Recipe.of({"method": "supcon", "train": "long"})
 
 
+def test_overriding_leaves_what_was_given_as_it_was() -> None:
+    changes = {"train": {"epochs": 3, "batch_size": 64}, "train.epochs": 8}
+    assert mine().override(changes).train.epochs == 8
+    assert changes == {"train": {"epochs": 3, "batch_size": 64}, "train.epochs": 8}
+
+
 def test_overrides() -> None:
     changed = mine().override(
         ["optim.lr=1e-3", "train.epochs=2", "data=photos/", "augment.views.1.blur=false", "seed=7", "encoder=resnet18"]

@@ -17,6 +17,7 @@ workers or in another folder is the same run. Overrides are ``key=value`` with d
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -227,7 +228,7 @@ class Recipe(Section):
         given = list(changes.items() if isinstance(changes, Mapping) else map(parse, changes))
         # Names come first, whatever their order: a part's options are those of its name.
         for key, value in sorted(given, key=lambda change: "." in change[0].removesuffix(".name")):
-            _put(values, key, value)
+            _put(values, key, copy.deepcopy(value))  # a later key may reach into it
         return Recipe.of(values)
 
     def to_yaml(self) -> str:

@@ -19,7 +19,7 @@ TINY = ["train.epochs=1", "train.batch_size=64", "data.limit=200", "data.test_li
 def test_the_table_has_each_run_and_raw_pixels(tmp_path: Path) -> None:
     done = runner.invoke(app, ["demo", "--out", str(tmp_path), *TINY])
     assert done.exit_code == 0, done.output
-    runs = {folder.name.rpartition("-")[0]: Run(folder) for folder in tmp_path.iterdir()}
+    runs = {folder.name.rpartition("-")[0]: Run(folder) for folder in tmp_path.iterdir() if folder.is_dir()}
     assert runs.keys() == set(RECIPES)
     rows = {line.split("  ")[0]: line for line in map(str.strip, done.stdout.splitlines()) if "  " in line}
     assert rows["features"].split("  ")[1:]

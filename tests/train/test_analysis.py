@@ -32,6 +32,9 @@ def test_arrays_and_geometry(tmp_path: Path) -> None:
     assert torch.equal(arrays["neighbour_labels"], digits.train.labels[arrays["neighbours"]])
     assert torch.equal(arrays["query_images"], digits.test.inputs.read(arrays["query_rows"]))
     assert torch.equal(arrays["neighbour_images"][:, 0], digits.train.inputs.read(arrays["neighbours"][:, 0]))
+    assert torch.equal(arrays["rows"], torch.arange(100))
+    assert torch.equal(arrays["thumbnail_rows"], torch.arange(100))
+    assert torch.equal(arrays["thumbnails"], digits.test.inputs.read(torch.arange(100)))
     assert arrays["sample_views"].shape == (8, 2, 1, 8, 8)
     assert arrays["sample_views"].dtype == torch.uint8
     record = json.loads((run.path / "analysis.json").read_text())
@@ -42,13 +45,27 @@ def test_arrays_and_geometry(tmp_path: Path) -> None:
     assert record["geometry"]["protocol"]["rows"] == 100
 
 
+def test_rows_and_thumbnails_of_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kontrast.train.analysis.MOST", 50)
+    monkeypatch.setattr("kontrast.train.analysis.PICTURED", 20)
+    run = run_recipe(recipe("supcon", tmp_path))
+    digits = data.load("digits", limit=200, test_limit=100)
+    with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
+        rows, pictured = torch.from_numpy(found["rows"]), torch.from_numpy(found["thumbnail_rows"])
+        assert torch.equal(torch.from_numpy(found["labels"]), digits.test.labels[rows])
+        assert torch.equal(torch.from_numpy(found["thumbnails"]), digits.test.inputs.read(rows[pictured]))
+        assert len(rows) == 50
+        assert np.bincount(found["labels"][pictured]).tolist() == [2] * 10, "classes even"
+
+
 def test_without_labels_or_test_rows(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 255, (60, 8, 8), dtype=np.uint8)
     np.save(tmp_path / "x.npy", images)
     changes = {"data": str(tmp_path / "x.npy"), "data.limit": None, "data.test_limit": None}
     run = run_recipe(recipe("simclr", tmp_path, **changes))
     with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
-        assert set(found.files) == {"features", "nearest", "positive", "sample_images", "sample_views"}
+        pictures = {"sample_images", "sample_views", "thumbnail_rows", "thumbnails"}
+        assert set(found.files) == {"features", "rows", "nearest", "positive"} | pictures
         assert found["features"].shape == (60, 16)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from kontrast.data import Batch
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import make_job
-from kontrast.train.loop import Training, batches
+from kontrast.train.loop import Training, _Clock, batches
 from kontrast.train.metrics import read_metrics
 from kontrast.train.resolving import resolve
 from tests.train.small import equal, recipe
@@ -113,3 +115,32 @@ def test_a_finished_training_does_nothing(tmp_path: Path) -> None:
     assert again.finished
     again.run()
     assert made.folder.metrics.stat().st_mtime_ns == before
+
+
+def test_the_log_says_how_much_of_the_time_went_into_waiting_for_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("kontrast.train.loop.time.monotonic", lambda: now)
+    loader = training(tmp_path).job.loader()
+
+    def slow() -> Iterator[Batch]:
+        nonlocal now
+        for batch in batches(loader, 0, 4):
+            now += 3.0
+            yield batch
+
+    clock, told = _Clock(10), []
+    for _ in clock.waiting(slow()):
+        now += 1.0  # the step itself
+        clock.tick()
+        told.append(clock.read())
+    assert told == [{"images_per_second": 2.5, "waiting": 0.75}] * 4
+
+
+def test_waiting_is_a_share_in_every_line_of_the_log(tmp_path: Path) -> None:
+    made = training(tmp_path)
+    made.run()
+    shares = [line["waiting"] for line in read_metrics(made.folder.metrics) if "loss" in line]
+    assert shares
+    assert all(0 <= share <= 1 for share in shares)

@@ -15,7 +15,21 @@ import typer
 from rich.markup import escape
 
 import kontrast
-from kontrast.cli import demo, embed, evaluate, geometry, list, reproduce, show, train, tune, verify
+from kontrast.cli import (
+    demo,
+    doctor,
+    embed,
+    evaluate,
+    export,
+    geometry,
+    list,
+    report,
+    reproduce,
+    show,
+    train,
+    tune,
+    verify,
+)
 from kontrast.cli._console import err
 from kontrast.cli._status import debugging, shown
 
@@ -29,9 +43,12 @@ app.command()(demo.demo)
 app.command()(train.train)
 app.command()(evaluate.evaluate)
 app.command()(embed.embed)
+app.command()(export.export)
 app.command()(geometry.geometry)
+app.command()(doctor.doctor)
 app.command()(verify.verify)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
 app.command()(tune.tune)
 app.command("list")(list.list_)
 app.command()(show.show)

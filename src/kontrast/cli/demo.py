@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -12,7 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._console import err, out
+from kontrast.cli._pages import run_page, written
 from kontrast.cli._status import running
+
+if TYPE_CHECKING:
+    from kontrast.recipe import Recipe
+    from kontrast.train import Run
 
 RECIPES = ("tcl-fashion-mini", "sce-fashion-mini")
 PROTOCOLS = {"knn20": "kNN, k = 20", "probe": "linear probe"}
@@ -31,7 +36,8 @@ def demo(
 
     began = time.monotonic()
     chosen = [recipes.find(name).override(settings or []).override({"run.out": str(to)}) for name in RECIPES]
-    runs = []
+    runs: list[Run] = []
+    before = [path for path in map(_done, chosen) if path is not None]
     for recipe in chosen:
         err.print(f"{recipe.name}: {recipe.about}", highlight=False, markup=False, soft_wrap=True)
         with running():
@@ -63,7 +69,20 @@ def demo(
     )
     for run in runs:
         out.print(f"run folder: {escape(str(run.path))}", highlight=False, soft_wrap=True)
+    pages = [run_page(run.path, again=run.path not in before) for run in runs]
+    pages.append(written([run.path for run in runs], to / "report.html"))
+    for page in pages:
+        if page is not None:
+            out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
     out.print(f"{time.monotonic() - began:.0f} s", highlight=False)
+
+
+def _done(recipe: Recipe) -> Path | None:
+    """Its run's folder, if it has been run before."""
+    from kontrast.train import RunFolder, resolve
+
+    folder = RunFolder.of(resolve(recipe))
+    return folder.path if folder.status == "done" else None
 
 
 def _percent(record: dict[str, Any] | None) -> str:

@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from kontrast.cli._console import err, out
+from kontrast.cli._pages import written
 from kontrast.cli._status import running
 from kontrast.files import dump
 
@@ -89,11 +90,14 @@ def reproduce(
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with running():
             summary = sweep.run(chosen, _Progress(len(missing)))
+    page = written([sweep.folder])
     if as_json:
         print(dump(summary))
     else:
         out.print(tables.terminal(summary, show_folders=folders))
         out.print(f"tables and charts: {escape(str(sweep.folder))}", highlight=False, soft_wrap=True)
+        if page is not None:
+            out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
     if not only_read and any(not cell.done for cell in sweep.cells):
         raise typer.Exit(1)
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._console import err, out
+from kontrast.cli._pages import run_page
 from kontrast.cli._status import running
 from kontrast.files import dump
 
@@ -43,7 +44,7 @@ def train(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
 ) -> None:
-    """Train a recipe, evaluate it, and leave a run folder; the same command again continues or is already done."""
+    """Train a recipe, evaluate it, and leave a run folder with its report; the same again continues or is done."""
     from kontrast import distributed, recipes
     from kontrast.train import Run, RunFolder, resolve, run_recipe
 
@@ -64,11 +65,14 @@ def train(
         done = Run(folder.path) if status == "done" else run_recipe(chosen)
     if not first or not (done.path / "result.json").exists():
         return
+    page = run_page(done.path, again=status != "done")
     if as_json:
         print(dump(done.result))
         return
     out.print(results_table([done]))
     out.print(f"run folder: {escape(str(done.path))}", highlight=False, soft_wrap=True)
+    if page is not None:
+        out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
 
 
 def results_table(runs: list[Run]) -> Table:

@@ -3,7 +3,9 @@
 | array | what |
 |---|---|
 | features, labels | encoder output of up to `MOST` test rows (training rows, if there is no test split) |
-| predictions | by the first protocol that predicts, of all test rows |
+| rows | which rows of the split those are |
+| thumbnail_rows, thumbnails | up to `PICTURED` of the rows of `features`, classes even, and their thumbnails, uint8 |
+| predictions, test_labels | by the first protocol that predicts, and what is right, of all test rows |
 | query_rows, neighbours, neighbour_labels | `QUERIES` test rows, and the nearest `NEAREST` training rows of each |
 | query_images, neighbour_images | their thumbnails, uint8 |
 | sample_images, sample_views | images and their views as the model saw them, uint8 |
@@ -27,7 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kontrast import geometry
-from kontrast.data import CentreCrop, Split, Stream, generator
+from kontrast.data import CentreCrop, Rows, Split, Stream, generator
 from kontrast.evaluate import Result, Subject
 from kontrast.files import whole_file, write_json
 from kontrast.losses import CrossEntropyLoss, SimplexCrossEntropyLoss
@@ -36,7 +38,7 @@ from kontrast.train.job import Job
 from kontrast.train.watching import features, fixed_views
 
 MOST, QUERIES, NEAREST, SAMPLES, THUMBNAIL = 2000, 60, 5, 8, 32
-CLOSEST, FITTED = 10, 5000
+CLOSEST, FITTED, PICTURED = 10, 5000, 1000
 
 
 @torch.no_grad()
@@ -46,15 +48,19 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
     split = job.data.test if job.data.test is not None else job.train
     part = split.limited(MOST, job.recipe.seed)
     h = features(job, part)
-    arrays: dict[str, Tensor] = {"features": h}
+    arrays: dict[str, Tensor] = {"features": h, "rows": _limited_rows(split, MOST, job.recipe.seed)}
     if part.labels is not None:
         arrays["labels"] = part.labels
     predicted = next((r.predictions for r in results if len(r.predictions) == len(split)), None)
     if predicted is not None:
         arrays["predictions"] = predicted
+        if split.labels is not None:
+            arrays["test_labels"] = split.labels
     arrays |= _neighbours(job, split, subject)
     if job.size is not None:
         arrays |= _samples(job)
+        arrays["thumbnail_rows"] = _limited_rows(part, PICTURED, job.recipe.seed)
+        arrays["thumbnails"] = _thumbnails(part, arrays["thumbnail_rows"])
     z, apart = _embeddings(job, part)
     simplex, cosines = _simplex(job)
     arrays |= apart | cosines
@@ -151,6 +157,13 @@ def _samples(job: Job) -> dict[str, Tensor]:
     mean, std = (torch.tensor(value).view(-1, 1, 1) for value in (job.data.mean, job.data.std))
     pixels = (views * std + mean).clamp(0, 1).mul(255).round().to(torch.uint8)
     return {"sample_images": _thumbnails(some, torch.arange(len(some)), job.size), "sample_views": pixels}
+
+
+def _limited_rows(split: Split, most: int, seed: int) -> Tensor:
+    """Which rows `Split.limited` keeps."""
+    kept = Split(Rows(split.inputs, torch.arange(len(split))), split.labels).limited(most, seed).inputs
+    assert isinstance(kept, Rows)
+    return kept.rows
 
 
 def _thumbnails(split: Split, rows: Tensor, size: int | None = None) -> Tensor:

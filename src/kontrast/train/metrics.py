@@ -13,7 +13,7 @@ from typing import Any
 
 from kontrast.files import finite
 
-WALL_CLOCK = ("time", "images_per_second")
+WALL_CLOCK = ("time", "images_per_second", "waiting")
 """Fields that depend on the clock; all others are the same when a run is repeated."""
 
 

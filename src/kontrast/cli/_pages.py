@@ -1,0 +1,54 @@
+"""Pages that commands leave behind: the doctor looks first, then the report is written.
+
+Neither may spoil what a training has made: whatever goes wrong here is told on standard error, and that is all.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.markup import escape
+
+from kontrast.cli._console import err
+from kontrast.cli._status import debugging
+
+
+def run_page(run: Path, *, again: bool = True) -> Path | None:
+    """The page of a finished run with the doctor's findings; what is there already stays, unless ``again``."""
+    from kontrast import report
+
+    if not again and (run / report.NAME).exists():
+        return run / report.NAME
+    examine(run, again=True)
+    return written([run])
+
+
+def examine(run: Path, *, again: bool = False) -> None:
+    """The doctor's findings, beside the run; of anything but a run with a recipe there are none."""
+    if (run / "recipe.yaml").exists() and (again or not (run / "doctor.json").exists()):
+        _guarded("the doctor could not examine the run", lambda: _examined(run))
+
+
+def written(paths: Sequence[Path], out: Path | None = None) -> Path | None:
+    """The page of what lies at the paths; None if it could not be written."""
+    from kontrast import report
+
+    return _guarded("the report could not be written", lambda: report.write(paths, out=out))
+
+
+def _examined(run: Path) -> Path:
+    from kontrast import doctor
+
+    return doctor.write(run)
+
+
+def _guarded(what: str, make: Callable[[], Path]) -> Path | None:
+    try:
+        return make()
+    except Exception as error:
+        if debugging():
+            traceback.print_exc()
+        err.print(f"{what}: {escape(f'{type(error).__name__}: {error}')}", highlight=False, soft_wrap=True)
+        return None

@@ -1,0 +1,100 @@
+"""``kontrast doctor``: what ails a run, features or a recipe, and what to do about it.
+
+Status 0: nothing is ill; 1: something is; 2: what was asked is wrong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from kontrast.cli._console import err, out
+from kontrast.files import dump, write_json
+
+if TYPE_CHECKING:
+    from kontrast.doctor import Finding
+
+COLOURS = {"ill": "bold red", "watch": "yellow", "unknown": "dim", "healthy": "green"}
+
+
+def doctor(
+    patient: Annotated[
+        str, typer.Argument(help="A run's folder, features.npy or .npz, or a recipe (its name, or a YAML file).")
+    ],
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(help="labels.npy of features, or settings of a recipe: method.temperature=0.2 …"),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="Of the loss behind the features, to judge it by their entropy.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Name the disease and the cure, each with its evidence; status 1 if something is ill. A run gets doctor.json."""
+    from kontrast.doctor.examining import record_of
+
+    kind, findings = _examined(patient, more or [], temperature)
+    if kind == "run":
+        try:
+            write_json(Path(patient).expanduser() / "doctor.json", record_of(findings))
+        except OSError as error:
+            err.print(f"doctor.json is not written: {escape(str(error))}", highlight=False, soft_wrap=True)
+    if as_json:
+        print(dump({"patient": patient, "kind": kind, **record_of(findings)}))
+    else:
+        _print(patient, kind, findings)
+    if any(finding.status == "ill" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _examined(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
+    """What the patient is, and what was found."""
+    from kontrast import doctor as stage
+    from kontrast import recipes
+
+    path = Path(patient).expanduser()
+    of_features = path.suffix in (".npy", ".npz")
+    if temperature is not None and not of_features:
+        raise ValueError(f"--temperature is for files of features; {patient} has its own (method.temperature)")
+    if of_features:
+        from kontrast.cli._files import load_features
+
+        if len(more) > 1:
+            raise ValueError(f"features take one file of labels at most; seen {', '.join(more)}")
+        x, y = load_features(path, Path(more[0]).expanduser() if more else None)
+        return "features", stage.examine_features(x, y, temperature=temperature)
+    if path.is_dir() and patient not in recipes.names():
+        if more:
+            raise ValueError(
+                f"{patient} is a folder, and a run is examined as it is; to change its recipe, pass "
+                f"{path / 'recipe.yaml'} with {' '.join(more)}"
+            )
+        return "run", stage.examine_run(path)
+    return "recipe", stage.examine_recipe(recipes.recipe(patient).override(more))
+
+
+def _print(patient: str, kind: str, findings: list[Finding]) -> None:
+    table = Table(box=SIMPLE_HEAD, title=escape(f"{patient} ({kind})"), title_justify="left", show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    shown = [finding for finding in findings if finding.status in ("ill", "watch")]
+    for finding in shown:
+        colour = COLOURS[finding.status]
+        words = f"[bold]{escape(finding.disease)}[/]\n{escape(finding.evidence)}"
+        table.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['healthy']}]→[/] {escape(finding.cure)}")
+    if shown:
+        out.print(table, highlight=False)
+    else:
+        out.print(f"{escape(patient)} ({kind}): nothing is ill", highlight=False, soft_wrap=True)
+    for finding in findings:
+        if finding.status == "unknown":
+            words = escape(f"{finding.disease}: {finding.evidence}")
+            out.print(f"[{COLOURS['unknown']}]unknown[/]  {words}", highlight=False, soft_wrap=True)
+    healthy = ", ".join(finding.rule for finding in findings if finding.status == "healthy")
+    if healthy:
+        out.print(f"[{COLOURS['healthy']}]healthy[/]  {healthy}", highlight=False, soft_wrap=True)

@@ -1,0 +1,74 @@
+"""``kontrast report``: the page of a run, of several runs beside each other, or of an experiment."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from kontrast.cli._console import out
+from kontrast.cli._pages import examine
+
+PRESETS = ("cpu", "paper", "smoke")
+
+
+class Kind(StrEnum):
+    """Of a chart's file."""
+
+    svg = "svg"
+    pdf = "pdf"
+    png = "png"
+
+
+def report(
+    what: Annotated[
+        list[str], typer.Argument(help="A run's folder, several to compare, or an experiment: its folder or its name.")
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="The page's file; report.html in the folder, or here for several runs, if left out."
+        ),
+    ] = None,
+    figures: Annotated[
+        Kind | None, typer.Option("--figures", help="Write every chart as a file too, beside the page.")
+    ] = None,
+    runs: Annotated[Path, typer.Option("--runs", help="The folder that an experiment's name is looked for in.")] = Path(
+        "runs"
+    ),
+    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Write one page that answers: did it work, is it good, what is wrong, what next. It needs no network."""
+    from kontrast import report as pages
+
+    paths = [folder(name, runs) for name in what]
+    if len(paths) == 1:
+        examine(paths[0])
+    place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
+    out.print(f"report: {escape(str(place))}", highlight=False, soft_wrap=True)
+    if show:
+        import webbrowser
+
+        webbrowser.open(place.resolve().as_uri())
+
+
+def folder(name: str, runs: Path) -> Path:
+    """A folder by its path, or an experiment's by its name; what is neither stays a path, and the report says so."""
+    path = Path(name).expanduser()
+    if path.is_dir() or path.name != name:
+        return path
+    here = [runs / f"{name}-{preset}" for preset in PRESETS]
+    found = next((place for place in here if place.is_dir()), None)
+    if found is not None:
+        return found
+    from kontrast.experiments import names  # this loads torch: only to tell what is wrong
+
+    if name in names():
+        raise ValueError(
+            f"there is no folder {here[0]}: the experiment has not been run, or elsewhere. Run it "
+            f"(kontrast reproduce {name}), or say where it lies (--runs DIR)"
+        )
+    return path

@@ -1,0 +1,125 @@
+"""Patients into records: the folder of a run, arrays of features, a recipe.
+
+A folder that is no run's, or whose files are damaged, is a `ValueError` that says which; a file that is not there yet
+(a run that failed has no analysis) is not: the rules that need it say so.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kontrast.data import DataSet, Split
+from kontrast.data.arrays import numbered
+from kontrast.doctor.record import Record
+from kontrast.losses._inputs import number
+from kontrast.recipe import Recipe
+from kontrast.train.folder import RunFolder
+from kontrast.train.job import load_data
+from kontrast.train.metrics import read_metrics
+from kontrast.train.resolving import resolve
+
+
+def collect_run(path: Path) -> Record:
+    """What the files of a run's folder tell."""
+    path = Path(path).expanduser()
+    folder = RunFolder(path)
+    if not path.is_dir():
+        raise ValueError(f"there is no folder {path}; expected the folder of a run")
+    if not folder.recipe_file.exists():
+        raise ValueError(
+            f"{path} has no recipe.yaml, so it is not the folder of a run (an experiment has its runs beside it): "
+            "pass a run, a file of features, or a recipe"
+        )
+    recipe, about = resolve(Recipe.read(folder.recipe_file)), folder.read()
+    return Record(
+        patient="run",
+        path=path,
+        written=recipe,
+        run=about,
+        lines=_lines(folder.metrics),
+        analysis=_json(path / "analysis.json"),
+        arrays=_arrays(path / "analysis.npz"),
+        model=_json(folder.model),
+        opened=partial(_opened, recipe, about.get("machine", {}).get("folder")),
+    )
+
+
+def collect_features(features: Any, labels: Any = None, *, temperature: float | None = None) -> Record:
+    """Rows ``[N, D]`` with labels ``[N]`` of any kind, and the temperature of the loss they were trained with."""
+    x = features.detach().cpu() if isinstance(features, Tensor) else torch.from_numpy(np.asarray(features))
+    if x.ndim != 2 or len(x) < 2 or not x.shape[1]:
+        raise ValueError(f"features are {list(x.shape)}; expected [N, D], two rows or more")
+    if not x.is_floating_point():
+        x = x.float()
+    if not bool(torch.isfinite(x).all()):
+        bad = int((~torch.isfinite(x)).any(1).sum())
+        raise ValueError(f"{bad} of {len(x)} rows of features hold NaN or infinity: leave them out, and find out why")
+    arrays = {"features": x}
+    if labels is not None:
+        y, _, _ = numbered(labels.cpu() if isinstance(labels, Tensor) else np.asarray(labels), None)
+        assert y is not None
+        if len(y) != len(x):
+            raise ValueError(f"there are {len(y)} labels for {len(x)} rows of features; expected one a row")
+        arrays["labels"] = y
+    if temperature is not None:
+        temperature = number("temperature", temperature, above=0.0)
+    return Record(patient="features", arrays=arrays, given_temperature=temperature)
+
+
+def collect_recipe(recipe: Recipe) -> Record:
+    """A recipe, with every default written out."""
+    whole = resolve(recipe)
+    return Record(patient="recipe", written=whole, opened=partial(_opened, whole, None))
+
+
+def _opened(recipe: Recipe, began_in: str | None) -> tuple[DataSet, Split]:
+    name = recipe.data.name
+    if began_in and not Path(name).exists() and (Path(began_in) / name).exists():  # a path from where it was run
+        recipe = recipe.override({"data.name": str(Path(began_in) / name)})
+    data, train, _ = load_data(recipe)
+    return data, train
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    try:
+        lines = read_metrics(path)
+    except ValueError as error:
+        raise ValueError(_damaged(path, error)) from None
+    if not all(isinstance(line, dict) for line in lines):
+        raise ValueError(_damaged(path, "a line is no object"))
+    return lines
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(_damaged(path, error)) from None
+    if not isinstance(found, dict):
+        raise ValueError(_damaged(path, f"it holds {type(found).__name__}, expected an object"))
+    return found
+
+
+def _arrays(path: Path) -> dict[str, Tensor]:
+    if not path.exists():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: torch.from_numpy(archive[name]) for name in archive.files}
+    except Exception as error:  # numpy and zipfile raise a dozen kinds on a file that was cut
+        raise ValueError(_damaged(path, error)) from None
+
+
+def _damaged(path: Path, reason: object) -> str:
+    return f"{path} is damaged ({reason}); run the recipe once more in another --out, or put the file back"

@@ -1,0 +1,100 @@
+"""Normalisation twice: values that were normalised before come to a pipeline that does it again.
+
+Ill: images in a file that are floats outside 0…1 (normalised already: kontrast takes the mean off itself); images whose
+std is below 0.01 of the range (divided by 255 twice); features whose rows are probabilities (a softmax).
+Watch: vectors of length 1 to be learned from: standardising each feature takes them off the sphere again.
+Why: pixels divided twice lie within one grey level, and rounding leaves nothing of them; natural images have a std of
+0.15 to 0.35. A softmax leaves cosines between a few directions. Unit rows normalised again by a loss or a measure are
+unchanged, so that is health.
+Reads: model.json (mean, std) or the data, the file that the recipe names; features themselves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kontrast.data.arrays import ALIASES
+from kontrast.doctor.finding import Finding
+from kontrast.doctor.record import Patient, Record
+from kontrast.doctor.rules._base import Rule
+
+SAMPLE = 1000  # rows that are looked at
+UNIT = 1e-3  # how far from 1 a length may be: of half precision
+
+
+class DoubleNormalisation(Rule):
+    """Looks at the values."""
+
+    patients: ClassVar[tuple[Patient, ...]] = ("run", "features", "recipe")
+    disease: ClassVar[str] = "normalised twice"
+
+    def examine(self, record: Record) -> Finding | None:
+        """Of the features, or of what the encoder is fed."""
+        if record.patient == "features":
+            return self._of_features(record.features)
+        if (raw := _float_images(record.recipe.data.name)) is not None:
+            least, most, mean, std = raw
+            if least < -0.01:
+                seen = f"the images are floats from {least:.3g} to {most:.3g}, mean {mean:.2f}, std {std:.2f}"
+                cure = "pass the images as they were: uint8 0…255 or floats 0…1; kontrast normalises them itself"
+                return self.ill(f"{seen}: normalised already", cure)
+        given = record.model.get("input")
+        kind, means, stds = (
+            (given["kind"], given["mean"], given["std"])
+            if given
+            else (record.data[0].kind, record.data[0].mean, record.data[0].std)
+        )
+        if kind == "vector":
+            return self._of_vectors(record)
+        seen = f"pixels of 0…1 are normalised by mean {_few(means)}, std {_few(stds)}"
+        if max(stds) < 0.01:
+            cure = "divide by 255 once: uint8 0…255 needs no division at all, floats are to fill 0…1"
+            return self.ill(f"{seen}: divided by 255 twice", cure)
+        return self.healthy(seen)
+
+    def _of_features(self, x: Tensor) -> Finding:
+        lengths = x.double().norm(dim=1)
+        if x.shape[1] > 1 and float(x.min()) >= 0 and bool(((x.double().sum(1) - 1).abs() < UNIT).all()):
+            cure = "take the features before the softmax (logits, or the layer below them)"
+            return self.ill("every row is non-negative and sums to 1: probabilities", cure)
+        if _unit(lengths):
+            return self.healthy("rows have length 1; normalising them again changes nothing")
+        return self.healthy(
+            f"rows have lengths {float(lengths.min()):.3g} to {float(lengths.max()):.3g}: not normalised"
+        )
+
+    def _of_vectors(self, record: Record) -> Finding:
+        split = record.data[1]
+        x = split.limited(SAMPLE).inputs.read(torch.arange(min(SAMPLE, len(split))))
+        if _unit(x.double().norm(dim=1)):
+            cure = "pass the vectors as they were before; or accept that cosines between the inputs are not kept"
+            return self.watch("the vectors have length 1, and each feature is standardised once more", cure)
+        return self.healthy("the vectors are not on a sphere; each feature is standardised once")
+
+
+def _unit(lengths: Tensor) -> bool:
+    return bool(((lengths - 1).abs() < UNIT).all())
+
+
+def _few(values: list[float] | tuple[float, ...]) -> str:
+    return ", ".join(f"{value:.3g}" for value in values[:3])
+
+
+def _float_images(name: str) -> tuple[float, float, float, float] | None:
+    """Least, most, mean and std of the images in an array file, if they are floats."""
+    path = Path(name).expanduser()
+    if path.suffix not in (".npy", ".npz") or not path.is_file():
+        return None
+    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not isinstance(loaded, np.ndarray):
+        key = next((key for key in loaded.files if ALIASES.get(key, key) == "x_train"), None)
+        loaded = np.empty(0) if key is None else loaded[key]
+    if loaded.ndim < 3 or loaded.dtype.kind != "f" or not loaded.size:
+        return None
+    x = np.asarray(loaded[:SAMPLE], dtype=np.float64)
+    return float(x.min()), float(x.max()), float(x.mean()), float(x.std())

@@ -1,0 +1,71 @@
+"""Views too weak or identical: the two views of an image are nearly the same, so knowing them apart teaches nothing.
+
+Ill: two views or more (one, for instance discrimination) that change nothing: the preset none, noise of 0, or sample
+views that differ by less than 1 grey level of 255 on average.
+Watch: learned without labels from crops alone (crop-flip) or noise below 0.02; or positives at cosine 0.95 and nearest
+others farther than 0.2 below at the end: the task is solved.
+Why: without labels the views are all that is asked for (SimCLR: crops alone lose more than 10 points on ImageNet);
+identical ones make the loss fall to its bound at once. One view without augmentation is right for supervised methods.
+Reads: recipe (augment, method), analysis.npz (sample_views), metrics.jsonl (monitor/positive_similarity, …_gap).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kontrast.doctor.finding import Finding
+from kontrast.doctor.record import Missing, Patient, Record
+from kontrast.doctor.rules._base import Rule
+from kontrast.recipe import Part
+
+STRONGER = "stronger views: augment=strong (crop, flip, colour, blur), or for vectors augment.views with noise=0.1"
+
+
+class WeakViews(Rule):
+    """Looks at the presets, and at what came out of them."""
+
+    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
+    disease: ClassVar[str] = "views too weak or identical"
+
+    def examine(self, record: Record) -> Finding | None:
+        """First what they are, then what they do."""
+        views, alone = record.recipe.augment.views, record.recipe.method.name == "instance"
+        names = ", ".join(view.name for view in views)
+        if len(views) < 2 and not alone:
+            return None
+        if all(map(_changes_nothing, views)):
+            return self.ill(f"views {names}: nothing is changed, all views of an image are the same", STRONGER)
+        apart = self._apart(record)
+        if apart is not None and apart < 1:
+            return self.ill(f"two views of an image differ by {apart:.2g} grey levels on average ({names})", STRONGER)
+        seen = f"views {names}" + ("" if apart is None else f", {apart:.0f} grey levels apart on average")
+        if record.method.needs_labels:
+            return self.healthy(seen)
+        if all(map(_changes_little, views)):
+            return self.watch(f"{seen}: little is changed, and without labels the views are all there is", STRONGER)
+        if record.patient == "run":
+            try:
+                positive, gap = (record.last(f"monitor/{key}") for key in ("positive_similarity", "similarity_gap"))
+            except Missing:
+                return self.healthy(seen)
+            seen += f"; positives at cosine {positive:.2f}, {gap:+.2f} from the nearest other"
+            if positive > 0.95 and gap > 0.2:
+                return self.watch(f"{seen}: the task is solved", STRONGER)
+        return self.healthy(seen)
+
+    def _apart(self, record: Record) -> float | None:
+        """Grey levels between two views of an image, of 255; None where no pictures were kept."""
+        pixels = record.arrays.get("sample_views")
+        if pixels is None or pixels.ndim != 5 or pixels.shape[1] < 2:
+            return None
+        return float((pixels[:, 0].float() - pixels[:, 1].float()).abs().mean())
+
+
+def _changes_nothing(view: Part) -> bool:
+    still = view.name == "vector-noise" and not view.options.get("noise") and not view.options.get("dropout")
+    return view.name == "none" or still
+
+
+def _changes_little(view: Part) -> bool:
+    slight = view.name == "vector-noise" and view.options["noise"] < 0.02 and not view.options["dropout"]
+    return _changes_nothing(view) or view.name == "crop-flip" or slight

@@ -1,0 +1,87 @@
+"""The page of several runs: numbers side by side, what differs in their recipes, how sure the differences are.
+
+collect (files) → recipes, statistics → charts → `page`
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kontrast.report.comparison import recipes
+from kontrast.report.comparison._curves import losses, monitors
+from kontrast.report.comparison._numbers import numbers
+from kontrast.report.comparison._paired import paired_parts
+from kontrast.report.comparison._positions import classes, plane, simplex
+from kontrast.report.comparison._tables import geometry, runs_table
+from kontrast.report.comparison.collect import Run, collect
+from kontrast.report.page import Fold, Mark, Page, Part, Section, Table, Text
+
+__all__ = ["page"]
+
+SIDE_BY_SIDE = 5  # recipes; more stand below each other
+
+
+def page(paths: Sequence[Path]) -> Page:
+    """The comparison of at least two runs, finished or not."""
+    runs = collect(paths)
+    place, by_class = plane(runs), classes(runs)
+    near = [*geometry(runs), *simplex(runs)]
+    sections = [
+        Section("Which is better", [*_unfinished(runs), *numbers(runs)]),
+        Section("What differs", _differences(runs)),
+        Section("Paired statistics", paired_parts(runs)),
+        Section("Training", losses(runs)),
+        Section("Monitors", monitors(runs)),
+        Section("Uniformity and tolerance", [place] if place else []),
+        Section("Class by class", [by_class] if by_class else []),
+        Section("Geometry", near),
+        Section("Runs", [runs_table(runs)], open=False),
+    ]
+    names = list(dict.fromkeys(run.group for run in runs))
+    data = ", ".join(dict.fromkeys(run.recipe.get("data.name", "") for run in runs))
+    title = " and ".join(names) if len(names) == 2 else f"Comparison of {len(runs)} runs"
+    subtitle = f"{len(runs)} runs of {len(names)} recipe{'' if len(names) == 1 else 's'} on {data}"
+    return Page(title, subtitle, [section for section in sections if section.parts])
+
+
+def _unfinished(runs: Sequence[Run]) -> list[Part]:
+    return [
+        Text(f"{run.label}: {run.status}" + (f". {run.state['error']}" if run.state.get("error") else ""), "bad")
+        for run in runs
+        if run.status != "done"
+    ]
+
+
+def _differences(runs: Sequence[Run]) -> list[Part]:
+    """Only the keys that differ, a recipe once however many seeds it has; what is common is folded."""
+    first = {run.group: run.recipe for run in reversed(runs)}
+    groups = {group: first[group] for group in dict.fromkeys(run.group for run in runs)}
+    shared = recipes.common([run.recipe for run in runs])
+    fold = Fold(f"{len(shared)} settings in common", [Table(["key", "value"], list(map(list, shared.items())))])
+    if len(groups) == 1:
+        return [Text("One recipe; the runs differ in the seed alone.", "note"), fold]
+    keys = recipes.differing(list(groups.values()), seed=False)
+    seeds = {group: ", ".join(map(str, sorted(run.seed for run in runs if run.group == group))) for group in groups}
+    return [_table(groups, keys, seeds), Text(RESOLVED, "note"), fold]
+
+
+RESOLVED = (
+    "Recipes as they were resolved, defaults included; how a run is run (device, workers, folder) is left out, for it "
+    "is not meant to change the result. What most recipes have is plain, what is unlike it is marked."
+)
+
+
+def _table(groups: Mapping[str, Mapping[str, str]], keys: Sequence[str], seeds: Mapping[str, str]) -> Table:
+    cells = {key: _cells([recipe.get(key, recipes.ABSENT) for recipe in groups.values()]) for key in keys}
+    cells["seeds"] = list(seeds.values())
+    if len(groups) <= SIDE_BY_SIDE:
+        return Table(["key", *groups], [[key, *row] for key, row in cells.items()])
+    return Table(["recipe", *cells], [[group, *(row[i] for row in cells.values())] for i, group in enumerate(groups)])
+
+
+def _cells(values: Sequence[str]) -> list[str | Mark]:
+    """Those unlike the most common are marked; of equally common ones the first counts as the usual."""
+    usual = Counter(values).most_common(1)[0][0]
+    return [value if value == usual else Mark(value, "differs") for value in values]

@@ -1,0 +1,113 @@
+"""Several runs' folders as records: what each was, where it stands, what it measured. Files alone.
+
+What a run that did not end has not written is empty here, never guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from kontrast.report.comparison import recipes
+
+Json = dict[str, Any]
+ARRAYS = ("predictions", "labels", "test_labels", "between_means", "within")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. ``recipe`` has dotted keys; ``group`` is that of the runs that differ from it in the seed alone."""
+
+    path: Path
+    name: str
+    seed: int
+    recipe: Mapping[str, str]
+    state: Json
+    results: Sequence[Json] = ()
+    geometry: Json = field(default_factory=dict)
+    metrics: Sequence[Json] = ()
+    class_names: Sequence[str] | None = None
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    label: str = ""
+    group: str = ""
+
+    @property
+    def status(self) -> str:
+        """done, training, interrupted, failed …"""
+        return str(self.state.get("status") or "not begun")
+
+    def line(self, name: str, of: str = "embeddings") -> Json | None:
+        """A line of the geometry by how its name begins."""
+        lines = self.geometry.get(of) or []
+        return next((one for one in lines if one["name"].startswith(name) and one["value"] is not None), None)
+
+
+def collect(paths: Sequence[Path]) -> list[Run]:
+    """Reads the folders, and gives each run a short name that tells it from the others.
+
+    A folder given twice counts once.
+    """
+    apart = list({Path(path).resolve(): Path(path) for path in paths}.values())
+    if len(apart) < 2:
+        raise ValueError(f"a comparison needs at least 2 runs; got {', '.join(map(str, paths)) or 'none'}")
+    runs = [_read(path) for path in apart]
+    groups = recipes.group_names([run.name for run in runs], [run.recipe for run in runs])
+    seeded = len({run.seed for run in runs}) > 1 or len(set(groups)) < len(runs)
+    labels = [f"{group}, seed {run.seed}" if seeded else group for group, run in zip(groups, runs, strict=True)]
+    labels = [
+        label if labels.count(label) == 1 else f"{label} ({run.path})" for label, run in zip(labels, runs, strict=True)
+    ]
+    return [replace(run, label=label, group=group) for run, label, group in zip(runs, labels, groups, strict=True)]
+
+
+def _read(path: Path) -> Run:
+    if not (path / "recipe.yaml").is_file():
+        kind = "a task's folder: it trains no encoder" if (path / "task.json").is_file() else "no run's folder"
+        raise ValueError(f"{path} is {kind} (there is no recipe.yaml); give folders that `kontrast train` wrote")
+    try:
+        recipe = yaml.safe_load((path / "recipe.yaml").read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path / 'recipe.yaml'} is damaged ({error}); run the recipe again") from error
+    result, analysis = _json(path / "result.json"), _json(path / "analysis.json")
+    return Run(
+        path=path,
+        name=str(recipe.get("name", path.name)),
+        seed=int(recipe.get("seed", 0)),
+        recipe=recipes.flat(recipe),
+        state=_json(path / "run.json"),
+        results=result.get("results") or [],
+        geometry=result.get("geometry") or analysis.get("geometry") or {},
+        metrics=_lines(path / "metrics.jsonl"),
+        class_names=analysis.get("class_names"),
+        arrays=_arrays(path / "analysis.npz"),
+    )
+
+
+def _json(path: Path) -> Json:
+    try:
+        found: Json = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); remove it, and run the recipe again") from error
+    return found
+
+
+def _lines(path: Path) -> list[Json]:
+    """A last line that a kill cut short is left out."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line]
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        return {}
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in ARRAYS if name in arrays}

@@ -1,0 +1,175 @@
+r"""How sure a difference is.
+
+    (1)  two runs, one number each with its standard error over test rows: |a − b| > 2 √(e_a² + e_b²), or they are
+         not told apart
+    (2)  two recipes on the same seeds: Student's 95 % interval of the paired differences, as in
+         `kontrast.experiments.intervals`
+    (3)  two runs on the same test rows: McNemar's exact test. Of the b + c rows that one has right and the other wrong,
+         min(b, c) ~ Binomial(b + c, 1/2) if neither is better; p = min(1, 2 P(X ≤ min(b, c)))
+    (4)  several of (3): Holm's adjustment, p_(i) → max over j ≤ i of (m − j + 1) p_(j), at most 1
+
+(1) leaves out that the rows are the same, and so tells apart less than (3) does. (3) speaks of these two encoders on
+other test rows of the same kind; only (2) speaks of other seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr  # type: ignore[import-untyped]
+
+from kontrast.experiments.intervals import paired
+from kontrast.report.comparison.collect import Json, Run
+
+ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Numbers are compared only where all of this is the same."""
+
+    name: str
+    says: str
+    data: str
+    rows: int | None
+
+    @property
+    def title(self) -> str:
+        """With its test rows."""
+        return f"{self.says}; {self.data}, {self.rows:,} test rows" if self.rows else f"{self.says}; {self.data}"
+
+
+def by_protocol(runs: Sequence[Run]) -> dict[Protocol, dict[str, Json]]:
+    """The records of each protocol by the runs' labels; the protocols that most runs have come first."""
+    found: dict[Protocol, dict[str, Json]] = {}
+    for run in runs:
+        for record in run.results:
+            data = run.recipe.get("data.name", "")
+            split = record.get("split", "test")
+            name = data if split == "test" else f"{data}, {split}"
+            key = Protocol(record["name"], record["protocol"], name, record.get("test_rows"))
+            found.setdefault(key, {})[run.label] = record
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def apart(a: Json, b: Json) -> bool:
+    """(1).
+
+    >>> apart({"value": 0.86, "error": 0.008}, {"value": 0.83, "error": 0.008})
+    True
+    >>> apart({"value": 0.86, "error": 0.008}, {"value": 0.85, "error": 0.008})
+    False
+    """
+    errors = a.get("error"), b.get("error")
+    if errors[0] is None or errors[1] is None:
+        return False
+    return bool(abs(a["value"] - b["value"]) > ERRORS * math.hypot(errors[0], errors[1]))
+
+
+def leaders(records: Mapping[str, Json]) -> list[str]:
+    """The best, and whoever cannot be told apart from it (1); alone means best.
+
+    >>> leaders({name: {"value": value, "error": 0.01} for name, value in (("a", 0.9), ("b", 0.89), ("c", 0.5))})
+    ['a', 'b']
+    """
+    order = sorted(records, key=lambda label: -records[label]["value"])
+    return [label for label in order if label == order[0] or not apart(records[order[0]], records[label])]
+
+
+def by_seed(runs: Sequence[Run], records: Mapping[str, Json]) -> dict[str, dict[int, float]]:
+    """Accuracies in percent of each recipe's seeds."""
+    found: dict[str, dict[int, float]] = {}
+    for run in runs:
+        if run.label in records:
+            found.setdefault(run.group, {})[run.seed] = 100 * records[run.label]["value"]
+    return found
+
+
+def seed_leaders(values: Mapping[str, Mapping[int, float]]) -> list[str]:
+    """The recipe with the highest mean over seeds, and whoever cannot be told apart from it by (2).
+
+    >>> seed_leaders({"a": {0: 80.0, 1: 81.0, 2: 82.0}, "b": {0: 79.0, 1: 80.1, 2: 80.9}, "c": {0: 90.0}})
+    ['c', 'a', 'b']
+    >>> seed_leaders({"a": {0: 80.0, 1: 81.0, 2: 82.0}, "b": {0: 79.0, 1: 80.1, 2: 80.9}})
+    ['a']
+    """
+    order = sorted(values, key=lambda name: -math.fsum(values[name].values()) / len(values[name]))
+    first = values[order[0]]
+
+    def level(name: str) -> bool:
+        if not set(first) & set(values[name]):
+            return True
+        low = paired(first, values[name]).low
+        return low is None or low <= 0
+
+    return [name for name in order if name == order[0] or level(name)]
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """(3): how many rows only the first, and only the second, has right."""
+
+    only_first: int
+    only_second: int
+    rows: int
+    p: float
+
+
+def mcnemar(first: np.ndarray, second: np.ndarray) -> McNemar:
+    """(3), of two arrays that say which rows are right.
+
+    >>> mcnemar(np.array([True] * 9 + [False] * 1), np.array([False] * 9 + [True] * 1))
+    McNemar(only_first=9, only_second=1, rows=10, p=0.021484375)
+    """
+    if first.shape != second.shape:
+        raise ValueError(f"the rows are {first.shape} and {second.shape}; expected the same test rows of both runs")
+    b, c = int((first & ~second).sum()), int((second & ~first).sum())
+    p = min(1.0, 2 * float(bdtr(min(b, c), b + c, 0.5))) if b + c else 1.0
+    return McNemar(b, c, len(first), p)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """(4).
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    found, highest = [0.0] * len(p), 0.0
+    for place, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        highest = max(highest, min(1.0, (len(p) - place) * p[i]))
+        found[i] = highest
+    return found
+
+
+def right(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which test rows the run's predictions have right, and the rows' labels; None if it has no predictions of them.
+
+    analysis.npz has the labels of up to 2,000 test rows; of more, only where it has ``test_labels``.
+    """
+    predictions = run.arrays.get("predictions")
+    labels = run.arrays.get("test_labels", run.arrays.get("labels"))
+    if predictions is None or labels is None or len(predictions) != len(labels):
+        return None
+    return predictions == labels, labels
+
+
+def predictor(run: Run) -> str:
+    """The protocol whose predictions analysis.npz has: the one whose accuracy they give."""
+    found = right(run)
+    share = None if found is None else float(found[0].mean())
+    match = (r["name"] for r in run.results if share is not None and math.isclose(r["value"], share, abs_tol=1e-9))
+    return next(match, "the first protocol")
+
+
+def same_rows(a: Run, b: Run) -> bool:
+    """Whether both were tested on the same rows: same data, and if only a part was drawn, with the same seed."""
+    first, second = right(a), right(b)
+    if first is None or second is None or not np.array_equal(first[1], second[1]):
+        return False
+    keys = ("data.name", "data.test_limit")
+    drawn = a.recipe.get("data.test_limit", "null") != "null" and a.seed != b.seed
+    same_file = a.state.get("data_file") == b.state.get("data_file")
+    return same_file and not drawn and all(a.recipe.get(key) == b.recipe.get(key) for key in keys)

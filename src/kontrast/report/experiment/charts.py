@@ -1,0 +1,84 @@
+"""The experiment's own charts, fitted to the page: as wide as their place, a single panel without its frame.
+
+Colours and fonts are the page's (`kontrast.report.figures.themed`); data and marks stay as they are.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+Json = dict[str, Any]
+
+HIGH = 320
+PANEL = 380
+LETTERS = 44  # of a title's line
+
+
+def fitted(spec: Mapping[str, Any]) -> Json:
+    """The same chart for a page.
+
+    >>> chart = fitted({"width": 420, "height": 260, "layer": [], "data": {"values": []}})
+    >>> chart["width"], chart["height"]
+    ('container', 320)
+    """
+    made: Json = _without_zero(spec)
+    made = _single_panel(made)
+    if "facet" in made and made.get("columns") == 2:
+        return _two_panels(made)
+    if "facet" in made or not isinstance(made.get("width"), int | float):
+        return made  # panels and heat maps have a size of their own
+    made |= {"width": "container", "height": HIGH, "autosize": {"type": "fit-x", "contains": "padding"}}
+    made |= {"title": _in_lines(made["title"])} if "title" in made else {}
+    made["layer"] = [_at_the_edge(layer) for layer in made.get("layer", [])]
+    return made
+
+
+def is_wide(spec: Mapping[str, Any]) -> bool:
+    """Whether it needs a line of its own."""
+    return "facet" in spec
+
+
+def _single_panel(spec: Json) -> Json:
+    """A grid of one panel becomes that panel; its name becomes the subtitle."""
+    facet, values = spec.get("facet"), spec.get("data", {}).get("values", [])
+    panels = {record.get("panel") for record in values} if isinstance(facet, Mapping) else set()
+    if len(panels) != 1 or "spec" not in spec:
+        return spec
+    made = {key: value for key, value in spec.items() if key not in ("facet", "columns", "spec", "resolve", "title")}
+    title = spec.get("title", "")
+    text = title.get("text", "") if isinstance(title, Mapping) else title
+    return {**made, "title": {"text": text, "subtitle": str(panels.pop())}, **spec["spec"]}
+
+
+def _in_lines(title: Any) -> Any:
+    """A title that would run out of a phone's screen, in several lines."""
+    if not isinstance(title, Mapping):
+        return _in_lines({"text": title})
+    return {**title, "text": textwrap.wrap(str(title.get("text", "")), LETTERS)}
+
+
+def _two_panels(spec: Json) -> Json:
+    """Two in a line have more room than three."""
+    inner = dict(spec["spec"])
+    if isinstance(inner.get("width"), int | float):
+        inner |= {"width": PANEL, "layer": [_at_the_edge(layer) for layer in inner.get("layer", [])]}
+    return {**spec, "spec": inner}
+
+
+def _at_the_edge(layer: Mapping[str, Any]) -> Json:
+    """What stands so many pixels from the left (the name of a line) goes to the right edge, wherever that is."""
+    encoding = dict(layer.get("encoding", {}))
+    x = encoding.get("x")
+    if isinstance(x, Mapping) and isinstance(x.get("value"), int | float):
+        encoding["x"] = {**x, "value": "width"}
+    return {**layer, "encoding": encoding}
+
+
+def _without_zero(x: Any) -> Any:
+    """Logarithmic scales have no zero; Vega-Lite warns when they are told so."""
+    if isinstance(x, Mapping):
+        logarithmic = x.get("type") == "log" and "zero" in x
+        return {key: _without_zero(value) for key, value in x.items() if not (logarithmic and key == "zero")}
+    return [_without_zero(value) for value in x] if isinstance(x, list) else x

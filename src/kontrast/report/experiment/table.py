@@ -1,0 +1,81 @@
+"""The paper's table with ours: mean ± half-width of the 95 % interval, the paper's value beside it, the difference.
+
+The layout is that of table.md (`kontrast.experiments.tables`), with columns of their own for the paper's value and the
+difference, and the number of seeds in the caption where all cells have the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kontrast.experiments.tables._layout import Entry, Layout, layouts
+from kontrast.report.page import Mark, Table
+
+PAPER = re.compile(
+    r"paper(?: on (?P<data>.+?))? (?P<value>-?\d[\d.]*(?: ± [\d.]+)?)(?:, difference (?P<difference>.+))?"
+)
+SEEDS = re.compile(r" \(n = (\d+)\)$")
+EMPTY = "–"
+
+Cell = str | Mark
+
+
+def tables(summary: Mapping[str, Any]) -> list[Table]:
+    """The tables of a summary.
+
+    >>> cell = {"paper": 83.27, "paper_half": None, "paper_data": "", "mean": 83.41, "half": 0.52, "n": 2}
+    >>> place = {"at": {"loss": "tcl"}, "runs": [{"status": "done"}] * 2,
+    ...     "cells": {"knn": {**cell, "difference": 0.14, "censored": 0}}}
+    >>> (table,) = tables({"axes": {"loss": ["tcl"]}, "rows": "loss", "places": [place],
+    ...     "measures": [{"name": "knn", "title": "kNN (%)", "digits": 1}]})
+    >>> table.columns, table.rows, table.caption
+    (['loss', 'kNN (%)', 'paper', 'difference'], [['tcl', '83.4 ± 0.5', '83.3', '+0.1']], 'kNN (%); n = 2 seeds a cell')
+    """
+    return [_table(layout) for layout in layouts(dict(summary))]
+
+
+def _table(layout: Layout) -> Table:
+    shared = {found.group(1) if (found := SEEDS.search(entry.ours)) else None for entry in _good(layout)}
+    n = shared.pop() if len(shared) == 1 else None
+    columns, rows = [layout.corner], [list[Cell]([name]) for name in layout.rows]
+    for i, heading in enumerate(layout.columns):
+        down = [line[i] for line in layout.entries]
+        for title, cells in _columns(heading, down, brief=n is not None):
+            columns.append(title)
+            for row, cell in zip(rows, cells, strict=True):
+                row.append(cell)
+    seeds = "" if n is None else f"n = {n} seed{'' if n == '1' else 's'} a cell"
+    return Table(columns, rows, "; ".join(filter(None, [layout.caption, seeds])))
+
+
+def _good(layout: Layout) -> Iterator[Entry]:
+    return (entry for line in layout.entries for entry in line if entry is not None and entry.good)
+
+
+def _columns(heading: str, down: Sequence[Entry | None], *, brief: bool) -> list[tuple[str, list[Cell]]]:
+    """Ours, and where the paper has something, its value and the difference."""
+    found = [(heading, [_ours(entry, brief) for entry in down])]
+    papers = [PAPER.fullmatch(entry.paper) if entry is not None and entry.paper else None for entry in down]
+    sets = {paper["data"] for paper in papers if paper}
+    if not sets:
+        return found
+    one = next(iter(sets)) if len(sets) == 1 else None
+    title = f"paper, on {one}" if one else "paper"
+    found.append((title, [_value(paper, named=len(sets) > 1) if paper else EMPTY for paper in papers]))
+    if any(paper and paper["difference"] for paper in papers):
+        found.append(("difference", [(paper["difference"] or EMPTY) if paper else EMPTY for paper in papers]))
+    return found
+
+
+def _ours(entry: Entry | None, brief: bool) -> Cell:
+    if entry is None:
+        return EMPTY
+    if not entry.good:
+        return Mark(entry.ours, "bad") if entry.ours.startswith("failed") else entry.ours
+    return SEEDS.sub("", entry.ours) if brief else entry.ours
+
+
+def _value(paper: re.Match[str], *, named: bool) -> str:
+    return f"{paper['value']} ({paper['data']})" if named and paper["data"] else paper["value"]

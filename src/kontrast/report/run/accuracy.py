@@ -1,0 +1,168 @@
+"""Is it good: every protocol's number, accuracy by class, and which classes are taken for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kontrast.report.figures import COLOURS, INK
+from kontrast.report.page import Figure, Part, Section, Table
+from kontrast.report.run.collect import Json, Run
+from kontrast.report.run.headline import chance, percent
+
+MOST_CLASSES = 40  # that can be read beside each other; of more, those with the most errors are shown
+PAIRS = 10
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-right")
+
+
+def section(run: Run) -> Section | None:
+    """Tables and charts of the protocols; None if the run was not evaluated."""
+    if not run.results:
+        return None
+    parts: list[Part] = [_protocols(run)]
+    shown = hardest(run)
+    count = len(run.results[0].get("per_class") or [])
+    of = "" if len(shown) == count else f" The {len(shown)} of {count} classes with the most errors."
+    if shown and count > 1:
+        parts.append(Figure("per-class", per_class(run, shown), f"Accuracy by class, the hardest first.{of}"))
+        record = run.results[0]
+        about = f"Rows: the true class; columns: the predicted one ({record['protocol']}).{of}"
+        parts.append(Figure("confusion", confusion(run, shown), f"{about} A row adds to 100 %; counts on hover."))
+        pairs = confused(run)
+        if pairs:
+            parts.append(_pairs(run, pairs))
+    return Section("Accuracy", parts)
+
+
+def hardest(run: Run) -> list[int]:
+    """The classes to show: all, or those with the most errors by the first protocol; in their own order."""
+    counts = _counts(run)
+    if not len(counts):
+        return []
+    wrong = counts.sum(1) - np.diag(counts) + counts.sum(0) - np.diag(counts)
+    chosen = np.argsort(-wrong, kind="stable")[:MOST_CLASSES]
+    return sorted(int(label) for label in chosen)
+
+
+def confused(run: Run, most: int = PAIRS) -> list[tuple[int, int, int]]:
+    """(true class, predicted class, how often), the most frequent errors of the first protocol."""
+    counts = _counts(run)
+    if not len(counts):
+        return []
+    np.fill_diagonal(counts, 0)
+    order = np.argsort(-counts, axis=None, kind="stable")[:most]
+    true, predicted = np.unravel_index(order, counts.shape)
+    found = zip(true.tolist(), predicted.tolist(), counts.ravel()[order].tolist(), strict=True)
+    return [(a, b, n) for a, b, n in found if n]
+
+
+def per_class(run: Run, shown: Sequence[int]) -> Json:
+    """A point for each class and protocol, the class that is hardest on top."""
+    import altair as alt
+
+    rows: list[Json] = []
+    for record in run.results:
+        values = record.get("per_class") or []
+        rows += [
+            {"class": run.class_name(label), "accuracy": values[label], "protocol": record["name"]}
+            for label in shown
+            if label < len(values) and values[label] is not None
+        ]
+    names = [record["name"] for record in run.results]
+    order = sorted(
+        {row["class"] for row in rows}, key=lambda name: np.mean([r["accuracy"] for r in rows if r["class"] == name])
+    )
+    data = alt.InlineData(values=rows)
+    y = alt.Y("class:N", sort=order, title=None, axis=alt.Axis(grid=True, labelLimit=130))
+    legend = alt.Legend(title=None, orient="top") if len(names) > 1 else None
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=70, opacity=0.9)
+        .encode(
+            x=alt.X(
+                "accuracy:Q",
+                title="accuracy",
+                axis=alt.Axis(format="%", tickCount=5),
+                scale=alt.Scale(zero=False, padding=10),
+            ),
+            y=y,
+            color=alt.Color("protocol:N", legend=legend, scale=alt.Scale(domain=names, range=_cycled(COLOURS, names))),
+            shape=alt.Shape("protocol:N", legend=legend, scale=alt.Scale(domain=names, range=_cycled(SHAPES, names))),
+            tooltip=["class:N", "protocol:N", alt.Tooltip("accuracy:Q", format=".1%")],
+        )
+    )
+    found: dict[str, Any] = points.properties(
+        title="Accuracy by class", width="container", height=max(22 * len(order), 160)
+    ).to_dict()
+    return found
+
+
+def confusion(run: Run, shown: Sequence[int]) -> Json:
+    """Shares of each true class's rows: blue where right, orange where wrong; the deeper, the more."""
+    import altair as alt
+
+    counts = _counts(run)
+    rows: list[Json] = []
+    for a in shown:
+        total = int(counts[a].sum())
+        for b in shown:
+            if counts[a, b]:
+                share = counts[a, b] / total
+                pair = {"true": run.class_name(a), "predicted": run.class_name(b)}
+                rows.append({**pair, "share": share, "rows": int(counts[a, b]), "of": total, "right": a == b})
+    names = [run.class_name(label) for label in shown]
+    side = {"step": 30 if len(names) <= 12 else max(10, 420 // len(names))}
+    axis: Json = {"grid": False, "ticks": False, "domain": False, "labelLimit": 110, "labelOverlap": len(names) > 25}
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("predicted:N", sort=names, scale=alt.Scale(domain=names), axis=alt.Axis(labelAngle=-45, **axis)),
+        y=alt.Y("true:N", sort=names, scale=alt.Scale(domain=names), axis=alt.Axis(**axis)),
+        tooltip=["true:N", "predicted:N", alt.Tooltip("share:Q", format=".1%"), "rows:Q", "of:Q"],
+    )
+    cells = base.mark_rect(cornerRadius=2).encode(
+        color=alt.condition("datum.right", alt.value(COLOURS[0]), alt.value(COLOURS[1])),
+        opacity=alt.Opacity("share:Q", legend=None, scale=alt.Scale(type="sqrt", domain=[0, 1], range=[0.04, 1])),
+    )
+    layers = [cells]
+    if len(names) <= 12:
+        text = base.mark_text(fontSize=10).encode(
+            text=alt.Text("share:Q", format=".0%"),
+            color=alt.condition("datum.share > 0.35", alt.value("white"), alt.value(INK)),
+        )
+        layers.append(text.transform_filter("datum.share >= 0.005"))
+    found: dict[str, Any] = alt.layer(*layers).properties(title="Confusion", width=side, height=side).to_dict()
+    return found
+
+
+def _cycled(values: Sequence[str], names: Sequence[str]) -> list[str]:
+    return [values[i % len(values)] for i in range(len(names))]
+
+
+def _counts(run: Run) -> NDArray[np.int64]:
+    """The first protocol's confusion ``[true class, predicted class]``; empty if it has none."""
+    found = np.array((run.results[0].get("confusion") if run.results else None) or [], dtype=np.int64)
+    return found if found.ndim == 2 else np.zeros((0, 0), dtype=np.int64)
+
+
+def _protocols(run: Run) -> Table:
+    rows = []
+    for record in run.results:
+        error, top5 = record.get("error"), record.get("top5")
+        value = f"{100 * record['value']:.2f}" + ("" if error is None else f" ± {100 * error:.2f}")
+        seen = f"{record['train_rows']:,}", f"{record['test_rows']:,}"
+        rows.append([record["name"], value, "–" if top5 is None else f"{100 * top5:.2f}", *seen, record["protocol"]])
+    guess = chance(run)
+    if guess is not None:
+        rows.append(["guessing", f"{100 * guess:.2f}", "–", "–", "–", "the most frequent class of the test rows"])
+    columns = ["name", "top-1, %", "top-5, %", "train rows", "test rows", "protocol"]
+    return Table(columns, rows, "± is one standard error over the test rows. The test rows are read once, at the end.")
+
+
+def _pairs(run: Run, pairs: Sequence[tuple[int, int, int]]) -> Table:
+    counts = _counts(run)
+    rows = [
+        [run.class_name(a), run.class_name(b), f"{n}", percent(n / max(int(counts[a].sum()), 1))] for a, b, n in pairs
+    ]
+    return Table(["true class", "taken for", "rows", "of the class"], rows, "The most frequent confusions.")

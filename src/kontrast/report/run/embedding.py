@@ -1,0 +1,207 @@
+"""The map: what the encoder puts near what, in two dimensions.
+
+Rows are scaled to length 1, as every measure here takes them. PCA is the plane of largest variance: exact, distances
+mean something, but much is left out. t-SNE (of at most `ROWS` rows, from a fixed start) keeps neighbourhoods; distances
+between its groups mean nothing. Colour and shape together tell up to 24 classes apart; of more, those with the most
+errors are coloured, and a list picks any.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kontrast.report.figures import COLOURS, INK
+from kontrast.report.images import data_url
+from kontrast.report.page import Figure, Section, Text
+from kontrast.report.run.accuracy import confused
+from kontrast.report.run.collect import Json, Run
+
+ROWS = 1000
+FEWEST = 10  # rows that t-SNE makes sense of
+APART = 20  # classes that have a colour and shape of their own
+COLOURED = 10  # of more classes
+SHAPES = ("circle", "square", "triangle-up", "diamond")
+OTHER = "other classes"
+
+
+def section(run: Run) -> Section | None:
+    """The map of a run; None if it left no features."""
+    features = run.arrays.get("features")
+    if features is None or features.ndim != 2 or len(features) < 3:
+        return None
+    chosen = rows(run)
+    x = unit(features[chosen])
+    maps = {"PCA": pca(x)}
+    if len(chosen) >= FEWEST:
+        maps = {"t-SNE": tsne(x), **maps}
+    split = (run.geometry.get("protocol") or {}).get("split", "test")
+    about = (
+        f"{len(chosen):,} {split} rows, features of length 1. t-SNE keeps neighbours together, its distances between "
+    )
+    about += "groups mean nothing; PCA shows the two directions of largest variance."
+    figure = Figure(
+        "embedding-map", chart(records(run, chosen, maps), list(maps), _classes(run, chosen)), about, wide=True
+    )
+    note = [] if "thumbnails" in run.arrays or run.arrays.get("sample_images") is None else [_NOTE]
+    return Section("Embedding map", [figure, *note])
+
+
+_NOTE = Text("This run was made before thumbnails were kept; train it again to see pictures here.", "note")
+
+
+def rows(run: Run) -> NDArray[np.int64]:
+    """Which rows of ``features``: those with thumbnails, or up to `ROWS`, the classes even."""
+    if "thumbnail_rows" in run.arrays:
+        return run.arrays["thumbnail_rows"][:ROWS].astype(np.int64)
+    count, labels = len(run.arrays["features"]), run.arrays.get("labels")
+    if count <= ROWS:
+        return np.arange(count)
+    if labels is None:
+        return np.linspace(0, count - 1, ROWS).astype(np.int64)
+    turn = np.zeros(count, dtype=np.int64)  # the how-manieth of its class a row is
+    for label in np.unique(labels):
+        turn[labels == label] = np.arange((labels == label).sum())
+    return np.sort(np.argsort(turn, kind="stable")[:ROWS])
+
+
+def unit(x: NDArray[Any]) -> NDArray[np.float64]:
+    """Rows of length 1; a zero row, and what is no number, stay at the origin."""
+    x = np.nan_to_num(np.asarray(x, dtype=np.float64))
+    found: NDArray[np.float64] = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return found
+
+
+def pca(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The two coordinates of largest variance, each with its largest entry positive.
+
+    >>> pca(np.array([[0.0, 0.0], [6.0, 0.0], [3.0, 1.0], [3.0, -1.0]])).round().astype(int).tolist()
+    [[-3, 0], [3, 0], [0, 1], [0, -1]]
+    """
+    centred = x - x.mean(0)
+    _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    directions = directions[:2]
+    if len(directions) < 2:
+        directions = np.vstack([directions, np.zeros_like(directions)])[:2]
+    signs = np.sign(directions[np.arange(2), np.abs(directions).argmax(1)])
+    found: NDArray[np.float64] = centred @ (directions * np.where(signs == 0, 1, signs)[:, None]).T
+    return found
+
+
+def tsne(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """scikit-learn's, from the PCA and a fixed seed."""
+    from sklearn.manifold import TSNE
+
+    start = pca(x)
+    start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
+    made = TSNE(perplexity=min(30.0, (len(x) - 1) / 3), init=start, max_iter=500, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of collapsed rows: their distances are all zero, which the map then shows
+        found: NDArray[np.float64] = made.fit_transform(x.astype(np.float32)).astype(np.float64)
+    return found
+
+
+def records(run: Run, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.float64]]) -> list[Json]:
+    """A record a point: its place on each map, class, prediction and picture."""
+    labels, thumbnails = run.arrays.get("labels"), run.arrays.get("thumbnails")
+    predicted = _predictions(run)
+    pictured = thumbnails is not None and len(thumbnails) >= len(chosen) and "thumbnail_rows" in run.arrays
+    found: list[Json] = []
+    for i, row in enumerate(chosen.tolist()):
+        record: Json = {
+            f"{name} {axis}": round(float(at[i, j]), 4) for name, at in maps.items() for j, axis in ((0, "x"), (1, "y"))
+        }
+        record["row"] = row
+        if labels is not None:
+            record["class"] = run.class_name(int(labels[row]))
+        if predicted is not None:
+            record["predicted"] = run.class_name(int(predicted[row]))
+        if pictured and thumbnails is not None:
+            record["image"] = data_url(thumbnails[i])
+        found.append(record)
+    return found
+
+
+def _predictions(run: Run) -> NDArray[np.int64] | None:
+    """Of the rows of ``features``, which may be a part of those predicted."""
+    found, features, part = run.arrays.get("predictions"), run.arrays["features"], run.arrays.get("rows")
+    if found is None:
+        return None
+    if part is not None and len(part) == len(features) and (not len(part) or int(part.max()) < len(found)):
+        chosen: NDArray[np.int64] = found[part]
+        return chosen
+    return found if len(found) == len(features) else None
+
+
+def _classes(run: Run, chosen: NDArray[np.int64]) -> list[str]:
+    """Those with a colour: all, or the most confused and then the largest."""
+    labels = run.arrays.get("labels")
+    if labels is None:
+        return []
+    present, counts = np.unique(labels[chosen], return_counts=True)
+    if len(present) <= APART:
+        return [run.class_name(int(label)) for label in present]
+    wanted = [label for true, taken, _ in confused(run, 40) for label in (true, taken)]
+    wanted += [int(label) for label in present[np.argsort(-counts, kind="stable")]]
+    kept = [label for label in dict.fromkeys(wanted) if label in present][:COLOURED]
+    return [run.class_name(label) for label in kept]
+
+
+def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -> Json:
+    """The points, with a switch between the maps; a click into the legend, or the list, leaves one class."""
+    import altair as alt
+
+    names = sorted({str(point["class"]) for point in points if "class" in point})
+    many = len(names) > len(classes)
+    shown = [*classes, OTHER] if many else list(classes)
+    which = alt.param("map", value=maps[0], bind=alt.binding_radio(options=list(maps), name="Map "))
+    params: list[Any] = [which] if len(maps) > 1 else []
+    place = {
+        axis: " : ".join([*(f"map == '{m}' ? datum['{m} {axis}']" for m in maps[:-1]), f"datum['{maps[-1]} {axis}']"])
+        for axis in "xy"
+    }
+    flat = alt.Axis(labels=False, ticks=False, domain=False, title=None, grid=False)
+    keys = [key for key in ("class", "predicted", "row", "image") if key in points[0]]
+    base = alt.Chart(alt.InlineData(values=list(points))).transform_calculate(
+        **{f"_{axis}": text for axis, text in place.items()}
+    )
+    encoding: dict[str, Any] = {
+        "x": alt.X("_x:Q", axis=flat, scale=alt.Scale(zero=False, padding=8)),
+        "y": alt.Y("_y:Q", axis=flat, scale=alt.Scale(zero=False, padding=8)),
+        "tooltip": [alt.Tooltip(f"{key}:{'Q' if key == 'row' else 'N'}") for key in keys],
+    }
+    if not names:
+        encoding["color"] = alt.value(COLOURS[0])
+    else:
+        if many:
+            kept = "[" + ",".join(_quoted(name) for name in classes) + "]"
+            base = base.transform_calculate(colour=f"indexof({kept}, datum.class) < 0 ? '{OTHER}' : datum.class")
+            picked = alt.param(
+                "pick", value="", bind=alt.binding_select(options=["", *names], labels=["all", *names], name="Class ")
+            )
+            params.append(picked)
+            strong = "pick == '' ? datum.colour != '" + OTHER + "' : pick == datum.class"
+            encoding["opacity"] = alt.condition(strong, alt.value(0.9), alt.value(0.15))
+        else:
+            base = base.transform_calculate(colour="datum.class")
+            click = alt.selection_point(fields=["colour"], bind="legend", name="legend")
+            params.append(click)
+            encoding["opacity"] = alt.condition(click, alt.value(0.85), alt.value(0.06))
+        colours = [INK if name == OTHER and many else COLOURS[i % len(COLOURS)] for i, name in enumerate(shown)]
+        shapes = [SHAPES[i // len(COLOURS) % len(SHAPES)] for i in range(len(shown))]
+        legend = alt.Legend(title=None, orient="right", columns=1, symbolOpacity=1, symbolSize=70)
+        encoding["color"] = alt.Color("colour:N", scale=alt.Scale(domain=shown, range=colours), legend=legend)
+        encoding["shape"] = alt.Shape("colour:N", scale=alt.Scale(domain=shown, range=shapes), legend=legend)
+    made = base.mark_point(filled=True, size=38, strokeWidth=0).encode(**encoding)
+    found: dict[str, Any] = made.add_params(*params).properties(width="container", height=460).to_dict()
+    return found
+
+
+def _quoted(name: str) -> str:
+    """A string in Vega's expressions."""
+    return json.dumps(name)

@@ -1,0 +1,128 @@
+"""Did it work: the numbers that matter with their protocols, and how the run ended."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kontrast.report.page import Number, Numbers, Part, Section, Text
+from kontrast.report.run.collect import Run
+
+
+def section(run: Run) -> Section:
+    """The first thing a reader sees."""
+    parts: list[Part] = [*_ending(run), *_said(run)]
+    numbers = [*map(_accuracy, run.results), *_loss(run), *_geometry(run), *_time(run)]
+    if numbers:
+        parts.append(Numbers(numbers))
+    parts += [Text(trouble, "bad") for trouble in run.troubles]
+    return Section("Result", parts)
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A share in words.
+
+    >>> percent(0.8575)
+    '85.8 %'
+    """
+    return f"{100 * value:.{digits}f} %"
+
+
+def chance(run: Run) -> float | None:
+    """The accuracy of guessing: the share of the largest class among the test rows."""
+    for record in run.results:
+        rows = [sum(row) for row in record.get("confusion") or []]
+        if sum(rows):
+            return float(max(rows) / sum(rows))
+    return None
+
+
+def duration(seconds: float) -> str:
+    """In words.
+
+    >>> duration(89.2), duration(1800), duration(9000)
+    ('89 s', '30 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _ending(run: Run) -> list[Part]:
+    if run.status == "done":
+        return []
+    at = run.state.get("step") or next((line["step"] for line in reversed(run.lines) if "step" in line), None)
+    where = f" at step {at:,} of {run.state['total_steps']:,}" if at and run.state.get("total_steps") else ""
+    if run.status == "failed":
+        return [Text(f"This run failed{where}.\n{run.state.get('error') or 'It left no reason.'}", "bad")]
+    said = {"interrupted": "was interrupted", "training": "is still training", "evaluating": "is being evaluated"}
+    what = said.get(run.status, f"has the status {run.status!r}")
+    again = f"The same command continues it: kontrast train {run.shown_path}"
+    return [Text(f"This run {what}{where}; the page shows what there is. {again}", "watch")]
+
+
+def _accuracy(record: dict[str, Any]) -> Number:
+    error = record.get("error")
+    about = f"{_short(record['protocol'])}; {record['test_rows']:,} {record['split']} rows"
+    spread = "" if error is None else f" ± {100 * error:.1f}"
+    label = {"knn20": "kNN accuracy", "probe": "Linear probe"}.get(record["name"], record["name"])
+    return Number(label, f"{100 * record['value']:.1f}{spread} %", about)
+
+
+def _short(protocol: str, most: int = 60) -> str:
+    """Its first clauses; the table of all protocols has the rest."""
+    first, *rest = protocol.split(", ")
+    for clause in rest:
+        if len(first) + len(clause) > most:
+            return f"{first} …"
+        first += f", {clause}"
+    return first
+
+
+def _loss(run: Run) -> list[Number]:
+    last = next((line for line in reversed(run.steps) if _number(line.get("loss"))), None)
+    if last is None:
+        return []
+    about = f"step {last['step']:,}"
+    if _number(last.get("chance")):
+        about += f"; chance {last['chance']:.2f}"
+    if _number(last.get("bound")):
+        bound = float(last["bound"])
+        about += f", cannot be below {bound:.2f}" if bound >= 0.01 else f", cannot be below {bound:.1e}"
+    return [Number("Training loss", f"{last['loss']:.3f}", about)]
+
+
+def _geometry(run: Run) -> list[Number]:
+    words = {"uniformity": "Uniformity", "tolerance": "Tolerance", "effective rank": "Effective rank"}
+    found: list[Number] = []
+    for name, label in words.items():
+        line = run.measure("features", name)
+        if line is not None:
+            best = f"; {line['meaning']}: {line['theory']:.3g}".replace("-", "−") if _number(line.get("theory")) else ""
+            found.append(Number(label, f"{line['value']:.3g}".replace("-", "−"), f"of the features{best}"))
+    return found
+
+
+def _time(run: Run) -> list[Number]:
+    seconds = run.state.get("seconds")
+    if not isinstance(seconds, int | float):
+        return []
+    machine = run.state.get("machine") or {}
+    about = f"training and evaluation on {machine.get('device', 'an unknown device')}"
+    return [Number("Time", duration(float(seconds)), about)]
+
+
+def _said(run: Run) -> list[Part]:
+    guess = chance(run)
+    best = max(run.results, key=lambda record: float(record["value"]), default=None)
+    if best is not None and guess is not None:
+        rows = f"{best['test_rows']:,} {best['split']} rows"
+        said = f"The class of {percent(best['value'])} of {rows} is found; guessing the most frequent would find "
+        return [Text(f"{said}{percent(guess)}. ± is one standard error over the rows: it says nothing of other seeds.")]
+    if run.result.get("note"):
+        return [Text(str(run.result["note"]).capitalize() + ".", "note")]
+    return []
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, int | float) and math.isfinite(x)

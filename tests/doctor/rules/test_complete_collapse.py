@@ -1,0 +1,36 @@
+"""Complete collapse: one label for all pulls everything into one point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from kontrast import doctor
+from tests.doctor import patients
+
+
+def test_supcon_with_one_class_collapses() -> None:
+    assert patients.findings("one-class")["complete-collapse"].status == "ill"
+
+
+def test_healthy_runs_have_spread() -> None:
+    assert patients.findings("healthy-self")["complete-collapse"].status == "healthy"
+
+
+def test_before_the_end_the_log_tells(tmp_path: Path) -> None:
+    for name, status in (("cold", "ill"), ("healthy-self", "healthy")):
+        run = patients.edited(name, tmp_path / name)
+        (run / "analysis.json").unlink()  # as in a run that has not ended
+        found = next(f for f in doctor.examine_run(run) if f.rule == "complete-collapse")
+        assert found.status == status
+        assert "uniformity" in found.evidence
+
+
+def test_features_by_their_spread() -> None:
+    x = torch.randn(100, 16, generator=torch.Generator().manual_seed(0))
+    away = torch.full((16,), 1.0)
+    # spread = 16/(16 + 16 c²) for an offset of c in each direction: 1, 0.0025 and 2.5e−5
+    for offset, status in ((0.0, "healthy"), (20.0, "watch"), (200.0, "ill")):
+        assert patients.of_features(x + offset * away)["complete-collapse"].status == status
+    assert "all 100 rows are equal" in patients.of_features(torch.ones(100, 16))["complete-collapse"].evidence

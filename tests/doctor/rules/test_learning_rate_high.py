@@ -1,0 +1,74 @@
+"""Learning rate too high: a loss that is no number, that rises again, or does not fall."""
+
+from __future__ import annotations
+
+import pytest
+
+from kontrast import recipes
+from kontrast.doctor.record import Missing, Record
+from kontrast.doctor.rules import RULES
+from kontrast.doctor.rules._course import Course, course_of
+from kontrast.train import resolve
+from tests.doctor import patients
+
+
+def test_runs() -> None:
+    for name in ("fast", "diverged"):
+        assert patients.findings(name)["learning-rate-high"].status == "ill"
+    for name in ("slow", *patients.HEALTHY):
+        assert patients.findings(name)["learning-rate-high"].status == "healthy"
+
+
+def log(losses: list[float], **more: float) -> list[dict[str, float]]:
+    return [{"step": 4 * i, "loss": loss, "chance": 5.0, "bound": 1.0, **more} for i, loss in enumerate(losses, 1)]
+
+
+def course(lines: list[dict[str, float]], method: str = "supcon") -> Course:
+    return course_of(Record(patient="run", written=resolve(recipes.find(f"{method}-fashion-mini")), lines=lines))
+
+
+def test_equation_1_is_what_was_lost_again() -> None:
+    falls = [5.0, 4.0, 3.0, 2.5, 2.2, 2.1, 2.05, 2.0, 2.0, 2.0]
+    assert course(log(falls)).risen == 0
+    rises = [*falls, 2.5, 3.0, 3.5]
+    assert course(log(rises)).risen == pytest.approx((3.5 - 2) / (5 - 2))
+    assert course(log([5.0, 4.95, 5.0, 4.97, 5.0, 5.0])).risen == 0, "no fall, nothing lost"
+
+
+def test_a_change_of_the_loss_is_no_rise() -> None:
+    hard = [{**line, "chance": 2.0, "bound": 0.5} for line in log([1.9, 1.8, 1.7, 1.6, 1.5, 1.4])]
+    ordinary = [{**line, "bound": 4.9} for line in log([5.0, 4.99, 4.98])]
+    assert course([*ordinary, *hard]).first == 1.9
+
+
+def test_a_queue_has_to_fill_first() -> None:
+    lines = log([3.0, 4.5, 4.2, 4.0, 3.8, 3.6, 3.5, 3.4])
+    assert course(lines, "moco").first == 4.2, "2,048 keys of batches of 256: eight steps, two lines"
+    assert course(lines, "simclr").first == 3.0
+
+
+def test_a_moving_target_may_rise() -> None:
+    lines = log([3.0, 3.0, 4.5, 3.0, 2.0, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5])
+    for method, status in (("moco", "ill"), ("ressl", "healthy")):
+        record = Record(patient="run", written=resolve(recipes.find(f"{method}-fashion-mini")), lines=lines)
+        found = RULES["learning_rate_high"]()(record)
+        assert found is not None
+        assert found.status == status
+
+
+def test_a_short_log_has_no_course() -> None:
+    with pytest.raises(Missing, match="4 lines with a loss"):
+        course(log([5.0, 4.0, 3.0, 2.0]))
+
+
+@pytest.mark.parametrize(("lr", "status"), [(10.0, "ill"), (0.6, "watch"), (0.1, "healthy")])
+def test_recipes_against_the_published_ones(lr: float, status: str) -> None:
+    # at a batch of 256: 20, 1.2 and 0.2; the largest published one is 0.3
+    assert patients.of_recipe("supcon", f"optim.lr={lr}")["learning-rate-high"].status == status
+
+
+def test_large_batches_want_a_warm_up() -> None:
+    cold = ("train.batch_size=2048", "optim.lr=0.8")
+    assert patients.of_recipe("supcon", *cold)["learning-rate-high"].status == "watch"
+    warm = patients.of_recipe("supcon", *cold, "schedule=warmup-cosine", "schedule.warmup_epochs=1")
+    assert warm["learning-rate-high"].status == "healthy"

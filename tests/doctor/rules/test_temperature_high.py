@@ -1,0 +1,42 @@
+"""Temperature too high: entropy near its most, a τ beyond reach, a target that is no sharper."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.doctor import patients
+
+
+def test_runs() -> None:
+    assert patients.findings("hot")["temperature-high"].status == "ill"
+    assert patients.findings("cold")["temperature-high"].status == "healthy", (
+        "a collapse is not the temperature's doing"
+    )
+    assert patients.findings("healthy-self")["temperature-high"].status == "healthy"
+
+
+@pytest.mark.parametrize(("tau", "status"), [(1.0, "ill"), (0.5, "watch"), (0.2, "healthy")])
+def test_recipes_by_the_reach(tau: float, status: str) -> None:
+    # e^{2/τ} is 7.4, 55 and 22,026
+    for name in ("simclr", "supcon"):
+        assert patients.of_recipe(name, f"method.temperature={tau}")["temperature-high"].status == status
+
+
+def test_a_target_must_be_sharper_unless_there_is_a_contrastive_part() -> None:
+    blunt = "method.target_temperature=0.1"
+    assert patients.of_recipe("ressl", blunt)["temperature-high"].status == "ill"
+    assert patients.of_recipe("ressl")["temperature-high"].status == "healthy"
+    assert patients.of_recipe("sce", blunt)["temperature-high"].status == "healthy"
+    assert patients.of_recipe("sce", blunt, "method.contrastive_weight=0.0")["temperature-high"].status == "ill"
+
+
+def test_the_hard_loss_is_well_at_any_temperature() -> None:
+    found = patients.of_recipe("simclr", "method.loss=hard", "method.temperature=1.0")
+    assert found["temperature-high"].status == "healthy"
+
+
+def test_features_at_a_temperature() -> None:
+    x = torch.randn(500, 8, generator=torch.Generator().manual_seed(0))
+    assert patients.of_features(x, temperature=2.0)["temperature-high"].status == "ill"
+    assert patients.of_features(x, temperature=0.1)["temperature-high"].status == "healthy"

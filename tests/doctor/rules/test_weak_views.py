@@ -1,0 +1,46 @@
+"""Views too weak or identical: by the presets, and by the pictures that were kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doctor import patients
+
+
+def test_runs() -> None:
+    assert patients.findings("identical")["weak-views"].status == "ill"
+    assert patients.findings("healthy-self")["weak-views"].status == "healthy"
+    assert patients.findings("healthy")["weak-views"].status == "healthy"
+
+
+def test_pictures_that_hardly_differ_are_seen_whatever_the_preset_says() -> None:
+    found = patients.findings("divided")["weak-views"]  # two grey levels in all
+    assert found.status == "ill"
+    assert "grey levels" in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("method", "views", "status"),
+    [
+        ("simclr", "[none, none]", "ill"),
+        ("simclr", "[crop-flip, crop-flip]", "watch"),
+        ("simclr", "[strong, strong]", "healthy"),
+        ("simclr", "[none, strong]", "healthy"),
+        ("moco", "[none, none]", "ill"),
+        ("instance", "[none]", "ill"),
+        ("supcon", "[none, none]", "ill"),
+        ("supcon", "[crop-flip, crop-flip]", "healthy"),
+    ],
+)
+def test_recipes(method: str, views: str, status: str) -> None:
+    assert patients.of_recipe(method, f"augment.views={views}")["weak-views"].status == status
+
+
+def test_one_view_without_augmentation_is_right_for_supervised_methods() -> None:
+    assert "weak-views" not in patients.of_recipe("sc", "augment=none")
+
+
+def test_a_task_that_is_solved() -> None:
+    found = patients.findings("easy")["weak-views"]
+    assert found.status == "watch"
+    assert "the task is solved" in found.evidence

@@ -1,0 +1,69 @@
+"""The theory's side."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kontrast.report.page import Figure
+from kontrast.report.run.collect import collect
+from kontrast.report.run.geometry import density, position, section, separation, simplex, simplex_uniformity
+from tests.report import made
+
+
+def test_the_corners_of_the_theory(tmp_path: Path) -> None:
+    made.folder(tmp_path / "other")
+    rows = made.rows(position(collect(made.folder(tmp_path / "run"))))
+    found = {row["name"]: (row["x"], row["y"]) for row in rows}
+    assert found == {
+        "other": (-2.1, 0.6),
+        "uniform on the sphere": (-3.9, 0.0),
+        "all rows equal": (0.0, 1.0),
+        "3 points, a simplex": (pytest.approx(simplex_uniformity(3)), 1.0),
+        "run": (-2.1, 0.6),
+    }
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_uniformity_of_a_simplex_by_its_points(classes: int) -> None:
+    points = np.eye(classes) - 1 / classes
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    squares = ((points[:, None] - points[None]) ** 2).sum(-1)  # every ordered pair, a class's own included: 1/K of all
+    assert simplex_uniformity(classes) == pytest.approx(math.log(np.exp(-2 * squares).mean()), abs=1e-12)
+
+
+def test_separation_has_quantiles(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    run.arrays["nearest"] = np.linspace(0, 1, 101)[:, None]
+    own, nearest = made.rows(separation(run))
+    assert own["median"] == pytest.approx(0.9)
+    assert [nearest[key] for key in ("low", "q1", "median", "q3", "high")] == pytest.approx(
+        [0.05, 0.25, 0.5, 0.75, 0.95]
+    )
+
+
+def test_the_optimum_is_drawn(tmp_path: Path) -> None:
+    spec = simplex(collect(made.folder(tmp_path / "run")))
+    drawn = [row["cosine"] for row in made.rows(spec) if "name" in row]
+    assert set(drawn) == {1.0, -0.5}
+
+
+def test_density_is_highest_where_the_values_are() -> None:
+    grid = np.linspace(-1, 1, 401)
+    found = density(np.random.default_rng(0).normal(0.4, 0.1, 5000), grid)
+    assert found.max() == 1
+    assert grid[found.argmax()] == pytest.approx(0.4, abs=0.03)  # the mode of 5,000 draws, in steps of 0.005
+    assert density(np.array([np.nan]), grid).max() == 0
+
+
+def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
+    path = made.folder(tmp_path / "run", labels=False)
+    found = section(collect(path))
+    assert found is not None
+    assert [part.name for part in found.parts if isinstance(part, Figure)] == ["local-separation"]
+    for name in ("analysis.npz", "analysis.json", "result.json"):
+        (path / name).unlink()
+    assert section(collect(path)) is None

@@ -1,0 +1,53 @@
+"""The first thing a reader sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kontrast.files import write_json
+from kontrast.report.page import Numbers, Text
+from kontrast.report.run.collect import collect
+from kontrast.report.run.headline import chance, section
+from tests.report import made
+
+
+def test_numbers_carry_their_protocol(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    made_of = section(run).parts
+    (cards,) = [part for part in made_of if isinstance(part, Numbers)]
+    accuracy = cards.items[0]
+    right = 100 * run.results[0]["value"]
+    assert accuracy.value == f"{right:.1f} ± 5.0 %"
+    assert accuracy.about == "kNN, k = 20; 24 test rows"
+    assert {card.label for card in cards.items} >= {"Training loss", "Uniformity", "Tolerance", "Time"}
+    loss = next(card for card in cards.items if card.label == "Training loss")
+    assert (loss.value, loss.about) == ("3.000", "step 40; chance 5.50, cannot be below 2.50")
+    assert isinstance(made_of[0], Text)
+    assert "guessing the most frequent would find 33.3 %" in made_of[0].text
+
+
+def test_guessing_names_the_largest_class(tmp_path: Path) -> None:
+    run = made.folder(tmp_path / "run")
+    record = {"name": "knn20", "protocol": "kNN", "value": 0.5, "test_rows": 10, "split": "test"}
+    write_json(run / "result.json", {"results": [{**record, "confusion": [[7, 0], [3, 0]]}]})
+    assert chance(collect(run)) == 0.7
+
+
+def test_how_a_run_ended(tmp_path: Path) -> None:
+    failed = made.folder(tmp_path / "a", status="failed", error="NonFiniteLoss: nan", step=7)
+    first = section(collect(failed)).parts[0]
+    assert isinstance(first, Text)
+    assert (first.kind, first.text) == ("bad", "This run failed at step 7 of 40.\nNonFiniteLoss: nan")
+    stopped = section(collect(made.folder(tmp_path / "b", status="interrupted"))).parts[0]
+    assert isinstance(stopped, Text)
+    assert stopped.text.startswith("This run was interrupted at step 40 of 40; the page shows what there is.")
+    begun = made.folder(tmp_path / "c", status="training")
+    for name in ("metrics.jsonl", "analysis.npz", "analysis.json"):
+        (begun / name).unlink()
+    assert [type(part) for part in section(collect(begun)).parts] == [Text, Numbers]
+
+
+def test_without_labels_the_reason_is_told(tmp_path: Path) -> None:
+    parts = section(collect(made.folder(tmp_path / "run", labels=False))).parts
+    said = [part.text for part in parts if isinstance(part, Text)]
+    assert said == ["Not evaluated: the training rows have no labels."]
