@@ -2,23 +2,25 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
+# A process a core, of one thread each: small tensors gain nothing from more.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-all check bench clean
+.PHONY: demo test test-all check bench docs clean
 
 demo: $(READY)  ## train, evaluate and analyse on the bundled set, with labels and without
 	$(BIN)/kontrast demo
 
 test: $(READY)  ## every test but the long ones
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
 test-all: $(READY)  ## the long ones too
-	$(BIN)/python -m pytest -q -m ''
+	$(PYTEST) -m ''
 
 check: $(READY)  ## the daily loop: format, lint, types, tests
 	$(BIN)/ruff format .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
 bench: $(READY)  ## time and memory of every hot path against its peers and limits
 	$(BIN)/python benchmarks/losses.py
@@ -28,8 +30,11 @@ bench: $(READY)  ## time and memory of every hot path against its peers and limi
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/evaluation.py
 
+docs: $(READY)  ## the documentation as a site, in site/
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache
 
 # Installed anew only when what it is made from changes.
 $(READY): requirements.lock pyproject.toml

@@ -1,4 +1,4 @@
-"""Keep what `kontrast reproduce` wrote under docs/results: a page, its data and its charts for each sweep.
+"""Keep what `kontrast reproduce` wrote under docs/results: a page, its data, its charts for each sweep; README's table.
 
 python docs/results.py runs/wl-table-1-cpu runs/tcl-table-1-cpu …    # copies these, then writes all pages
 python docs/results.py                                               # writes all pages again, from their result.json
@@ -14,6 +14,13 @@ from pathlib import Path
 from kontrast.experiments import tables
 
 RESULTS = Path(__file__).parent / "results"
+README = Path(__file__).parents[1] / "README.md"
+BEGIN, END = "<!-- results -->", "<!-- /results -->"
+VERDICTS = {
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "not resolved at this scale": "are not resolved at this scale",
+}
 INTRODUCTION = """# Results
 
 What came out of `kontrast reproduce` on two CPU cores, as the command wrote it; each page has data, seeds, commit (of
@@ -55,6 +62,38 @@ def index() -> str:
     return INTRODUCTION + "".join(lines)
 
 
+def headlines() -> str:
+    """A line an experiment as it stands, without settings of one's own: its first claim, and how all came out."""
+    lines, counts = [], dict.fromkeys(VERDICTS, 0)
+    for folder in folders():
+        found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        if folder.name != f"{found['experiment']}-{found['preset']}":
+            continue
+        for claim in found["claims"]:
+            for finding in claim["findings"]:
+                counts[finding["verdict"]] += 1
+        first = found["claims"][0]
+        finding = first["findings"][0]
+        says, _, _ = finding["says"].partition(":")
+        name = f"[`{found['experiment']}`](docs/results/{folder.name}/README.md)"
+        lines.append(_row(name, found["source"].partition(",")[0], first["text"], says, finding["verdict"]))
+    tally = ", ".join(f"{count} {VERDICTS[verdict]}" for verdict, count in counts.items())
+    head = ["| experiment | paper | its first claim | here | verdict |", "|---|---|---|---|---|"]
+    foot = f"Of all {sum(counts.values())} claims that were put to the test {tally}."
+    return "\n".join([BEGIN, "", *head, *lines, "", foot, "", END])
+
+
+def with_headlines(readme: str) -> str:
+    """README with that table between its marks."""
+    before, rest = readme.split(BEGIN)
+    _, after = rest.split(END)
+    return before + headlines() + after
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("_", "\\_") for cell in cells) + " |"
+
+
 def folders() -> list[Path]:
     """Those that are kept."""
     return sorted(file.parent for file in RESULTS.glob("*/result.json"))
@@ -66,3 +105,4 @@ if __name__ == "__main__":
     for folder in folders():
         (folder / "README.md").write_text(page(folder), encoding="utf-8")
     (RESULTS / "README.md").write_text(index(), encoding="utf-8")
+    README.write_text(with_headlines(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -25,5 +25,10 @@ def test_pages_are_made_of_summaries(folder: Path) -> None:
     assert len(list(folder.glob("*.svg"))) == len(experiments.find(summary["experiment"]).charts)
 
 
+def test_readme_has_the_table_that_the_script_writes() -> None:
+    readme = results.README.read_text(encoding="utf-8")
+    assert readme == results.with_headlines(readme), "run python docs/results.py"
+
+
 def test_the_index_is_what_the_script_writes() -> None:
     assert (results.RESULTS / "README.md").read_text(encoding="utf-8") == results.index(), "run python docs/results.py"

@@ -16,6 +16,7 @@ from rich.markup import escape
 
 import kontrast
 from kontrast.cli import (
+    bench,
     demo,
     doctor,
     embed,
@@ -52,6 +53,7 @@ app.command()(report.report)
 app.command()(tune.tune)
 app.command("list")(list.list_)
 app.command()(show.show)
+app.command()(bench.bench)
 
 
 def main() -> None:

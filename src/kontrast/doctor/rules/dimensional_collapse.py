@@ -39,7 +39,7 @@ class DimensionalCollapse(Rule):
         if n < FEWEST:
             raise Missing(f"{n} rows are too few for a rank; {FEWEST} or more would do")
         r, possible, dead = spectrum(x, center=True).effective_rank, min(d, n - 1), collapse(x).dead
-        seen = f"the features have effective rank {r:.1f} of {possible}, {dead} directions are dead"
+        seen = f"about their mean the features have effective rank {r:.1f} of {possible}, {dead} directions are dead"
         classes = self._supervised_classes(record)
         if classes is not None and classes > 2 and (record.patient == "run" or r >= (classes - 1) / 2):
             least = (classes - 1) / 2

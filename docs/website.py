@@ -1,0 +1,146 @@
+"""What mkdocs is told about this repository: a hook, named in mkdocs.yml.
+
+A link in a page is written for the code host, relative to its file. On the site the same link leads to a page:
+
+    docs/losses/tcl.md → itself        README.md → the home page, CONTRIBUTING.md and CHANGELOG.md → pages of their own
+    src/kontrast/losses/tcl.py → its page of the reference, which is made of the docstrings
+    examples/plain_loop.py → a page that shows it
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "kontrast"
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "habits.md", "CHANGELOG.md": "changelog.md"}
+API = "api"
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
+REFERENCE = """# {title}
+
+::: {module}
+"""
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Folders of the navigation become their pages."""
+    config.nav = expanded(config.nav or [])
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The pages that are not in docs/."""
+    from mkdocs.structure.files import File
+
+    for name, page in OUTSIDE.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    for file in EXAMPLES:
+        shown = f"# {file.name}\n\n```python\n{file.read_text(encoding='utf-8')}\n```\n"
+        files.append(File.generated(config, f"examples/{file.stem}.md", content=shown))
+    for module, page in reference().items():
+        title = module.removeprefix("kontrast.")
+        files.append(File.generated(config, page, content=REFERENCE.format(title=title, module=module)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links as they are on the site."""
+    return linked(markdown, page.file.src_uri)
+
+
+def linked(markdown: str, page: str) -> str:
+    """The text of a page with its links out of docs/ turned into links of the site.
+
+    >>> linked("[code](../../src/kontrast/losses/tcl.py), [home](../../README.md#losses)", "losses/tcl.md")
+    '[code](../api/losses/tcl.md), [home](../index.md#losses)'
+    >>> linked("[losses](docs/losses/README.md), [paper](https://arxiv.org)", "index.md")
+    '[losses](losses/README.md), [paper](https://arxiv.org)'
+    """
+    outside = {where: name for name, where in OUTSIDE.items()}
+    here = PurePosixPath(outside.get(page, f"docs/{page}")).parent
+
+    def target(found: re.Match[str]) -> str:
+        to = os.path.normpath(here / found[1])
+        if to in OUTSIDE:
+            to = OUTSIDE[to]
+        elif to.startswith("src/kontrast"):
+            to = _reference_page(PurePosixPath(to).relative_to("src/kontrast"))
+        elif to.startswith("examples/"):
+            to = f"{to.removesuffix('.py')}.md"
+        elif to.startswith("docs/"):
+            to = to.removeprefix("docs/")
+        else:
+            return found[0]
+        return f"]({os.path.relpath(to, PurePosixPath(page).parent)}{found[2] or ''})"
+
+    return LINK.sub(target, markdown)
+
+
+def expanded(nav: list[Any]) -> list[Any]:
+    """The navigation with each folder as its README and its pages, and api/ as the tree of modules."""
+    made: list[Any] = []
+    for entry in nav:
+        ((title, under),) = entry.items() if isinstance(entry, dict) else ((None, entry),)
+        if isinstance(under, list):
+            under = expanded(under)
+        elif under == f"{API}/":
+            under = _modules(SOURCE)
+        elif under == "examples/":
+            under = [f"examples/{file.stem}.md" for file in EXAMPLES]
+        elif under.endswith("/"):
+            under = _pages(DOCS / under)
+        made.append(under if title is None else {title: under})
+    return made
+
+
+def reference() -> dict[str, str]:
+    """Every public module and its page.
+
+    >>> reference()["kontrast.losses.tcl"], reference()["kontrast.losses"]
+    ('api/losses/tcl.md', 'api/losses/index.md')
+    """
+    found = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        inside = file.relative_to(SOURCE)
+        parts = inside.parts[:-1] if inside.name == "__init__.py" else (*inside.parts[:-1], inside.stem)
+        if not any(part.startswith("_") for part in parts):
+            found[".".join(("kontrast", *parts))] = _reference_page(inside)
+    return found
+
+
+def _reference_page(inside: PurePosixPath | Path) -> str:
+    """Of a file or package of src/kontrast."""
+    if inside.name == "__init__.py" or not inside.suffix:
+        return (
+            PurePosixPath(API) / inside.with_name("index.md") if inside.suffix else API / inside / "index.md"
+        ).as_posix()
+    return (PurePosixPath(API) / inside.with_suffix(".md")).as_posix()
+
+
+def _pages(folder: Path) -> list[Any]:
+    """README first, then pages by name, then folders, named as they are."""
+    made: list[Any] = [file.relative_to(DOCS).as_posix() for file in folder.glob("README.md")]
+    made += sorted(file.relative_to(DOCS).as_posix() for file in folder.glob("*.md") if file.name != "README.md")
+    return made + [{sub.name: _pages(sub)[0]} for sub in sorted(folder.iterdir()) if (sub / "README.md").exists()]
+
+
+def _modules(folder: Path) -> list[Any]:
+    """A package's own page, then its modules and packages by name."""
+    made: list[Any] = [_reference_page((folder / "__init__.py").relative_to(SOURCE))]
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith("_"):
+            continue
+        if (entry / "__init__.py").exists():
+            made.append({entry.name: _modules(entry)})
+        elif entry.suffix == ".py":
+            made.append({entry.stem: _reference_page(entry.relative_to(SOURCE))})
+    return made

@@ -1,0 +1,31 @@
+"""``kontrast bench``: the losses against their peers and their limit, on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import kontrast
+
+SCRIPTS = Path(kontrast.__file__).parents[2] / "benchmarks"
+
+
+def bench(
+    whole: Annotated[
+        bool, typer.Option("--whole", help="All sizes and rounds, many minutes, instead of under one.")
+    ] = False,
+    threads: Annotated[int, typer.Option(min=1, help="That torch computes with.")] = 2,
+) -> None:
+    """Time and memory of every loss beside its peers and the matrix products it cannot do without."""
+    script = SCRIPTS / "losses.py"
+    if not script.exists():
+        raise ValueError(
+            f"there is no {script}: the benchmarks lie in the source tree, not in the package. Clone it, install "
+            "it (pip install -e '.[peers]'), and run this there"
+        )
+    done = subprocess.run([sys.executable, str(script), *([] if whole else ["--quick"]), "--threads", str(threads)])
+    raise typer.Exit(done.returncode)

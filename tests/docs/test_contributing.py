@@ -1,0 +1,68 @@
+"""docs/contributing.md adds a loss in one file: here it is taken off the page, added, and held to the contract."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from kontrast import losses
+from tests.docs.commands import ROOT
+from tests.docs.loading import DOCS
+
+PAGE = (DOCS / "contributing.md").read_text(encoding="utf-8")
+FILE = re.compile(r"<!-- file: src/kontrast/losses/(\w+)\.py -->\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# The contract's heart; all of it takes half a minute for one loss.
+HEART = "decoupled and (tiled_is_reference_per_anchor or other_temperatures or mean_and_sum or half)"
+CONTRACT = """
+import sys
+import kontrast.losses
+kontrast.losses.__path__.append(sys.argv[1])
+import pytest
+sys.exit(pytest.main([*sys.argv[2:], "-q", "-p", "no:cacheprovider", "tests/losses/test_contract.py"]))
+"""
+
+
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder with the page's file in it, as if it lay among the losses."""
+    ((name, text),) = FILE.findall(PAGE)
+    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(losses, "__path__", [*losses.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, f"kontrast.losses.{name}", raising=False)
+    yield tmp_path
+    sys.modules.pop(f"kontrast.losses.{name}", None)
+
+
+def test_the_file_alone_makes_it_known(added: Path) -> None:
+    loss = losses.FAMILY["decoupled"](temperature=0.5, reduction="none")
+    draw = torch.Generator().manual_seed(0)
+    query, key = (F.normalize(torch.randn(5, 3, generator=draw, dtype=torch.float64), dim=1) for _ in range(2))
+    literal = [
+        -query[i] @ key[i] / 0.5 + torch.log(sum(torch.exp(query[i] @ key[j] / 0.5) for j in range(5) if j != i))
+        for i in range(5)
+    ]
+    torch.testing.assert_close(loss(query, key), torch.stack(literal))  # float64: the default tolerance of 1e-7
+
+
+def test_it_is_formatted_and_without_a_finding(added: Path) -> None:
+    for words in (["format", "--check"], ["check"]):
+        call = [sys.executable, "-m", "ruff", *words, "--config", str(ROOT / "pyproject.toml"), str(added)]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("which", [HEART, pytest.param("decoupled", marks=pytest.mark.slow)], ids=["heart", "whole"])
+def test_the_contract_of_every_loss_holds_for_it(added: Path, which: str) -> None:
+    call = [sys.executable, "-c", CONTRACT, str(added), "-k", which]
+    done = subprocess.run(
+        call, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "120"}
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 10
