@@ -165,3 +165,13 @@ def test_wrong_anchors(anchors: object) -> None:
 def test_weights_without_labels() -> None:
     with pytest.raises(ValueError, match="pass labels too"):
         geometry.summary(torch.randn(40, 3), weights=torch.randn(2, 3))
+
+
+@pytest.mark.filterwarnings("ignore::kontrast.geometry.TooFewSamples")
+@pytest.mark.parametrize("n", [3, 4, 5, 8, 11, 12, 13])
+def test_few_rows_have_a_summary_too(n: int) -> None:
+    names = by_name(summary(rows(n, 16, seed=0), torch.arange(n) % 5))
+    farthest = min(10, max(n - 2, 1))
+    if farthest > 1:
+        assert f"cosine to the {farthest}th nearest other" in names
+    assert "cosine to the nearest other" in names

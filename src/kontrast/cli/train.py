@@ -62,7 +62,12 @@ def train(
         at = folder.read().get("step", 0)
         err.print(f"continues at step {at}: {escape(str(folder.path))}", highlight=False, soft_wrap=True)
     with running():
-        done = Run(folder.path) if status == "done" else run_recipe(chosen)
+        try:
+            done = Run(folder.path) if status == "done" else run_recipe(chosen)
+        except Exception:
+            if first and folder.status == "failed":  # its page says why, and what to do
+                err.print(f"report: {escape(str(run_page(folder.path)))}", highlight=False, soft_wrap=True)
+            raise
     if not first or not (done.path / "result.json").exists():
         return
     page = run_page(done.path, again=status != "done")

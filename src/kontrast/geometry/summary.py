@@ -144,7 +144,8 @@ def _penalty_entropy(f: Features) -> Iterator[Line]:
 def _neighbours(f: Features) -> Iterator[Line]:
     anchors = f.x[f.sample]
     found = local_separation(anchors, anchors, f.x, f.sample, normalize=False).nearest
-    shown = sorted({1, found.shape[1]})
+    # Errors come from leaving rows out: of few rows, what is left has one neighbour less.
+    shown = sorted({1, min(found.shape[1], max(1, len(f.x) - 2))})
     columns = [k - 1 for k in shown]
 
     def among(rows: Tensor) -> Tensor:

@@ -36,6 +36,15 @@ def test_supervised_runs_need_half_of_their_classes() -> None:
     assert "10 classes learned by their labels take 9" in patients.findings("healthy")["dimensional-collapse"].evidence
 
 
+def test_more_classes_than_directions_can_only_take_all_of_them() -> None:
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.arange(600) % 60
+    x = torch.randn(60, 16, generator=draw)[labels] + 0.05 * torch.randn(600, 16, generator=draw)
+    found = patients.of_features(x, labels)["dimensional-collapse"]
+    assert found.status == "healthy"
+    assert "60 classes learned by their labels take 16" in found.evidence
+
+
 def test_few_rows_have_no_rank() -> None:
     found = patients.of_features(torch.eye(20))["dimensional-collapse"]
     assert found.status == "unknown"

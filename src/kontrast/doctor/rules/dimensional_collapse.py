@@ -1,6 +1,6 @@
 """Dimensional collapse: the features use few of their directions. r is the centred effective rank (RankMe).
 
-Ill: learned without labels: r below 0.05·min(D, N−1), or below 2; with labels: r below (K−1)/2.
+Ill: learned without labels: r below 0.05·min(D, N−1), or below 2; with labels: r below min(K−1, D)/2.
 Watch: without labels, r below 0.1·min(D, N−1).
 Why: K class means at the optimum of a supervised loss span K−1 directions (Graf et al.), so such a rank is health there
 and less means that classes share directions. Without labels nothing asks for it (Jing et al.). Of a file of features
@@ -41,10 +41,10 @@ class DimensionalCollapse(Rule):
         r, possible, dead = spectrum(x, center=True).effective_rank, min(d, n - 1), collapse(x).dead
         seen = f"about their mean the features have effective rank {r:.1f} of {possible}, {dead} directions are dead"
         classes = self._supervised_classes(record)
-        if classes is not None and classes > 2 and (record.patient == "run" or r >= (classes - 1) / 2):
-            least = (classes - 1) / 2
-            seen += f"; {classes} classes learned by their labels take {classes - 1}"
-            return self.by("ill" if r < least else "healthy", seen, CURE)
+        if classes is not None and classes > 2 and (record.patient == "run" or r >= min(classes - 1, possible) / 2):
+            taken = min(classes - 1, possible)
+            seen += f"; {classes} classes learned by their labels take {taken}"
+            return self.by("ill" if r < taken / 2 else "healthy", seen, CURE)
         grade = "ill" if r < 2 else below(r / possible, ill=0.05, watch=0.1)
         return self.by(grade if possible >= 4 else "healthy", seen, CURE)
 
