@@ -68,6 +68,17 @@ def test_overrides() -> None:
     assert mine().override({"train.epochs": None, "train.steps": 10}).train.steps == 10
 
 
+def test_one_length_takes_the_place_of_the_other() -> None:
+    asked = mine().override(["train.steps=3"])
+    assert (asked.train.epochs, asked.train.steps) == (None, 3)
+    assert asked.hash == mine().override(["train.epochs=null", "train.steps=3"]).hash
+    assert asked.override({"train.epochs": 5}).hash == mine().hash, "and back again"
+    assert mine().override({"train.steps": None}).train.epochs == 5
+    for both in ({"train.epochs": 2, "train.steps": 3}, {"train": {"epochs": 2}, "train.steps": 3}):
+        with pytest.raises(ValueError, match="give either epochs or steps; seen epochs=2, steps=3"):
+            mine().override(both)
+
+
 def test_protocols_are_names_or_parts() -> None:
     changed = mine().override(["evaluate.protocols=[knn20, {name: wang-liu, epochs: 5}]"])
     assert [protocol.name for protocol in changed.evaluate.protocols] == ["knn20", "wang-liu"]
@@ -89,7 +100,7 @@ def test_another_name_drops_the_options_of_the_old_one() -> None:
         ("train.epoch=1", "train has no key 'epoch'; did you mean 'epochs'"),
         ("train.epochs=0", "train.epochs: input should be greater than or equal to 1, seen 0"),
         ("train.epochs=many", "train.epochs: input should be a valid integer"),
-        ("train.steps=5", "give either epochs or steps; seen epochs=5, steps=5"),
+        ("train.epochs=null", "give either epochs or steps; seen epochs=None, steps=None"),
         ("train.batch_size=.inf", "train.batch_size"),
         ("data.noise=1.5", "data.noise: input should be less than or equal to 1"),
         ("train.patience=2", "train.patience needs rows to validate on: set data.validation"),

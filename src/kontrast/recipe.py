@@ -12,7 +12,8 @@
     run: {device: auto}              how it is run: no part of the hash
 
 The hash is over everything but the name, its description and ``run``, so the same recipe under another name, on other
-workers or in another folder is the same run. Overrides are ``key=value`` with dots, the value as YAML has it.
+workers or in another folder is the same run. Overrides are ``key=value`` with dots, the value as YAML has it; one of
+``train.epochs`` and ``train.steps`` takes the place of the other.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from kontrast.overrides import parse, place, unknown_key
 
 one_is_a_list = BeforeValidator(lambda value: (value,) if isinstance(value, str | dict) else value)
+LENGTHS = ("train.epochs", "train.steps")  # one of the two
 Names = Annotated[tuple[str, ...], one_is_a_list]
 
 
@@ -222,13 +224,19 @@ class Recipe(Section):
         """With ``key=value`` settings, or a mapping of dotted keys, put in place of what stands there.
 
         A section given as a plain value is its name: ``encoder=resnet18``, ``data=photos/``; ``augment=weak`` makes
-        every view that preset. A part given another name starts from that name's own options.
+        every view that preset. A part given another name starts from that name's own options. ``train.steps=20`` alone
+        takes the place of the recipe's epochs, and ``train.epochs=5`` that of its steps.
         """
         values = self.model_dump(mode="json")
         given = list(changes.items() if isinstance(changes, Mapping) else map(parse, changes))
         # Names come first, whatever their order: a part's options are those of its name.
         for key, value in sorted(given, key=lambda change: "." in change[0].removesuffix(".name")):
             _put(values, key, copy.deepcopy(value))  # a later key may reach into it
+        whole = [value for key, value in given if key == "train" and isinstance(value, Mapping)]
+        lengths = {f"train.{key}": value for section in whole for key, value in section.items()} | dict(given)
+        for key, other in (LENGTHS, LENGTHS[::-1]):
+            if lengths.get(key) is not None and other not in lengths:
+                _put(values, other, None)
         return Recipe.of(values)
 
     def to_yaml(self) -> str:

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from kontrast import evaluate as stage
 from kontrast.cli.evaluate import evaluate
+from kontrast.train import run_recipe
+from tests.train.small import recipe
 
 runner = CliRunner()
 app = typer.Typer()
@@ -81,6 +83,41 @@ def test_archives(files: Path) -> None:
     assert results(files / "b.npz", "--protocol", "knn20") == results(*with_test(files), "--protocol", "knn20")
 
 
+def test_what_embed_writes_is_taken_as_it_is(files: Path) -> None:
+    """Labels of the test file too; where the two number their classes otherwise, names tell which is which."""
+    x, y, xt, yt = (np.load(files / f"{n}.npy") for n in ("features", "labels", "test_features", "test_labels"))
+    names = np.array(["cat", "dog", "owl"])
+    np.savez(files / "f.npz", features=x, labels=y, class_names=names, paths=np.array(["p"] * 300))
+    np.savez(files / "ft.npz", features=xt, labels=yt, class_names=names)
+    np.savez(files / "other.npz", features=xt[yt > 0], labels=yt[yt > 0] - 1, class_names=names[1:])
+    np.save(files / "words.npy", names[yt])
+    asked = ("--protocol", "knn20", "--test-features")
+    (found,) = results(files / "f.npz", *asked, files / "ft.npz")
+    (apart,) = results(*with_test(files), "--protocol", "knn20")
+    assert found["class_names"] == names.tolist()
+    assert (found["value"], found["confusion"]) == (apart["value"], apart["confusion"])
+    (worded,) = results(files / "f.npz", *asked, files / "test_features.npy", "--test-labels", files / "words.npy")
+    assert worded == found
+    (some,) = results(files / "f.npz", *asked, files / "other.npz")
+    assert some["confusion"] == [[0, 0, 0], *found["confusion"][1:]]
+
+
+def test_a_test_files_own_test_rows(files: Path) -> None:
+    x, y, xt, yt = (np.load(files / f"{n}.npy") for n in ("features", "labels", "test_features", "test_labels"))
+    np.savez(files / "b.npz", x_train=x[:50], y_train=y[:50], x_test=xt, y_test=yt)
+    found = results(*both(files), "--protocol", "knn20", "--test-features", files / "b.npz")
+    assert found == results(*with_test(files), "--protocol", "knn20")
+
+
+def test_an_unlabelled_run_has_no_accuracies(tmp_path: Path) -> None:
+    changes = {"data.labelled": False, "train.epochs": 1, "data.limit": 64, "train.batch_size": 32}
+    run = run_recipe(recipe("simclr", tmp_path, **changes))
+    done = runner.invoke(app, [str(run.path)])
+    assert isinstance(done.exception, ValueError)
+    assert "without them there are no accuracies" in str(done.exception)
+    assert "method" not in str(done.exception)
+
+
 def test_labels_may_be_words(files: Path) -> None:
     np.save(files / "words.npy", np.array(["cat", "dog", "owl"])[np.load(files / "labels.npy")])
     (found,) = results(files / "features.npy", files / "words.npy", "--protocol", "knn20")
@@ -94,7 +131,15 @@ def test_labels_may_be_words(files: Path) -> None:
         (["missing.npz"], r"there is no file .*missing\.npz"),
         (["features.npy"], "comes without labels"),
         (["features.npy", "test_labels.npy"], "60 labels for 300 rows"),
-        (["features.npy", "labels.npy", "--test-features", "test_features.npy"], "go together"),
+        (
+            ["features.npy", "labels.npy", "--test-features", "test_features.npy"],
+            "go together, unless an .npz has both",
+        ),
+        (["features.npy", "labels.npy", "--test-labels", "test_labels.npy"], "go together"),
+        (["features.npy", "several.npz"], r"holds a, b; expected an array named labels, or one array alone"),
+        (["several.npz"], "holds a, b; expected features and labels, or x_train"),
+        (["twice.npz"], "holds x_train and features, which mean the same"),
+        (["broken.npz"], r"broken\.npz cannot be read as a numpy file"),
         (["features.npy", "labels.npy", "--protocol", "knn"], "no protocol 'knn'; known: graf-linear"),
         (["features.npy", "labels.npy", "--protocol", "tcl"], "trains on augmented images"),
         (["."], "expected the folder of a finished run"),
@@ -102,6 +147,9 @@ def test_labels_may_be_words(files: Path) -> None:
 )
 def test_errors_say_what_to_do(files: Path, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(files)
+    np.savez("several.npz", a=np.zeros(3), b=np.zeros(3))
+    np.savez("twice.npz", x_train=np.eye(3), features=np.eye(3))
+    Path("broken.npz").write_bytes(b"PK\x03\x04 and no more")
     done = runner.invoke(app, arguments)
     assert isinstance(done.exception, ValueError)  # which main() prints, with status 2
     assert re.search(says, str(done.exception)), str(done.exception)

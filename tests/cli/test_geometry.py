@@ -77,6 +77,24 @@ def test_an_npz_and_a_run_folder_carry_their_labels(files: Path) -> None:
         assert found["tolerance"]["value"] == pytest.approx(geometry.tolerance(x, y), abs=1e-6)
 
 
+def test_every_form_of_file_is_taken(files: Path) -> None:
+    """Words and whole numbers as floats for labels; x_train, y_train, of which the rows for testing are left out."""
+    x, y = np.load(files / "features.npy"), np.load(files / "labels.npy")
+    names = np.array(["ant", "bee", "cow", "dog"])
+    np.save(files / "words.npy", names[y])
+    np.save(files / "floats.npy", y.astype(float))
+    np.savez(files / "labels.npz", labels=y, other=y[:2])
+    np.savez(files / "train.npz", x_train=x, y_train=names[y], x_test=x[:9], y_test=names[y][:9])
+    np.savez(files / "embedded.npz", features=x, labels=y, class_names=names, paths=names[y])
+    forms = [("features.npy", name) for name in ("words.npy", "floats.npy", "labels.npz")]
+    for form in (*forms, ("train.npz",), ("embedded.npz",)):
+        done = runner.invoke(app, ["geometry", *(str(files / name) for name in form), "--json"])
+        assert done.exit_code == 0, done.output
+        record = json.loads(done.stdout)
+        assert record["rows"] == 200
+        assert measures(record)["tolerance"]["value"] == pytest.approx(geometry.tolerance(x, y), abs=1e-6)
+
+
 def test_anchors_are_sampled_by_the_seed(files: Path) -> None:
     arguments = ["geometry", str(files / "features.npy"), "--json", "--anchors", "50", "--seed"]
     first, again, other = (json.loads(runner.invoke(app, [*arguments, seed]).stdout) for seed in "112")
@@ -94,7 +112,7 @@ def test_anchors_are_sampled_by_the_seed(files: Path) -> None:
         (lambda p: np.save(p / "x.npy", np.array([{}], dtype=object)) or "x.npy", "cannot be read as a numpy file"),
         (lambda p: np.save(p / "x.npy", np.zeros(3)) or "x.npy", r"accepted: \[N, D\]"),
         (lambda p: np.save(p / "x.npy", np.full((40, 2), np.nan)) or "x.npy", "NaN or infinity in 40 of 40 rows"),
-        (lambda p: np.savez(p / "x.npz", a=np.zeros(3)) or "x.npz", "expected an array named 'features'"),
+        (lambda p: np.savez(p / "x.npz", a=np.zeros(3)) or "x.npz", "holds a; expected features and labels, or"),
         (lambda p: (p / "folder").mkdir() or "folder", "folder without analysis.npz"),
     ],
 )

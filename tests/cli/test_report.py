@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,26 @@ def test_train_leaves_a_page_with_the_doctor_s_findings(
     before = page.stat().st_mtime_ns
     assert f"report: {page}" in ask(monkeypatch, capsys, "train", recipe).out
     assert page.stat().st_mtime_ns == before, "what is done is not drawn again"
+
+
+def test_a_page_of_before_the_end_is_drawn_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe, chosen = written(tmp_path)
+    folder = tmp_path / "runs" / resolve(chosen).folder
+    assert ask(monkeypatch, capsys, "train", recipe).status == 0
+    page = folder / "report.html"
+    page.write_text("This run was interrupted")  # as if training had been cut after its last word, before the page
+    result = (folder / "result.json").stat().st_mtime_ns
+    os.utime(page, ns=(result - 10**9, result - 10**9))
+    assert ask(monkeypatch, capsys, "train", recipe).status == 0
+    assert "This run was interrupted" not in page.read_text()
+    before = page.stat().st_mtime_ns
+    assert ask(monkeypatch, capsys, "train", recipe).status == 0
+    assert page.stat().st_mtime_ns == before
+    os.utime(folder / "doctor.json", ns=(before + 10**9, before + 10**9))  # somebody had it examined since
+    assert ask(monkeypatch, capsys, "train", recipe).status == 0
+    assert page.stat().st_mtime_ns > before
 
 
 def test_a_page_that_fails_fails_no_training(

@@ -59,6 +59,17 @@ def test_size_with_images_of_one_size_is_an_error(encoder: nn.Module, pictures: 
         extract(encoder, pictures.train, mean=None, std=None, size=32)
 
 
+def test_a_fraction_is_of_every_image(pictures: DataSet) -> None:
+    """Of one size too, and bit for bit as each alone."""
+    found = extract(nn.Flatten(), pictures.test, mean=None, std=None, size=14, fraction=0.5)
+    pixels = pictures.test.inputs.read(torch.arange(100))[:, :, 7:21, 7:21]  # the middle half of 28, as it is
+    assert torch.equal(found, (pixels.float() / 255).flatten(1))
+    whole = extract(nn.Flatten(), pictures.test, mean=None, std=None, size=28, fraction=1.0)
+    assert torch.equal(whole, extract(nn.Flatten(), pictures.test, mean=None, std=None))
+    with pytest.raises(ValueError, match=r"fraction is 0\.5 without a size; give size="):
+        extract(nn.Flatten(), pictures.test, mean=None, std=None, fraction=0.5)
+
+
 class _Bad(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.flatten(1).masked_fill(x.flatten(1) > 0.99, torch.nan)

@@ -33,6 +33,21 @@ def test_nearest_is_a_full_sort(
     assert all(len(set(row)) == k for row in index.tolist()), "no key twice"
 
 
+def test_arrays_do_as_well() -> None:
+    q, c = drawn(5, 4, 0), drawn(9, 4, 1)
+    wanted = nearest(q, c, 3)
+    fixed = c.numpy().copy()
+    fixed.flags.writeable = False  # what a memory-mapped file is
+    for query, keys in ((q.numpy(), fixed), (q.double().numpy(), c), (q.tolist(), c.numpy()[::-1][::-1])):
+        found = nearest(query, keys, 3)
+        assert torch.equal(found[0], wanted[0])
+        assert torch.equal(found[1], wanted[1])
+    with pytest.raises(ValueError, match="query is list of <U1; expected a tensor or array of numbers"):
+        nearest(["a"], c, 3)
+    with pytest.raises(ValueError, match=r"query is \[4\] and keys \[9, 4\]"):
+        nearest(q[0].numpy(), c, 3)
+
+
 def test_nearest_is_scikit_learns() -> None:
     q, c = drawn(50, 16, 0), drawn(400, 16, 1)
     distance, expected = NearestNeighbors(n_neighbors=10, metric="cosine", algorithm="brute").fit(c).kneighbors(q)

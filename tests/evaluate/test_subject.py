@@ -70,7 +70,7 @@ def test_features_are_extracted_once_and_each_part_by_itself(encoder: nn.Module,
 
 def test_unlabelled_and_untested_data_say_what_is_missing(encoder: nn.Module, pictures: DataSet) -> None:
     bare = replace(pictures, train=pictures.train.with_labels(None), class_names=None)
-    with pytest.raises(ValueError, match="an evaluation needs labels and these 300 rows have none"):
+    with pytest.raises(ValueError, match="needs labels and these 300 rows have none: without them there are no accur"):
         Subject.from_encoder(encoder, bare)
     with pytest.raises(ValueError, match="has no test rows"):
         Subject.from_encoder(encoder, replace(pictures, test=None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,38 @@ def test_what_slipped_through_would_still_be_stopped(browser: Browser, real_page
         said = " ".join(seen.errors)
         assert "inline script" in said
         assert "inline event handler" in said or "Loading the image" in said
+
+
+OVER = """texts => {
+    const boxes = texts.filter(t => t.textContent).map(t => [t.textContent, t.getBoundingClientRect()]);
+    const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+    return boxes.flatMap(([a, box], i) => boxes.slice(i + 1).filter(([_, other]) => over(box, other))
+        .map(([b, _]) => `${a} × ${b}`)); }"""
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_with_few_classes_no_words_print_over_others(browser: Browser, tmp_path: Path, classes: int) -> None:
+    run = made.folder(tmp_path / "run", classes=[f"c{i}" for i in range(classes)])
+    page = report.write([run])
+    with browser.open(page, width=400, dark=True) as seen:
+        for name in ("simplex", "uniformity-tolerance"):
+            words = seen.page.locator(f"figure[data-name={name}] .role-mark text")
+            assert words.count() >= 2
+            assert words.evaluate_all(OVER) == []
+        # Every row has the same cosines here: boxes of no height, and what is seen is the median.
+        high = "paths => paths.filter(p => p.getBoundingClientRect().width >= 10).map(p => getComputedStyle(p).fill)"
+        ticks = seen.page.locator("figure[data-name=local-separation] .role-mark path").evaluate_all(high)
+        assert {"rgb(213, 94, 0)", "rgb(0, 114, 178)"} <= set(ticks)
+        assert "rgb(255, 255, 255)" not in ticks
+        seen.healthy(page)
+
+
+def test_a_simplex_that_cannot_be_leaves_no_empty_layer(browser: Browser, tmp_path: Path) -> None:
+    run = made.folder(tmp_path / "run")
+    record = json.loads((run / "analysis.json").read_text())
+    record["geometry"]["simplex"]["features"]["reachable"] = False
+    write_json(run / "analysis.json", record)
+    page = report.write([run])
+    with browser.open(page) as seen:
+        seen.healthy(page)  # Vega warns of scales without data

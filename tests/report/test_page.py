@@ -135,3 +135,15 @@ def test_neighbouring_figures_share_a_grid() -> None:
 def test_a_closed_section_is_a_fold_with_its_heading() -> None:
     assert re.search(r"<details><summary><h2>Some parts</h2></summary>", page(opened=False))
     assert "<details>" not in page()
+
+
+def test_a_chart_is_described_by_title_and_caption() -> None:
+    html = page(Figure("bar", {**BAR, "title": "Loss"}, 'Falls to "3".'), Figure("bare", {**BAR, "title": "Loss."}))
+    assert re.findall(r'aria-label="(Loss[^"]*)"', html) == ["Loss. Falls to &quot;3&quot;.", "Loss"]
+    assert "<noscript>Loss (drawn by JavaScript)</noscript>" in html, "the caption stands below it anyway"
+
+
+def test_panels_can_be_scrolled() -> None:
+    html = page(Figure("bar", BAR), Figure("panels", {"facet": {"field": "x"}, "spec": BAR}))
+    kinds = re.findall(r'<figure class="([^"]*)"[^>]*><div class="vega" role="img"( tabindex="0")?', html)
+    assert kinds == [("chart", ""), ("chart panels", ' tabindex="0"')]

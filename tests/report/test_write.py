@@ -11,6 +11,7 @@ import pytest
 
 from kontrast import report
 from tests.report import made
+from tests.report.experiment.made_up import write_experiment
 
 
 def test_a_run_s_page_goes_into_its_folder(tmp_path: Path) -> None:
@@ -33,6 +34,14 @@ def test_figures_beside_the_page(tmp_path: Path) -> None:
             text = (tmp_path / "out" / name).read_text()
             assert text.startswith("<svg")
             assert "currentColor" not in text
+
+
+def test_figures_of_an_experiment_leave_the_sweep_s_own_alone(tmp_path: Path) -> None:
+    folder = write_experiment(tmp_path)
+    (folder / "squares.svg").write_text("the sweep's")
+    report.write([folder], figures="svg")
+    assert (folder / "squares.svg").read_text() == "the sweep's"
+    assert (folder / "figures" / "squares.svg").read_text().startswith("<svg")
 
 
 def test_it_needs_no_torch(tmp_path: Path) -> None:

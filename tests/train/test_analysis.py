@@ -30,6 +30,7 @@ def test_arrays_and_geometry(tmp_path: Path) -> None:
     similar = F.normalize(test[arrays["query_rows"]], dim=1) @ F.normalize(train, dim=1).T
     assert torch.equal(arrays["neighbours"], similar.topk(5).indices)
     assert torch.equal(arrays["neighbour_labels"], digits.train.labels[arrays["neighbours"]])
+    assert torch.equal(arrays["query_labels"], digits.test.labels[arrays["query_rows"]])
     assert torch.equal(arrays["query_images"], digits.test.inputs.read(arrays["query_rows"]))
     assert torch.equal(arrays["neighbour_images"][:, 0], digits.train.inputs.read(arrays["neighbours"][:, 0]))
     assert torch.equal(arrays["rows"], torch.arange(100))
@@ -43,6 +44,7 @@ def test_arrays_and_geometry(tmp_path: Path) -> None:
 
     assert abs(lines["uniformity, t = 2"] - float(geometry.uniformity(test))) < 1e-5
     assert record["geometry"]["protocol"]["rows"] == 100
+    assert record["geometry"]["protocol"]["neighbours"] == {"queries": "test", "searched": 200}
 
 
 def test_rows_and_thumbnails_of_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +57,7 @@ def test_rows_and_thumbnails_of_a_part(tmp_path: Path, monkeypatch: pytest.Monke
         assert torch.equal(torch.from_numpy(found["labels"]), digits.test.labels[rows])
         assert torch.equal(torch.from_numpy(found["thumbnails"]), digits.test.inputs.read(rows[pictured]))
         assert len(rows) == 50
+        assert torch.equal(torch.from_numpy(found["test_labels"]), digits.test.labels), "of all that were predicted"
         assert np.bincount(found["labels"][pictured]).tolist() == [2] * 10, "classes even"
 
 
@@ -64,9 +67,37 @@ def test_without_labels_or_test_rows(tmp_path: Path) -> None:
     changes = {"data": str(tmp_path / "x.npy"), "data.limit": None, "data.test_limit": None}
     run = run_recipe(recipe("simclr", tmp_path, **changes))
     with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
-        pictures = {"sample_images", "sample_views", "thumbnail_rows", "thumbnails"}
-        assert set(found.files) == {"features", "rows", "nearest", "positive"} | pictures
+        pictures = {"sample_images", "sample_views", "thumbnail_rows", "thumbnails", "query_images", "neighbour_images"}
+        near = {"query_rows", "neighbours"}
+        assert set(found.files) == {"features", "rows", "nearest", "positive"} | near | pictures
         assert found["features"].shape == (60, 16)
+        x = found["features"] / np.linalg.norm(found["features"], axis=1, keepdims=True)
+        similar = x @ x.T
+        np.fill_diagonal(similar, -2)  # of all other rows
+        for row, neighbours in zip(found["query_rows"], found["neighbours"], strict=True):
+            assert row not in neighbours
+            np.testing.assert_allclose(similar[row, neighbours], np.sort(similar[row])[:-6:-1], atol=1e-6)  # float32
+        np.testing.assert_array_equal(found["query_images"][:, 0], images[found["query_rows"]])
+        np.testing.assert_array_equal(found["neighbour_images"][:, 2, 0], images[found["neighbours"][:, 2]])
+    asked = json.loads((run.path / "analysis.json").read_text())["geometry"]["protocol"]["neighbours"]
+    assert asked == {"queries": "train", "searched": 60}
+
+
+def test_neighbours_among_a_part_of_the_training_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kontrast.train.analysis.SEARCHED", 20)
+    draw = np.random.default_rng(0)
+    images, labels = draw.integers(0, 255, (60, 8, 8), dtype=np.uint8), np.arange(60) % 3
+    np.savez(tmp_path / "x.npz", x_train=images, y_train=labels)
+    changes = {"data": str(tmp_path / "x.npz"), "data.limit": None, "data.test_limit": None}
+    run = run_recipe(recipe("supcon", tmp_path, **changes))
+    with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
+        assert len(np.unique(found["neighbours"])) <= 20
+        assert not (found["neighbours"] == found["query_rows"][:, None]).any()
+        np.testing.assert_array_equal(found["query_labels"], labels[found["query_rows"]])
+        np.testing.assert_array_equal(found["neighbour_labels"], labels[found["neighbours"]])
+        np.testing.assert_array_equal(found["neighbour_images"][:, :, 0], images[found["neighbours"]])
+    asked = json.loads((run.path / "analysis.json").read_text())["geometry"]["protocol"]["neighbours"]
+    assert asked == {"queries": "train", "searched": 20}
 
 
 def test_separation_of_the_embeddings(tmp_path: Path) -> None:

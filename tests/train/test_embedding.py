@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +15,15 @@ from PIL import Image
 from torch import nn
 
 from kontrast import data
+from kontrast.data.images import decode
 from kontrast.evaluate import extract
-from kontrast.evaluate.features import features_of
+from kontrast.evaluate.features import features_of, normalisation
+from kontrast.recipe import Recipe
+from kontrast.train import Run, run_recipe, subject_of
 from kontrast.train.embedding import embed
+from kontrast.train.export import read_card
 from tests.train.exports.made import made
+from tests.train.small import recipe
 
 
 def test_batches_are_what_extract_gives() -> None:
@@ -76,3 +84,111 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     embed(run, tmp_path / "photos", to)
     with np.load(to) as found:
         assert "a/\ufffd.png" in found["paths"].tolist()
+
+
+def photos(folder: Path, sizes: list[tuple[int, int]], for_testing: list[tuple[int, int]]) -> Path:
+    """JPEG and PNG files with structure up to the edges, so that another crop or filter gives other features."""
+    draws = np.random.default_rng(0)
+    for i in range(24):
+        these = for_testing if i % 3 == 2 else sizes
+        width, height = these[i % len(these)]
+        place = folder / ("test" if i % 3 == 2 else "train") / "ab"[i % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        coarse = Image.fromarray(draws.integers(0, 256, (5, 5, 3), dtype=np.uint8))
+        coarse.resize((width, height), Image.Resampling.BICUBIC).save(place / f"{i}.{('png', 'jpg')[i % 4 > 1]}")
+    return folder
+
+
+SEVERAL = [(40, 60), (50, 30), (64, 64), (37, 41), (90, 70)]  # the larger JPEGs are decoded at half their size
+HOW = [
+    ({"data.size": 12}, SEVERAL, 1.0),
+    ({"augment.size": 12}, SEVERAL, 0.875),
+    ({"data.size": 12}, [(30, 20)], 1.0),
+    ({}, [(12, 12)], 1.0),
+]
+
+
+@pytest.fixture(scope="module", params=HOW, ids=lambda how: f"{how[0]}, {len(how[1])} sizes")
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path, float]:
+    how, sizes, fraction = request.param
+    folder = tmp_path_factory.mktemp("mine")
+    where = photos(folder / "photos", sizes, sizes)
+    return run_recipe(of_photos(where, folder, **how)), where, fraction
+
+
+def of_photos(where: Path, out: Path, **how: Any) -> Recipe:
+    none = {"data.limit": None, "data.test_limit": None}
+    short = {"augment": "weak", "train.steps": 2, "train.batch_size": 8, "encoder": "small-resnet", "encoder.width": 4}
+    return recipe("supcon", out, data=str(where), **none, **short, **how)
+
+
+def test_test_images_of_one_size_beside_training_images_of_several(tmp_path: Path) -> None:
+    """All are cropped alike: to the part of their middle that those of several sizes are."""
+    where = photos(tmp_path / "photos", SEVERAL, [(30, 40)])
+    run = run_recipe(of_photos(where, tmp_path, **{"augment.size": 12}))
+    assert run.status == "done"
+    assert subject_of(run).extraction["fraction"] == 0.875
+
+
+def test_features_are_those_that_the_run_was_evaluated_with(trained: tuple[Run, Path, float], tmp_path: Path) -> None:
+    """To the bit: the same files through the same weights, in one batch as there."""
+    run, where, _ = trained
+    subject = subject_of(run)
+    for split, wanted in (("train", subject.train), ("test", subject.test)):
+        embed(run, where, tmp_path / f"{split}.npz", split=split)
+        with np.load(tmp_path / f"{split}.npz") as found:
+            np.testing.assert_array_equal(found["features"], wanted.numpy())
+    with np.load(tmp_path / "test.npz") as found, np.load(run.path / "analysis.npz") as analysis:
+        np.testing.assert_array_equal(found["features"][analysis["rows"]], analysis["features"])
+
+
+def test_an_images_features_do_not_depend_on_the_others(trained: tuple[Run, Path, float], tmp_path: Path) -> None:
+    """One file alone in its folder has one size. To float32's rounding: other batches add up in another order."""
+    run, where, _ = trained
+    embed(run, where, tmp_path / "all.npz")
+    with np.load(tmp_path / "all.npz") as found:
+        every = dict(zip(found["paths"].tolist(), found["features"], strict=True))
+    for path, wanted in list(every.items())[:4]:
+        (tmp_path / path.replace("/", "-")).mkdir()
+        shutil.copy(where / path, tmp_path / path.replace("/", "-"))
+        embed(run, tmp_path / path.replace("/", "-"), tmp_path / "one.npy")
+        np.testing.assert_allclose(np.load(tmp_path / "one.npy")[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_arrays_of_another_size_than_trained(trained: tuple[Run, Path, float], tmp_path: Path) -> None:
+    """As by hand: the middle that the run saw, resized, normalised with the run's statistics."""
+    run, _, fraction = trained
+    pixels = np.random.default_rng(1).integers(0, 256, (6, 33, 20, 3), dtype=np.uint8)
+    np.save(tmp_path / "x.npy", pixels)
+    embed(run, tmp_path / "x.npy", tmp_path / "h.npy")
+    crop = data.CentreCrop(12, fraction=fraction)
+    rows = torch.stack([crop(torch.from_numpy(image).permute(2, 0, 1)) for image in pixels])
+    given = read_card(run.path)["input"]
+    wanted = extract(run.encoder(), data.Split(data.Memory(rows)), mean=given["mean"], std=given["std"])
+    np.testing.assert_array_equal(np.load(tmp_path / "h.npy"), wanted.numpy())
+
+
+def test_a_run_from_before_the_card_said_so(trained: tuple[Run, Path, float], tmp_path: Path) -> None:
+    """data.size of its recipe tells; without that images of one size go whole and others at 0.875, as was done."""
+    run, where, _ = trained
+    shutil.copytree(run.path, tmp_path / "old")
+    card = json.loads((run.path / "model.json").read_text())
+    del card["input"]["crop"]
+    (tmp_path / "old" / "model.json").write_text(json.dumps(card))
+    embed(run, where, tmp_path / "new.npy", split="test")
+    embed(tmp_path / "old", where, tmp_path / "old.npy", split="test")
+    np.testing.assert_array_equal(np.load(tmp_path / "old.npy"), np.load(tmp_path / "new.npy"))
+
+
+def test_the_cards_lines_prepare_a_photo_with_torchvision(trained: tuple[Run, Path, float]) -> None:
+    """Their pixels are ours; 1e-6 is float32's rounding of the normalisation, whose values are below 4."""
+    run, where, fraction = trained
+    card = read_card(run.path)
+    found: dict[str, Any] = {}
+    exec(card["prepare"], found)
+    prepare = normalisation(card["input"]["mean"], card["input"]["std"])
+    files = [path for path in sorted(where.rglob("*.*")) if path.is_file()]
+    assert {path.suffix for path in files} == {".png", ".jpg"}
+    for path in files:
+        mine = prepare(decode(path, crop=data.CentreCrop(12, fraction=fraction))[None])
+        torch.testing.assert_close(found["prepared"](path), mine, rtol=0, atol=1e-6)

@@ -33,7 +33,13 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
 def test_message_names_step_rate_temperature_and_cause(value: float) -> None:
     with pytest.raises(NonFiniteLoss) as caught:
         check_finite(value, step=12, lr=0.5, temperature=0.01, scalars={})
-    for part in ("step 12", "learning rate 0.5", "temperature 0.01", "temperature is very low", "Checkpoints of before are kept"):
+    for part in (
+        "step 12",
+        "learning rate 0.5",
+        "temperature 0.01",
+        "temperature is very low",
+        "Checkpoints of before are kept",
+    ):
         assert part in str(caught.value)
     with pytest.raises(NonFiniteLoss, match="embeddings themselves are no longer numbers"):
         check_finite(value, step=12, lr=0.5, temperature=None, scalars={"positive_similarity": math.nan})

@@ -1,8 +1,9 @@
 """The command line: parse, call, print. ``kontrast COMMAND``, or ``python -m kontrast COMMAND``; a command a file.
 
 Results go to standard output, progress and errors to standard error; ``--json`` prints what a program can read.
-An error in what was asked ends with status 2 and one paragraph that says what to do; ``kontrast --debug COMMAND`` (or
-the variable KONTRAST_DEBUG) shows where it came from. What a command needs is loaded when it runs: ``--help`` is quick.
+An error in what was asked ends with status 2 and one paragraph that says what to do, a warning is a line, each once;
+``kontrast --debug COMMAND`` (or the variable KONTRAST_DEBUG) shows where they came from. What a command needs is loaded
+when it runs: ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from kontrast.cli import (
 )
 from kontrast.cli._console import err
 from kontrast.cli._status import debugging, shown
+from kontrast.cli._warnings import plain_warnings
 
 app = typer.Typer(
     name="kontrast",
@@ -59,7 +61,8 @@ app.command()(bench.bench)
 def main() -> None:
     """Run the command line; input errors become a message and status 2."""
     try:
-        app()
+        with plain_warnings():
+            app()
     except (ValueError, OSError, ImportError) as error:
         if debugging():
             traceback.print_exc()

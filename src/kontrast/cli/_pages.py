@@ -16,13 +16,23 @@ from kontrast.cli._status import debugging
 
 
 def run_page(run: Path, *, again: bool = True) -> Path | None:
-    """The page of a finished run with the doctor's findings; what is there already stays, unless ``again``."""
+    """The page of a finished run with the doctor's findings; one that shows all of it stays, unless ``again``."""
     from kontrast import report
 
-    if not again and (run / report.NAME).exists():
-        return run / report.NAME
+    page = run / report.NAME
+    if not again and _shows_all(page):
+        return page
     examine(run, again=True)
     return written([run])
+
+
+def _shows_all(page: Path) -> bool:
+    """Whether it is younger than what it shows: one of an interrupted run says so still when the run has ended."""
+    shown = [page.parent / name for name in ("result.json", "doctor.json")]
+    if not page.exists() or not shown[0].exists():
+        return False
+    drawn = page.stat().st_mtime_ns
+    return all(drawn > file.stat().st_mtime_ns for file in shown if file.exists())
 
 
 def examine(run: Path, *, again: bool = False) -> None:

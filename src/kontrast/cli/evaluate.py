@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,6 @@ from kontrast.files import dump
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kontrast.cli._files import Array
     from kontrast.evaluate import Result, Subject
 
 HELD_OUT = 0.2
@@ -32,7 +32,7 @@ def evaluate(
     ],
     labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
     test_features: Annotated[
-        Path | None, typer.Option(help="Features to test on; a fifth is held out if left out.")
+        Path | None, typer.Option(help="Features to test on, labels too if an .npz; a fifth is held out if left out.")
     ] = None,
     test_labels: Annotated[Path | None, typer.Option(help="Their labels.")] = None,
     protocol: Annotated[
@@ -98,54 +98,38 @@ def _subject(
     """What the files hold; without rows for testing, a class-balanced fifth of them is held out."""
     import torch
 
-    from kontrast.cli._files import load_array
+    from kontrast.cli._files import load_array, load_arrays
     from kontrast.data.arrays import numbered
     from kontrast.evaluate import Subject, hold_out
     from kontrast.evaluate._inputs import feature_rows
 
-    x, y, x_test, y_test = _arrays(features)
-    y = y if labels is None else load_array(labels)
-    if (test_features is None) != (test_labels is None):
-        raise ValueError("--test-features and --test-labels go together; give both, or neither to hold out a fifth")
-    if test_features is not None and test_labels is not None:
-        x_test, y_test = load_array(test_features, "features"), load_array(test_labels)
-    if y is None:
+    found = load_arrays(features, labels)
+    if test_features is not None:
+        tested = load_arrays(test_features, test_labels)
+        found = found.with_test(tested)
+        if found.y_test is None:
+            raise ValueError(
+                f"{test_features} comes without labels; --test-features and --test-labels go together, unless an .npz "
+                "has both"
+            )
+    elif test_labels is not None:
+        if found.x_test is None:
+            raise ValueError("--test-labels without --test-features; they go together, or neither to hold out a fifth")
+        found = replace(found, y_test=load_array(test_labels, "labels"))
+    if found.y is None:
         raise ValueError(f"{features} comes without labels; expected them as a second file, or in the .npz as labels")
-    if x_test is not None:
-        return Subject.from_features(x, y, x_test, y_test)
-    rows = feature_rows("features", x)
-    found, _, names = numbered(y, None)
-    assert found is not None
-    if len(found) != len(rows):
-        raise ValueError(f"there are {len(found)} labels for {len(rows)} rows of features; expected one a row")
-    kept, held = hold_out(found, HELD_OUT, seed)
-    single = torch.unique(found[held]).numel() < torch.unique(found).numel()
+    if found.x_test is not None:
+        return Subject.from_features(found.x, found.y, found.x_test, found.y_test, class_names=found.class_names)
+    rows = feature_rows("features", found.x)
+    y, _, names = numbered(found.y, None, found.class_names)
+    assert y is not None
+    if len(y) != len(rows):
+        raise ValueError(f"there are {len(y)} labels for {len(rows)} rows of features; expected one a row")
+    kept, held = hold_out(y, HELD_OUT, seed)
+    single = torch.unique(y[held]).numel() < torch.unique(y).numel()
     share = f"{100 * HELD_OUT:g} % held out, class-balanced, seed {seed}"
     split = share + (", without classes of one row" if single else "")
-    return Subject.from_features(rows[kept], found[kept], rows[held], found[held], class_names=names, split=split)
-
-
-def _arrays(path: Path) -> tuple[Array, Array | None, Array | None, Array | None]:
-    """Features and labels of an .npz by their usual names, and those for testing; of an .npy, features alone."""
-    import numpy as np
-
-    from kontrast.cli._files import load_array
-    from kontrast.data.arrays import ALIASES
-
-    if path.suffix != ".npz":
-        return load_array(path), None, None, None
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    found: dict[str, Any] = {}
-    with np.load(path, allow_pickle=False) as archive:
-        for key in archive.files:
-            known = ALIASES.get(key, key)
-            if known in ("x_train", "y_train", "x_test", "y_test"):
-                found[known] = archive[key]
-        if "x_train" not in found:
-            held = ", ".join(archive.files) or "nothing"
-            raise ValueError(f"{path} holds {held}; expected features and labels, or x_train, y_train, x_test, y_test")
-    return found["x_train"], found.get("y_train"), found.get("x_test"), found.get("y_test")
+    return Subject.from_features(rows[kept], y[kept], rows[held], y[held], class_names=names, split=split)
 
 
 def _table(results: Sequence[Result], title: str) -> Table:

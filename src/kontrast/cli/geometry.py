@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 def geometry(
     features: Annotated[
-        Path, typer.Argument(help="features.npy [N, D], an .npz with features (and labels), or a run.")
+        Path, typer.Argument(help="features.npy [N, D], an .npz with features (labels; or x_train, y_train), or a run.")
     ],
-    labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers.")] = None,
+    labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A classifier's weights.npy [K, D].")] = None,
     temperature: Annotated[float, typer.Option(help="The loss's, for penalty entropy and gradient response.")] = 0.1,
     k1: Annotated[float, typer.Option(help="TCL's k1, for the gradient response.")] = 5000.0,
@@ -46,7 +46,7 @@ def geometry(
     from kontrast.geometry import TooFewSamples, summary
 
     x, y = load_features(features, labels)
-    w = None if weights is None else load_array(weights)
+    w = None if weights is None else load_array(weights, "weights")
     target = write or (features / "geometry.json" if features.is_dir() else Path(f"{features}.geometry.json"))
     if not as_json and not target.parent.is_dir():
         raise ValueError(f"there is no folder {target.parent} to write {target.name} into")

@@ -2,6 +2,7 @@
 
 The encoder runs in eval mode without gradients, and is afterwards as it was: each part in its own mode, on its own
 device. Images of one size go in whole; images of several sizes are read as their middle (resize, centre crop 0.875).
+``fraction`` asks for that part of the middle of all images, so that what becomes of one does not depend on the others.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 
 from kontrast.augment import Compose, preset
 from kontrast.augment.normalize import Numbers
-from kontrast.data import CentreCrop, InOrder, Loader, Split
+from kontrast.data import CentreCrop, DataSet, InOrder, Loader, Split
 from kontrast.evaluate._inputs import whole
 from kontrast.evaluate.result import Progress
 
@@ -31,14 +32,15 @@ def extract(
     batch_size: int = 512,
     device: torch.device | str | None = None,
     size: int | None = None,
+    fraction: float | None = None,
     workers: int = 0,
     progress: Progress | None = None,
 ) -> Tensor:
     """``encoder(x)`` for every row of a split: float32 ``[N, D]`` on the CPU.
 
     ``mean`` and ``std`` normalise images channel by channel, vectors feature by feature; None for both leaves images
-    in 0…1 and vectors as they are. ``size`` is that of images of several sizes (224, say). ``device`` is where it runs:
-    the encoder's own if left out.
+    in 0…1 and vectors as they are. ``size`` is that of images of several sizes (224, say); with ``fraction`` that part
+    of the middle of every image is brought to ``size``. ``device`` is where it runs: the encoder's own if left out.
 
     >>> from kontrast import data
     >>> split = data.Split(data.Memory(torch.arange(6.0).view(3, 2)))
@@ -49,6 +51,7 @@ def extract(
         "batch_size": batch_size,
         "device": device,
         "size": size,
+        "fraction": fraction,
         "workers": workers,
         "progress": progress,
     }
@@ -72,6 +75,7 @@ def features_of(
     batch_size: int = 512,
     device: torch.device | str | None = None,
     size: int | None = None,
+    fraction: float | None = None,
     workers: int = 0,
     progress: Progress | None = None,
 ) -> Iterator[Tensor]:
@@ -84,7 +88,7 @@ def features_of(
     """
     prepare = normalisation(mean, std)
     order = InOrder(len(split), whole("batch_size", batch_size))
-    loader = Loader(split, order, workers=workers, crop=middle(split, size))
+    loader = Loader(split, order, workers=workers, crop=middle(split, size, fraction))
     done = 0
     with frozen(encoder, device) as place:
         for batch in loader.epoch(0):
@@ -107,8 +111,23 @@ def normalisation(mean: Numbers | None, std: Numbers | None) -> Compose:
     return preset("none", mean=mean, std=std)
 
 
-def middle(split: Split, size: int | None) -> CentreCrop | None:
-    """The crop that images of several sizes are read with; None where all are of one."""
+def fraction_of(data: DataSet) -> float | None:
+    """The part of an image's middle that every split is read with; None where all images have a size of their own.
+
+    By the training images: if they differ in size it is `FRACTION`; if only test images do, those are read whole.
+    """
+    if data.train.inputs.shape is None:
+        return FRACTION
+    return 1.0 if data.test is not None and data.test.inputs.shape is None else None
+
+
+def middle(split: Split, size: int | None, fraction: float | None = None) -> CentreCrop | None:
+    """The crop that images are read with: those of several sizes, with ``fraction`` all; None where they go whole."""
+    if fraction is not None:
+        if size is None:
+            raise ValueError(f"fraction is {fraction} without a size; give size=…, the pixels that the encoder takes")
+        whole_already = fraction == 1 and split.inputs.shape is not None and split.inputs.shape[1:] == (size, size)
+        return None if whole_already else CentreCrop(size, fraction=fraction)
     if split.inputs.shape is not None:
         if size is not None and split.inputs.shape[1:] != (size, size):
             raise ValueError(

@@ -15,7 +15,9 @@ A zero row has cosine 0 with everything.
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,13 +29,14 @@ LOW = 0xFFFFFFFF
 
 
 @torch.no_grad()
-def nearest(query: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """(1): cosines float32 ``[M, k]``, falling, and row numbers of ``keys`` int64 ``[M, k]``.
+def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
+    """(1): cosines float32 ``[M, k]``, falling, and row numbers of ``keys`` int64 ``[M, k]``; tensors, or arrays.
 
     >>> keys = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0], [4.0, 0.0]])
     >>> nearest(torch.tensor([[5.0, 0.0]]), keys, 3)
     (tensor([[1.0000, 1.0000, 0.7071]]), tensor([[0, 3, 2]]))
     """
+    query, keys = _tensor("query", query), _tensor("keys", keys)
     if query.ndim != 2 or keys.ndim != 2 or query.shape[1] != keys.shape[1]:
         raise ValueError(f"query is {list(query.shape)} and keys {list(keys.shape)}; expected [M, D] and [N, D]")
     if not 1 <= k <= len(keys):
@@ -65,6 +68,17 @@ def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: i
     weights = ((s - s[:, :1]) / temperature).exp_()  # the nearest counts 1: nothing overflows
     scores = torch.zeros(len(query), num_classes, dtype=torch.float64, device=query.device)
     return scores.scatter_add_(1, labels[index], weights)
+
+
+def _tensor(name: str, given: Any) -> Tensor:
+    """A tensor where it is, an array or a list as one on the CPU."""
+    if isinstance(given, Tensor):
+        return given
+    found = np.asarray(given)
+    if found.dtype.kind not in "fiub":
+        raise ValueError(f"{name} is {type(given).__name__} of {found.dtype}; expected a tensor or array of numbers")
+    native = np.ascontiguousarray(found, dtype=np.float32)
+    return torch.from_numpy(native if native.flags.writeable else native.copy())  # torch warns of read-only memory
 
 
 def _merged(best: Tensor, block: Tensor, start: int) -> Tensor:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.augment import Operation
-from kontrast.data import DataSet
+from kontrast.data import DataSet, Split
 from kontrast.data.arrays import numbered
 from kontrast.evaluate import _stored
 from kontrast.evaluate._inputs import feature_rows, whole
-from kontrast.evaluate.features import extract
+from kontrast.evaluate.features import extract, fraction_of
 from kontrast.evaluate.result import Progress
 
 
@@ -101,13 +101,13 @@ class Subject:
         when the encoder's weights or the data have changed. ``augmentation`` is that of the training (a preset's name
         or an operation without normalisation), which some protocols repeat.
         """
-        labels = data.train.require_labels("an evaluation")
+        labels = _labels(data.train, data, "an evaluation")
         if data.test is None:
             raise ValueError(
                 f"{data.name!r} has no test rows; expected some. Load it with test=…, a folder named test or val, or "
                 "hold rows out with kontrast.evaluate.hold_out and Split.subset"
             )
-        test_labels = data.test.require_labels("an evaluation on the test rows")
+        test_labels = _labels(data.test, data, "an evaluation on the test rows")
         made = cls(
             labels,
             test_labels,
@@ -123,6 +123,7 @@ class Subject:
             "batch_size": whole("batch_size", batch_size),
             "device": device,
             "size": size,
+            "fraction": None if size is None else fraction_of(data),
             "workers": workers,
         }
         made._cache = None if cache is None else Path(cache)
@@ -170,3 +171,14 @@ class Subject:
                 found = train, test
             self._features = dict(zip(splits, found, strict=True))
         return self._features[which]
+
+
+def _labels(split: Split, data: DataSet, what: str) -> Tensor:
+    """The labels of a split; without them there is no accuracy to speak of, whatever the method was."""
+    if split.labels is None:
+        raise ValueError(
+            f"{what} needs labels and these {len(split):,} rows have none: without them there are no accuracies. Give "
+            f"{data.name!r} some (a subfolder a class, or y_train and y_test), or look at what needs none: kontrast "
+            "geometry, doctor and report"
+        )
+    return split.labels

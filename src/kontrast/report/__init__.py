@@ -10,6 +10,9 @@ Three steps: *collect* reads a folder's files into a record, *charts* turn a rec
 | a run's folder | did it work, is it good, what is wrong, what next | the folder |
 | several runs' folders | the runs beside each other | here |
 | an experiment's folder | the paper's table with ours, figures, claims | the folder |
+
+Charts as files (``figures``) go beside the page. An experiment's go into ``figures/`` there: its folder has the sweep's
+own drawings, by the same names.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ NAME = "report.html"
 
 
 def write(paths: Sequence[Path], *, out: Path | None = None, figures: str | None = None) -> Path:
-    """Writes the page of a run, of runs, or of an experiment; with ``figures`` also each chart as a file beside it.
+    """Writes the page of a run, of runs, or of an experiment; with ``figures`` also each chart as a file.
 
     >>> write([Path("runs/no-such-run")])
     Traceback (most recent call last):
@@ -62,11 +65,13 @@ def write(paths: Sequence[Path], *, out: Path | None = None, figures: str | None
 
         page, place = comparison.page(paths), Path(NAME)
     place = place if out is None else Path(out).expanduser()
+    beside = place.parent / "figures" if kinds == ["experiment"] else place.parent
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place, render(page).encode())
         for figure in figures_of(page) if figures is not None else []:
-            write_atomically(place.parent / f"{figure.name}.{figures}", drawn(figure.spec, str(figures)))
+            beside.mkdir(exist_ok=True)
+            write_atomically(beside / f"{figure.name}.{figures}", drawn(figure.spec, str(figures)))
     except OSError as error:
         raise ValueError(f"the report cannot be written to {place}: {error.strerror}; choose another --out") from error
     return place

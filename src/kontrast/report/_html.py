@@ -25,6 +25,8 @@ from kontrast.report.parts import (
     Widget,
 )
 
+PANELS = {"facet", "concat", "hconcat", "vconcat", "repeat"}
+
 
 class Drawing:
     """Parts to HTML, and what the browser must still be told."""
@@ -71,12 +73,16 @@ class Drawing:
 
     def figure(self, figure: Figure) -> str:
         self.count, self.drawn = self.count + 1, True
-        label = escape(described(figure.spec) or figure.caption or figure.name)
-        wide = " wide" if figure.wide else ""
+        title = described(figure.spec) or figure.name
+        label = escape(". ".join(filter(None, [title.rstrip("."), figure.caption])))
+        # Panels have a size of their own: what is too narrow for them is scrolled, by keys too.
+        many = not PANELS.isdisjoint(figure.spec)
+        kind = "".join([" wide" if figure.wide else "", " panels" if many else ""])
+        keys = ' tabindex="0"' if many else ""
         return (
-            f'<figure class="chart{wide}" data-name="{escape(figure.name)}">'
-            f'<div class="vega" role="img" aria-label="{label}">'
-            f"<noscript>{label} (drawn by JavaScript)</noscript></div>"
+            f'<figure class="chart{kind}" data-name="{escape(figure.name)}">'
+            f'<div class="vega" role="img"{keys} aria-label="{label}">'
+            f"<noscript>{escape(title)} (drawn by JavaScript)</noscript></div>"
             f'<script type="application/json">{_json(themed(figure.spec))}</script>{_caption(figure.caption)}</figure>'
         )
 

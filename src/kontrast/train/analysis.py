@@ -6,7 +6,8 @@
 | rows | which rows of the split those are |
 | thumbnail_rows, thumbnails | up to `PICTURED` of the rows of `features`, classes even, and their thumbnails, uint8 |
 | predictions, test_labels | by the first protocol that predicts, and what is right, of all test rows |
-| query_rows, neighbours, neighbour_labels | `QUERIES` test rows, and the nearest `NEAREST` training rows of each |
+| query_rows, query_labels | `QUERIES` test rows (training rows, if there is no test split) |
+| neighbours, neighbour_labels | the nearest `NEAREST` training rows of each, itself left out |
 | query_images, neighbour_images | their thumbnails, uint8 |
 | sample_images, sample_views | images and their views as the model saw them, uint8 |
 | positive, nearest | cosines of a view's embedding to the row's other view, and to the `CLOSEST` nearest other rows |
@@ -39,6 +40,7 @@ from kontrast.train.watching import features, fixed_views
 
 MOST, QUERIES, NEAREST, SAMPLES, THUMBNAIL = 2000, 60, 5, 8, 32
 CLOSEST, FITTED, PICTURED = 10, 5000, 1000
+SEARCHED = 20_000  # training rows that neighbours are looked for among, where no evaluation has their features anyway
 
 
 @torch.no_grad()
@@ -56,7 +58,8 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
         arrays["predictions"] = predicted
         if split.labels is not None:
             arrays["test_labels"] = split.labels
-    arrays |= _neighbours(job, split, subject)
+    near = _neighbours(job, split, subject)
+    arrays |= near
     if job.size is not None:
         arrays |= _samples(job)
         arrays["thumbnail_rows"] = _limited_rows(part, PICTURED, job.recipe.seed)
@@ -75,6 +78,7 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
             "rows": len(part),
             "embeddings": "a fixed view of each row through encoder and head, eval mode",
             "simplex": f"up to {FITTED} plain training rows, eval mode",
+            "neighbours": _asked(job, subject) if near else None,
             **options,
         },
     }
@@ -133,21 +137,36 @@ def _scalars(found: geometry.Simplex) -> dict[str, Any]:
 
 
 def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Tensor]:
-    """The nearest training rows of some test rows, by cosine."""
-    if subject is None or job.data.test is None:
-        return {}
+    """The nearest training rows of some rows of the split, by cosine; of a training row, all but itself."""
     order = torch.randperm(len(split), generator=generator(job.recipe.seed, Stream.HELD_OUT, 2))
     chosen = order[:QUERIES].sort().values
-    similar = F.normalize(subject.test[chosen], dim=1) @ F.normalize(subject.train, dim=1).T
-    nearest = similar.topk(min(NEAREST, similar.shape[1]), dim=1).indices
-    found = {"query_rows": chosen, "neighbours": nearest}
-    if subject.train_labels is not None:
-        found["neighbour_labels"] = subject.train_labels[nearest]
+    if subject is not None:
+        rows, searched = torch.arange(len(job.data.train)), job.data.train
+        asked, among = subject.test[chosen], subject.train
+    else:
+        rows = _limited_rows(job.train, SEARCHED, job.recipe.seed)
+        searched = job.train.limited(SEARCHED, job.recipe.seed)
+        asked, among = features(job, split.subset(chosen)), features(job, searched)
+    similar = F.normalize(asked, dim=1) @ F.normalize(among, dim=1).T
+    if job.data.test is None:
+        similar[chosen[:, None] == rows] = -torch.inf
+    nearest = similar.topk(min(NEAREST, similar.shape[1] - (job.data.test is None)), dim=1).indices
+    if not nearest.numel():
+        return {}
+    found = {"query_rows": chosen, "neighbours": rows[nearest]}
+    if split.labels is not None and searched.labels is not None:
+        found |= {"query_labels": split.labels[chosen], "neighbour_labels": searched.labels[nearest]}
     if job.size is not None:
         found["query_images"] = _thumbnails(split, chosen)
-        seen = found["query_images"].shape[1:]
-        found["neighbour_images"] = _thumbnails(job.data.train, nearest.flatten()).view(*nearest.shape, *seen)
+        near = _thumbnails(searched, nearest.flatten())  # of the size that its own split has
+        found["neighbour_images"] = near.view(*nearest.shape, *near.shape[1:])
     return found
+
+
+def _asked(job: Job, subject: Subject | None) -> dict[str, Any]:
+    """Whose neighbours, and among how many training rows."""
+    searched = min(len(job.train), SEARCHED) if subject is None else len(job.data.train)
+    return {"queries": "train" if job.data.test is None else "test", "searched": searched}
 
 
 def _samples(job: Job) -> dict[str, Tensor]:

@@ -11,7 +11,9 @@ from kontrast.data import load as load_data
 from kontrast.evaluate.features import features_of
 from kontrast.evaluate.result import Progress
 from kontrast.train import feature_files
+from kontrast.train._preparing import crop_of
 from kontrast.train.export import read_card, rebuild
+from kontrast.train.folder import RunFolder
 from kontrast.train.running import Run, pick_device
 
 SPLITS = ("train", "test", "unlabelled")
@@ -31,16 +33,18 @@ def embed(
 ) -> tuple[int, int]:
     """Write the features of a split of the data (a set's name, a folder, an array file); returns rows and columns.
 
-    The inputs are brought to the encoder's size and channels and normalised as in its training. ``to`` ends in
-    ``.npy``, ``.npz`` or ``.parquet`` (`kontrast.train.feature_files`); features go there batch by batch, so that data
-    larger than memory need no more of it. ``limit`` keeps at most so many rows, classes even.
+    The inputs are brought to the encoder's channels and size, and normalised, as the run did it in its evaluation: an
+    image's features are the same whatever others lie beside it. ``to`` ends in ``.npy``, ``.npz`` or ``.parquet``
+    (`kontrast.train.feature_files`); features go there batch by batch, so that data larger than memory need no more of
+    it. ``limit`` keeps at most so many rows, classes even.
     """
     target = Path(to).expanduser()
     feature_files.check(target)
     path = run.path if isinstance(run, Run) else Path(run).expanduser()
     card, encoder, place = read_card(path), rebuild(path), pick_device(device)
     given = card["input"]
-    found = _found(os.fspath(data), split, given)
+    fraction = crop_of(RunFolder(path), given)
+    found = _found(os.fspath(data), split, given, fraction)
     rows: Split = getattr(found, split)
     rows = rows if limit is None else rows.limited(limit)
     batches = features_of(
@@ -49,6 +53,7 @@ def embed(
         mean=given["mean"],
         std=given["std"],
         size=given["shape"][1] if given["kind"] == "image" else None,
+        fraction=fraction,
         batch_size=batch_size,
         workers=workers,
         device=place,
@@ -65,10 +70,12 @@ def embed(
     return feature_files.write(target, table)
 
 
-def _found(data: str, split: str, given: dict[str, Any]) -> DataSet:
-    """The data as the encoder takes them: its channels, its size where all images have one, its length."""
+def _found(data: str, split: str, given: dict[str, Any], fraction: float | None) -> DataSet:
+    """The data as the encoder takes them: its channels, its length; its size, if the run had it so from the loader."""
     image = given["kind"] == "image"
     options: dict[str, Any] = {"channels": given["shape"][0]} if image else {}
+    if fraction == 1:
+        options["size"] = given["shape"][1]
     if Path(data).expanduser().is_dir():
         options["memory"] = 0  # each file is read once, and keeps its name
     found = load_data(data, **options)
@@ -80,7 +87,7 @@ def _found(data: str, split: str, given: dict[str, Any]) -> DataSet:
     if found.kind != given["kind"] or (not image and shape != wanted):
         what = f"{found.kind}s {'of several sizes' if shape is None else shape}"
         raise ValueError(f"{data} holds {what}; this encoder takes {given['kind']}s {wanted}")
-    if image and shape is not None and shape[1:] != wanted[1:]:
+    if image and fraction is None and shape is not None and shape[1:] != wanted[1:]:  # a run that does not say
         found = load_data(data, size=wanted[1], **options)
     return found
 

@@ -2,7 +2,8 @@
 
 encoder.safetensors has the plain names of the model it is: torchvision's for ``resnet…``, timm's for ``timm/…``, those
 of a `torch.nn.Sequential` for ``mlp``, and of a class in plain torch for ``small-resnet``, which model.json carries as
-text. It also says for which inputs, normalised how, and which lines load the weights without kontrast.
+text. It also says for which inputs, cropped, resized and normalised how, and which lines do that and load the weights
+without kontrast.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from torch import Tensor, nn
 
 import kontrast
 from kontrast import models
+from kontrast.data.tree import OTHER
+from kontrast.evaluate.features import FRACTION
 from kontrast.files import write_atomically, write_json
 from kontrast.models.encoders import _plain_resnet
+from kontrast.train._preparing import in_lines, in_words
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
 
@@ -81,6 +85,10 @@ def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
         "mean": list(data.mean),
         "std": list(data.std),
     }
+    if data.kind == "image":  # as evaluated: loaded at one size, or of several sizes and read at their middle
+        given["crop"] = FRACTION if job.train.inputs.shape is None else 1.0
+        given["resize"] = in_words(given)
+    unread = [file for file, why in data.skipped if why != OTHER]
     record: dict[str, Any] = {
         "encoder": {"name": name, **{k: v for k, v in recipe.encoder.options.items() if k != "pretrained"}},
         "input": given,
@@ -88,10 +96,12 @@ def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
         "recipe": recipe.name,
         "hash": recipe.hash,
         "method": recipe.method.model_dump(mode="json"),
-        "data": {"name": data.name, "note": data.note, "classes": data.class_names},
+        "data": {"name": data.name, "note": data.note, "classes": data.class_names, "unread": len(unread)},
         "kontrast": kontrast.__version__,
         "load": loading(encoder, name, recipe.encoder.options, given["shape"]),
     }
+    if data.kind == "image":
+        record["prepare"] = in_lines(given)
     if name == "small-resnet":
         record["class"] = small_resnet_source()
     return record

@@ -23,6 +23,7 @@ from torch import nn
 from kontrast import augment, distributed, models
 from kontrast.data import DataSet
 from kontrast.evaluate import Result, Subject, baselines, evaluate
+from kontrast.evaluate.features import fraction_of
 from kontrast.files import write_json
 from kontrast.recipe import Recipe
 from kontrast.train import checkpoint
@@ -173,7 +174,7 @@ def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
         options = {**protocol_defaults(job.recipe, protocol.name), **protocol.options}
         results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
     if job.recipe.evaluate.baselines:
-        size = job.size if job.data.train.inputs.shape is None else None
+        size = None if fraction_of(job.data) is None else job.size
         results += baselines(job.data, seed=job.recipe.seed, size=size, workers=job.recipe.run.workers)
     return results, subject
 
@@ -228,7 +229,7 @@ def _subject(
         data,
         device=device,
         workers=recipe.run.workers,
-        size=size if data.train.inputs.shape is None else None,
+        size=None if fraction_of(data) is None else size,
         cache=cache,
         augmentation=augment.preset(view.name, size=size, **view.options),
     )

@@ -8,12 +8,14 @@ anything, but for validation with patience, which looks at the held-out part of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kontrast.data import Split, Stream, generator
 from kontrast.evaluate import extract
+from kontrast.evaluate.features import fraction_of
 from kontrast.losses import InfoNCELoss, SupConLoss, TCLLoss
 from kontrast.train.job import Job
 from kontrast.train.monitors import Snapshot, default, find, measure
@@ -110,8 +112,9 @@ class Validation:
 
 def features(job: Job, split: Split) -> Tensor:
     """Of plain rows, on the CPU."""
-    size = job.size if split.inputs.shape is None else None
-    return extract(job.method.encoder, split, mean=job.data.mean, std=job.data.std, device=job.device, size=size)
+    fraction = fraction_of(job.data) if job.size is not None else None
+    crop: dict[str, Any] = {} if fraction is None else {"size": job.size, "fraction": fraction}
+    return extract(job.method.encoder, split, mean=job.data.mean, std=job.data.std, device=job.device, **crop)
 
 
 def fixed_views(job: Job, split: Split, least: int = 1) -> Tensor:

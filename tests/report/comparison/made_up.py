@@ -30,6 +30,7 @@ def write_run(
     why: str | None = None,
     chance: float = 5.0,
     class_names: Sequence[str] = CLASSES,
+    simplex: Mapping[str, Any] | None = None,
 ) -> Path:
     """A folder with every file that the page reads; ``right`` says which of the 30 test rows are predicted well.
 
@@ -71,7 +72,10 @@ def write_run(
         {"name": "uniformity, t = 2", "value": -2.0, "error": 0.01, "theory": -3.9, "meaning": "uniform"},
         {"name": "tolerance", "value": 0.5, "error": 0.01, "theory": 1.0, "meaning": "each class one point"},
     ]
-    geometry = {"embeddings": lines_of, "simplex": {"embeddings": {"num_classes": 3, "optimum": -0.5}}}
+    geometry = {
+        "embeddings": lines_of,
+        "simplex": {"embeddings": {"num_classes": 3, "optimum": -0.5, **(simplex or {})}},
+    }
     (folder / "result.json").write_text(json.dumps({"results": [record], "geometry": geometry}))
     (folder / "analysis.json").write_text(json.dumps({"geometry": geometry, "class_names": list(class_names)}))
     hits = np.ones(len(LABELS), bool) if right is None else np.asarray(right, bool)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kontrast.report import comparison
-from kontrast.report.figures import drawn
-from kontrast.report.page import Fold, Mark, Numbers, Page, Part, Table, Text, figures, render
+from kontrast.report.figures import COLOURS, drawn
+from kontrast.report.page import Figure, Fold, Mark, Numbers, Page, Part, Table, Text, figures, render
 from tests.report.browser import Browser, started
 from tests.report.comparison.made_up import write_run
 
@@ -131,6 +132,72 @@ def test_losses_of_one_scale_share_a_chart_and_others_do_not(tmp_path: Path) -> 
     assert names == ["loss-place", "loss-1", "loss-2"]
 
 
+def figure(page: Page, name: str) -> Figure:
+    return next(one for one in figures(page) if one.name == name)
+
+
+def test_protocols_of_several_data_sets_are_told_apart(tmp_path: Path) -> None:
+    made = [write_run(tmp_path / n, name=n, data={"name": f"sets/{n}.npz"}) for n in "ab"]
+    (table,) = tables(comparison.page(made), "Which is better")
+    assert table.columns == ["run", "knn20, a.npz (%)", "knn20, b.npz (%)"]
+    more = [write_run(tmp_path / n, name=n, data={"name": f"sets/{n}.npz"}) for n in "cdef"]
+    found = tables(comparison.page([*made, *more]), "Which is better")
+    assert [words(table) for table in found] == [[[n, "80.0 ± 1.0"]] for n in "abcdef"], "a table for each"
+    assert {tuple(table.columns) for table in found} == {("run", "knn20 (%)")}
+
+
+def test_corners_are_drawn_only_where_all_runs_have_the_same(tmp_path: Path) -> None:
+    made = [write_run(tmp_path / n, name=n) for n in "ab"]
+    said = figure(comparison.page(made), "uniformity-tolerance")
+    assert {row["says"] for row in rows(said.spec) if "says" in row} == {
+        "even over the sphere",
+        "classes at simplex vertices",
+    }
+    made.append(write_run(tmp_path / "c", name="c", simplex={"num_classes": 2}))
+    said = figure(comparison.page(made), "uniformity-tolerance")
+    assert {row["says"] for row in rows(said.spec) if "says" in row} == {"even over the sphere"}
+    assert said.caption.endswith("The runs have different ones, left out: classes at simplex vertices.")
+    crowded = [write_run(tmp_path / n, name=n, simplex={"reachable": False}) for n in "de"]
+    said = figure(comparison.page(crowded), "uniformity-tolerance")
+    assert {row["says"] for row in rows(said.spec) if "says" in row} == {"even over the sphere"}
+
+
+def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The data of every layer."""
+    inside = [row for layer in spec.get("layer", []) for row in rows(layer)]
+    return [*spec.get("data", {}).get("values", []), *inside]
+
+
+def test_tables_of_many_recipes_keep_their_words_and_fit_paper(tmp_path: Path) -> None:
+    made = [write_run(tmp_path / str(i), name="x", encoder="e", method={"k1": i}) for i in range(12)]
+    page = comparison.page(made)
+    differ, near = tables(page, "What differs")[:-1], tables(page, "Geometry")  # the last is folded: what is common
+    assert [len(table.columns) for table in differ] == [5, 5, 5]
+    assert [table.columns[-2:] for table in near] == [["theory", "if"]] * 3, "the words stay beside the value"
+    assert [row[1] for table in differ for row in words(table)[:1]] == ["0", "4", "8"]
+    assert [table.caption for table in differ] == [f"recipes {i} to {i + 3} of 12" for i in (1, 5, 9)]
+
+
+def test_many_recipes_are_told_apart_by_colour_with_shape_or_dash(tmp_path: Path) -> None:
+    made = [write_run(tmp_path / str(i), name="x", encoder="e", method={"k1": i}) for i in range(20)]
+    page = comparison.page(made)
+
+    def scales(name: str, channel: str) -> list[Any]:
+        layers = figure(page, name).spec
+        found = [layer["encoding"] for layer in [*layers.get("layer", []), layers] if "encoding" in layer]
+        (encoding,) = [one for one in found if channel in one]
+        assert encoding[channel]["legend"] == encoding["color"]["legend"], "one legend"
+        return list(
+            zip(encoding["color"]["scale"]["range"], map(str, encoding[channel]["scale"]["range"]), strict=True)
+        )
+
+    for name, channel in (("loss", "strokeDash"), ("monitor-knn20", "strokeDash"), ("classes", "shape")):
+        pairs = scales(name, channel)
+        assert len(set(pairs)) == 20
+        assert {colour for colour, _ in pairs} == set(COLOURS)
+    assert len(set(scales("uniformity-tolerance", "shape"))) == 20
+
+
 def test_an_unfinished_run_says_so_and_the_rest_stands(tmp_path: Path) -> None:
     failed = write_run(tmp_path / "f", name="failing", status="failed", why="RuntimeError: <nan>")
     page = comparison.page([failed, write_run(tmp_path / "w", name="whole")])
@@ -198,3 +265,50 @@ def test_a_phone_scrolls_only_downwards(real: list[Path], tmp_path: Path, browse
     with browser.open(file, width=400) as seen:
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
         seen.screenshot("comparison-phone", tmp_path)
+
+
+def test_a_run_whose_cosines_are_nearly_one_is_seen(tmp_path: Path, browser: Browser) -> None:
+    made = [write_run(tmp_path / n, name=n) for n in "ab"]
+    with np.load(made[0] / "analysis.npz") as arrays:
+        kept = dict(arrays)
+    np.savez(made[0] / "analysis.npz", **{**kept, "between_means": np.full(3, 0.9), "within": np.full(30, 0.9)})
+    file = tmp_path / "report.html"
+    file.write_text(render(comparison.page(made)))
+    script = """paths => paths.filter(p => getComputedStyle(p).fill === 'rgb(0, 114, 178)')
+        .map(p => p.getBoundingClientRect()).some(box => box.width >= 2 && box.height >= 12)"""
+    covered = "paths => paths.some(p => ['var(--paper)', 'rgb(255, 255, 255)'].includes(p.getAttribute('fill')))"
+    with browser.open(file) as seen:
+        for name in ("simplex-between-means", "simplex-within"):
+            marks = seen.page.locator(f"figure[data-name={name}] .role-mark path")
+            assert marks.evaluate_all(script), "of its recipe's colour"
+            assert not marks.evaluate_all(covered), "nothing of the paper's colour lies over it"
+
+
+def test_many_runs_with_long_names_fit_a_phone_and_paper(tmp_path: Path, browser: Browser) -> None:
+    """In print nothing can be scrolled: every table and chart ends inside a sheet's width."""
+    long = "a-recipe-whose-name-goes-on-and-on-until-nobody-wants-to-read-it-any-further"
+    keys = {f"a_key_with_a_long_name_{j}": "a value of some length" for j in range(12)}
+    made = [
+        write_run(tmp_path / str(i), name=f"{long}-{i}", method={**keys, "k1": i}, data={"name": f"set-{i % 4}"})
+        for i in range(20)
+    ]
+    file = tmp_path / "report.html"
+    file.write_text(render(comparison.page(made)))
+    outside = """parts => parts.filter(part => part.getBoundingClientRect().right
+        > document.documentElement.clientWidth + 1).map(part => part.textContent.slice(0, 60))"""
+    with browser.open(file, width=400) as seen:
+        page = seen.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert page.locator("figure.chart text").evaluate_all(outside) == [], "legends are cut, not stuck out"
+        narrow = page.locator("#which-is-better td:first-child").first.evaluate("cell => cell.clientWidth")
+        assert narrow >= 9 * 16, "not a few letters a line"
+        seen.screenshot("comparison-many-phone", tmp_path)
+    with browser.open(file) as seen:
+        page = seen.page
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 688, "height": 1000})  # A4 between its margins
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.wait_for_timeout(300)
+        assert page.locator("table, pre, svg").evaluate_all(outside) == []
+        seen.screenshot("comparison-many-print", tmp_path)
+        seen.healthy(file)

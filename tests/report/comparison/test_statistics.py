@@ -13,6 +13,7 @@ import pytest
 from kontrast.report.comparison import statistics
 from kontrast.report.comparison.collect import collect
 from tests.report.comparison.made_up import write_run
+from tests.train.small import recipe
 
 
 def exact(b: int, c: int) -> float:
@@ -104,3 +105,21 @@ def test_protocols_are_the_same_only_with_data_and_rows(tmp_path: Path) -> None:
     )
     found = statistics.by_protocol(runs)
     assert [list(records) for records in found.values()] == [["a", "b"], ["c"], ["d"]]
+
+
+def test_a_real_run_s_predictions_are_judged_however_few_features_it_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kontrast.train import run_recipe
+
+    monkeypatch.setattr("kontrast.train.analysis.MOST", 40)  # as of a test split with more than 2,000 rows
+    runs = collect([run_recipe(recipe(method, tmp_path)).path for method in ("supcon", "tcl")])
+    assert [len(run.arrays["labels"]) for run in runs] == [40, 40]
+    for run in runs:
+        found = statistics.right(run)
+        assert found is not None
+        assert len(found[0]) == 100
+        # the record's accuracy is a float32 mean: eps 6e-8
+        assert float(found[0].mean()) == pytest.approx(run.results[0]["value"], abs=1e-7)
+        assert statistics.predictor(run) == "knn20"
+    assert statistics.same_rows(*runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -239,6 +240,25 @@ def test_a_widget_has_no_users_word_in_its_markup(tmp_path: Path) -> None:
     assert [w.name for w in widgets] == ["sphere", "run-links"]
     assert all("SECRETWORD" not in w.html + w.script for w in widgets)
     assert all("SECRETWORD" in str(w.data) for w in widgets)
+
+
+def test_panels_are_scrolled_on_a_phone_and_not_shrunk(tmp_path: Path, browser: Browser) -> None:
+    folder = write_experiment(tmp_path)
+    spec = json.loads((folder / "squares.vl.json").read_text())
+    spec["data"]["values"] = [{"x": x, "panel": f"panel {p}"} for p in range(12) for x in (1, 2, 3)]
+    (folder / "squares.vl.json").write_text(json.dumps(spec))
+    file = folder / "report.html"
+    file.write_text(render(experiment.page(folder)))
+    size = "svg => 11 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
+    with browser.open(file, width=400) as seen:
+        chart = seen.page.locator("figure[data-name=squares] svg")
+        assert chart.evaluate(size) >= 9, "pixels of the smallest letters"
+        box = seen.page.locator("figure[data-name=squares] .vega")
+        assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+        seen.page.emulate_media(media="print")
+        assert chart.evaluate("svg => svg.getBoundingClientRect().right <= innerWidth"), "paper cannot be scrolled"
+        seen.healthy(file)
 
 
 def test_a_phone_scrolls_only_downwards(toy: Path, tmp_path: Path, browser: Browser) -> None:

@@ -40,6 +40,8 @@ def test_many_classes_stay_readable(tmp_path: Path) -> None:
     assert found is not None
     figure = next(part for part in found.parts if isinstance(part, Figure) and part.name == "confusion")
     assert "The 40 of 120 classes with the most errors." in figure.caption
+    assert "A row adds to 100 %" not in figure.caption
+    assert "Shares are of all rows of the class; columns of other classes are left out." in figure.caption
     assert {row["true"] for row in made.rows(figure.spec)} <= {names[label] for label in hardest(run)}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from kontrast.report.page import Figure
 from kontrast.report.run.collect import collect
-from kontrast.report.run.curves import loss, monitors, section, thinned
+from kontrast.report.run.curves import learning_rate, loss, monitors, section, thinned
 from tests.report import made
 
 
@@ -66,3 +69,34 @@ def test_what_is_the_same_twice_is_drawn_once(tmp_path: Path) -> None:
     charts = dict(monitors(collect(path)))
     assert {row["what"] for row in made.rows(charts["tolerance"])} == {"features"}
     assert {row["what"] for row in made.rows(charts["effective-rank"])} == {"features", "embeddings"}
+
+
+def logged(path: Path, lines: list[dict[str, float]]) -> str:
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return next(part.caption for part in section_parts(path) if part.name == "loss")
+
+
+def test_one_last_batch_does_not_tell_how_far_the_loss_came(tmp_path: Path) -> None:
+    path = made.folder(tmp_path / "run")
+    lines = [{"step": i, "loss": 5.0, "chance": 5.0, "bound": 1.0} for i in range(20)]
+    lines[-2]["loss"], lines[-1]["loss"] = 3.0, 1.0  # half of the way, and all of it
+    assert logged(path, lines) == (
+        "At the end the loss has gone 75 % of the way from chance to its bound (mean of the last 2 lines of the log)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [(5.001, "At the end the loss has gone 0 % of the way from chance to its bound."), (5.5, "stands above chance.")],
+)
+def test_a_loss_at_chance_or_above(tmp_path: Path, loss: float, said: str) -> None:
+    caption = logged(made.folder(tmp_path / "run"), [{"step": 1, "loss": loss, "chance": 5.0, "bound": 1.0}])
+    assert caption.endswith(said)
+
+
+def test_ticks_of_a_learning_rate_are_told_apart(tmp_path: Path) -> None:
+    path = made.folder(tmp_path / "run")
+    logged(path, [{"step": i, "loss": 1.0, "lr": 1e9 - 4e6 * i} for i in range(4)])
+    form = learning_rate(collect(path))["encoding"]["y"]["axis"]["format"]
+    ticks = {f"{value:{form.replace('~', '')}}" for value in (1e9, 9.98e8, 9.96e8, 9.94e8, 9.92e8)}
+    assert len(ticks) == 5

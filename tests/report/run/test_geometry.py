@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from kontrast.report.corners import simplex_uniformity
+from kontrast.report.figures import drawn
 from kontrast.report.page import Figure
 from kontrast.report.run.collect import collect
-from kontrast.report.run.geometry import density, position, section, separation, simplex, simplex_uniformity
+from kontrast.report.run.geometry import density, position, section, separation, simplex
 from tests.report import made
 
 
@@ -27,12 +29,10 @@ def test_the_corners_of_the_theory(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("classes", [2, 5])
-def test_uniformity_of_a_simplex_by_its_points(classes: int) -> None:
-    points = np.eye(classes) - 1 / classes
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    squares = ((points[:, None] - points[None]) ** 2).sum(-1)  # every ordered pair, a class's own included: 1/K of all
-    assert simplex_uniformity(classes) == pytest.approx(math.log(np.exp(-2 * squares).mean()), abs=1e-12)
+def test_a_simplex_that_the_dimensions_do_not_hold_is_no_corner(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    run.geometry["simplex"]["features"]["reachable"] = False
+    assert {row["name"] for row in made.rows(position(run))} == {"uniform on the sphere", "all rows equal", "run"}
 
 
 def test_separation_has_quantiles(tmp_path: Path) -> None:
@@ -49,6 +49,21 @@ def test_the_optimum_is_drawn(tmp_path: Path) -> None:
     spec = simplex(collect(made.folder(tmp_path / "run")))
     drawn = [row["cosine"] for row in made.rows(spec) if "name" in row]
     assert set(drawn) == {1.0, -0.5}
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5, 6, 10])
+def test_the_optimum_lies_inside_the_plot(tmp_path: Path, classes: int) -> None:
+    run = collect(made.folder(tmp_path / "run", classes=[f"c{i}" for i in range(classes)]))
+    run.arrays["between_means"] = np.full(3, 0.9)  # as before training: nothing but the optimum is far to the left
+    low, high = x_domain(simplex(run))
+    assert low < -1 / (classes - 1) < high
+    picture = drawn(simplex(run), "png")
+    assert int.from_bytes(picture[16:20], "big") == 1280, "as wide as asked for, twice the size: nothing sticks out"
+
+
+def x_domain(spec: dict[str, Any]) -> list[float]:
+    found: list[float] = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    return found
 
 
 def test_density_is_highest_where_the_values_are() -> None:

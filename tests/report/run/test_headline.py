@@ -42,6 +42,9 @@ def test_how_a_run_ended(tmp_path: Path) -> None:
     assert isinstance(stopped, Text)
     assert stopped.text.startswith("This run was interrupted at step 40 of 40; the page shows what there is.")
     begun = made.folder(tmp_path / "c", status="training")
+    killed = section(collect(begun)).parts[0]
+    assert isinstance(killed, Text)
+    assert killed.text.startswith("This run is training, or was killed while it was at step 40 of 40;")
     for name in ("metrics.jsonl", "analysis.npz", "analysis.json"):
         (begun / name).unlink()
     assert [type(part) for part in section(collect(begun)).parts] == [Text, Numbers]
@@ -51,3 +54,13 @@ def test_without_labels_the_reason_is_told(tmp_path: Path) -> None:
     parts = section(collect(made.folder(tmp_path / "run", labels=False))).parts
     said = [part.text for part in parts if isinstance(part, Text)]
     assert said == ["Not evaluated: the training rows have no labels."]
+
+
+def test_the_rank_says_what_it_is_about(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    run.geometry["features"].append(
+        {"name": "effective rank", "value": 3.5, "theory": 16.0, "meaning": "all directions alike"}
+    )
+    (cards,) = [part for part in section(run).parts if isinstance(part, Numbers)]
+    rank = next(card for card in cards.items if card.label == "Effective rank")
+    assert (rank.value, rank.about) == ("3.5", "of the features, about the origin; all directions alike: 16")

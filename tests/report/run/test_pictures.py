@@ -63,3 +63,34 @@ def test_vectors_have_no_pictures(tmp_path: Path) -> None:
     run = collect(made.folder(tmp_path / "run", images=False))
     assert neighbours(run) is None
     assert views(run) is None
+
+
+def test_without_a_test_split_training_images_are_asked_for(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    assert gallery(run).caption.startswith("Left a test image, right its nearest training images by cosine.")
+    run.geometry["protocol"] = {"split": "train", "neighbours": {"queries": "train", "searched": 12345}}
+    said = gallery(run).caption
+    assert said.startswith("Left a training image, for there is no test split; right the nearest other training images")
+    assert "of 12,345" in said
+    assert "test image," not in said
+
+
+def test_without_labels_neighbours_are_rows_and_neither_right_nor_wrong(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    for name in ("labels", "neighbour_labels"):
+        del run.arrays[name]
+    run.arrays["neighbours"] = np.arange(10).reshape(2, 5)
+    found = gallery(run)
+    assert [picture.label for picture in found.strips[1].others] == [f"row {j}" for j in range(5, 10)]
+    assert {strip.tone for strip in found.strips} == {""}
+    assert {picture.tone for strip in found.strips for picture in strip.others} == {""}
+    assert found.only == ""
+
+
+def test_classes_of_queries_that_the_map_does_not_have(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    run.arrays["rows"], run.arrays["query_labels"] = np.arange(100, 124), np.array([2, 1])
+    assert [strip.first.label for strip in gallery(run).strips] == ["owl", "dog"]
+    del run.arrays["query_labels"]
+    run.arrays["test_labels"] = np.array([1, 2])
+    assert sorted(strip.first.label for strip in gallery(run).strips) == ["dog", "owl"]

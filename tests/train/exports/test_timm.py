@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import kontrast
+from kontrast.data import CentreCrop
 from kontrast.train.exports import export_run
 from tests.train.exports.made import made
 
@@ -51,3 +54,20 @@ def test_the_small_stem_has_no_name_in_timm(tmp_path: Path) -> None:
     ):
         export_run(run, "timm")
     assert not (run / "exports").exists()
+
+
+def test_timms_own_transform_crops_and_resizes_as_the_run_did(tmp_path: Path) -> None:
+    """0.875 of the middle, bilinear, not timm's bicubic. PIL resizes before it crops, so edges differ by some levels of
+    255; of a smooth image by less than 3."""
+    run = made(tmp_path / "run", "resnet18", (3, 32, 32), stem="large")
+    card = json.loads((run / "model.json").read_text())
+    card["input"]["crop"] = 0.875
+    (run / "model.json").write_text(json.dumps(card))
+    model = timm.create_model(f"local-dir:{export_run(run, 'timm', tmp_path / 'out')}", pretrained=True)
+    config = timm.data.resolve_data_config({}, model=model)
+    assert (config["crop_pct"], config["crop_mode"], config["interpolation"]) == (0.875, "center", "bilinear")
+    ramp = np.add.outer(np.arange(96), np.arange(128))[..., None].repeat(3, 2).astype(np.uint8)
+    theirs = timm.data.create_transform(**config)(Image.fromarray(ramp))
+    ours = CentreCrop(32, fraction=0.875)(torch.from_numpy(ramp).permute(2, 0, 1)) / 255
+    mean, std = (torch.tensor(card["input"][key]).view(3, 1, 1) for key in ("mean", "std"))
+    assert float((theirs * std + mean - ours).abs().max()) < 3 / 255

@@ -14,13 +14,11 @@ from kontrast.report.comparison._curves import losses, monitors
 from kontrast.report.comparison._numbers import numbers
 from kontrast.report.comparison._paired import paired_parts
 from kontrast.report.comparison._positions import classes, plane, simplex
-from kontrast.report.comparison._tables import geometry, runs_table
+from kontrast.report.comparison._tables import geometry, runs_table, side_by_side
 from kontrast.report.comparison.collect import Run, collect
 from kontrast.report.page import Fold, Mark, Page, Part, Section, Table, Text
 
 __all__ = ["page"]
-
-SIDE_BY_SIDE = 5  # recipes; more stand below each other
 
 
 def page(paths: Sequence[Path]) -> Page:
@@ -64,7 +62,7 @@ def _differences(runs: Sequence[Run]) -> list[Part]:
         return [Text("One recipe; the runs differ in the seed alone.", "note"), fold]
     keys = recipes.differing(list(groups.values()), seed=False)
     seeds = {group: ", ".join(map(str, sorted(run.seed for run in runs if run.group == group))) for group in groups}
-    return [_table(groups, keys, seeds), Text(RESOLVED, "note"), fold]
+    return [*_tables(groups, keys, seeds), Text(RESOLVED, "note"), fold]
 
 
 RESOLVED = (
@@ -73,12 +71,10 @@ RESOLVED = (
 )
 
 
-def _table(groups: Mapping[str, Mapping[str, str]], keys: Sequence[str], seeds: Mapping[str, str]) -> Table:
+def _tables(groups: Mapping[str, Mapping[str, str]], keys: Sequence[str], seeds: Mapping[str, str]) -> list[Table]:
     cells = {key: _cells([recipe.get(key, recipes.ABSENT) for recipe in groups.values()]) for key in keys}
     cells["seeds"] = list(seeds.values())
-    if len(groups) <= SIDE_BY_SIDE:
-        return Table(["key", *groups], [[key, *row] for key, row in cells.items()])
-    return Table(["recipe", *cells], [[group, *(row[i] for row in cells.values())] for i, group in enumerate(groups)])
+    return side_by_side("key", list(groups), [[key, *row] for key, row in cells.items()])
 
 
 def _cells(values: Sequence[str]) -> list[str | Mark]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kontrast.report.comparison._paint import Json, colour, drawn, fitted, groups, named
+from kontrast.report.comparison._paint import Json, drawn, fitted, groups, named, told_apart
 from kontrast.report.comparison.collect import Run
 from kontrast.report.page import Figure, Fold, Part
 
@@ -81,12 +81,13 @@ def _loss(runs: Sequence[Run], some: Sequence[Run], title: str, wide: bool) -> J
     base = drawn(records).encode(
         x=alt.X("step:Q", title="step"),
         y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-        color=colour(runs, some, letters=110 if wide else 60),
         detail=alt.Detail(["run:N", "of:N"]),
         tooltip=_tooltip("value", "of"),
     )
-    solid = base.transform_filter("datum.of == 'loss'").mark_line(strokeWidth=1.8)
+    known = told_apart(runs, some)
+    solid = base.transform_filter("datum.of == 'loss'").mark_line(strokeWidth=1.8).encode(**known)
     dashed = base.transform_filter("datum.of != 'loss'").mark_line(strokeWidth=1, strokeDash=[5, 4], opacity=0.8)
+    dashed = dashed.encode(color=known["color"])
     words = (
         drawn(_ends(records))
         .mark_text(align="left", dx=4, dy=-6, fontSize=11, color="currentColor", opacity=0.8)
@@ -111,7 +112,7 @@ def _place(runs: Sequence[Run], some: Sequence[Run]) -> Json:
         .encode(
             x=alt.X("step:Q", title="step"),
             y=alt.Y("value:Q", title="0: the bound; 1: chance"),
-            color=colour(runs, some),
+            **told_apart(runs, some),
             detail="run:N",
             tooltip=_tooltip("value"),
         )
@@ -152,7 +153,7 @@ def _monitor(runs: Sequence[Run], records: Sequence[Json], title: str, legend: b
         .encode(
             x=alt.X("step:Q", title="step"),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-            color=colour(runs, legend=legend, letters=60),
+            **told_apart(runs, legend=legend),
             detail="run:N",
             tooltip=_tooltip("value"),
         )

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from kontrast.experiments.intervals import Interval, interval
 from kontrast.report.comparison.collect import Json, Run
-from kontrast.report.comparison.statistics import Protocol, by_protocol, by_seed, leaders, seed_leaders
+from kontrast.report.comparison.statistics import Protocol, by_protocol, by_seed, leaders, seed_leaders, titles
 from kontrast.report.page import Fold, Mark, Number, Numbers, Part, Table, Text
 
 EMPTY = "–"
+MOST = 5  # protocols in a table: what a sheet of paper has room for
 RULE = (
     "Accuracy ± one standard error over the test rows, of one run each. A difference within two standard errors "
     "(√(e₁² + e₂²)) is not called better: all that it leaves with the best are marked “level”. Protocols are compared "
@@ -26,17 +27,36 @@ def numbers(runs: Sequence[Run]) -> list[Part]:
     protocols = by_protocol(runs)
     if not protocols:
         return [Text("None of these runs was evaluated, so there is nothing to compare here.", "note")]
+    name, every, fitting = titles(protocols), protocols.items(), _fitting(runs, protocols)
     if repeated(runs):
-        made = [_seeds_card(protocol, by_seed(runs, records)) for protocol, records in protocols.items()]
+        made = [_seeds_card(protocol, by_seed(runs, records), name[protocol]) for protocol, records in every]
         cards = [card for card in made if card is not None]
-        by_run = Fold("run by run", [_runs(runs, protocols, marked=False), Text(RULE, "note")])
-        over_seeds: list[Part] = [_groups(runs, protocols), Text(OVER_SEEDS, "note"), by_run]
-        return [*([Numbers(cards)] if cards else []), *over_seeds]
-    found = [_card(protocol, records) for protocol, records in protocols.items() if len(records) > 1]
-    return [*([Numbers(found)] if found else []), _runs(runs, protocols, marked=True), Text(RULE, "note")]
+        by_run = [_runs(who, what, marked=False) for who, what in fitting]
+        over_seeds = [_groups(who, what) for who, what in fitting]
+        fold = Fold("run by run", [*by_run, Text(RULE, "note")])
+        return [*([Numbers(cards)] if cards else []), *over_seeds, Text(OVER_SEEDS, "note"), fold]
+    found = [_card(protocol, records, name[protocol]) for protocol, records in every if len(records) > 1]
+    tables = [_runs(who, what, marked=True) for who, what in fitting]
+    return [*([Numbers(found)] if found else []), *tables, Text(RULE, "note")]
 
 
-def _seeds_card(protocol: Protocol, values: dict[str, dict[int, float]]) -> Number | None:
+Protocols = dict[Protocol, dict[str, Json]]
+
+
+def _fitting(runs: Sequence[Run], protocols: Protocols) -> list[tuple[Sequence[Run], Protocols]]:
+    """What stands in a table: all, if protocols are few; of more, `MOST` of one data set, with its runs."""
+    if len(protocols) <= MOST:
+        return [(runs, protocols)]
+    made: list[tuple[Sequence[Run], Protocols]] = []
+    for data in dict.fromkeys(protocol.data for protocol in protocols):
+        some = [protocol for protocol in protocols if protocol.data == data]
+        for i in range(0, len(some), MOST):
+            part = {protocol: protocols[protocol] for protocol in some[i : i + MOST]}
+            made.append(([run for run in runs if any(run.label in records for records in part.values())], part))
+    return made
+
+
+def _seeds_card(protocol: Protocol, values: dict[str, dict[int, float]], name: str) -> Number | None:
     """The best recipe over seeds, never the luckiest run."""
     if len(values) < 2:
         return None
@@ -44,9 +64,9 @@ def _seeds_card(protocol: Protocol, values: dict[str, dict[int, float]]) -> Numb
     shown, n = _mean(interval(values[first].values())), len(values[first])
     where = f"n = {n} seed{'' if n == 1 else 's'}. {protocol.title}"
     if not level:
-        return Number(f"{protocol.name} (%): best", shown, f"{first}, on the same seeds. {where}", "good")
+        return Number(f"{name} (%): best", shown, f"{first}, on the same seeds. {where}", "good")
     others = level[0] if len(level) == 1 else f"{len(level)} others"
-    return Number(f"{protocol.name} (%): highest", shown, f"{first}, not told apart from {others}. {where}")
+    return Number(f"{name} (%): highest", shown, f"{first}, not told apart from {others}. {where}")
 
 
 def repeated(runs: Sequence[Run]) -> bool:
@@ -62,16 +82,16 @@ def percent(record: Json | None) -> str:
     return f"{100 * record['value']:.1f}" + ("" if error is None else f" ± {100 * error:.1f}")
 
 
-def _card(protocol: Protocol, records: dict[str, Json]) -> Number:
+def _card(protocol: Protocol, records: dict[str, Json], name: str) -> Number:
     first, *level = leaders(records)
     if not level:
-        return Number(f"{protocol.name} (%): best", percent(records[first]), f"{first}. {protocol.title}", "good")
+        return Number(f"{name} (%): best", percent(records[first]), f"{first}. {protocol.title}", "good")
     others = level[0] if len(level) == 1 else f"{len(level)} others"
     about = f"{first}, not told apart from {others}. {protocol.title}"
-    return Number(f"{protocol.name} (%): highest", percent(records[first]), about)
+    return Number(f"{name} (%): highest", percent(records[first]), about)
 
 
-def _runs(runs: Sequence[Run], protocols: dict[Protocol, dict[str, Json]], *, marked: bool) -> Table:
+def _runs(runs: Sequence[Run], protocols: Protocols, *, marked: bool) -> Table:
     rows: list[list[str | Mark]] = []
     for run in runs:
         row: list[str | Mark] = [run.label]
@@ -83,14 +103,14 @@ def _runs(runs: Sequence[Run], protocols: dict[Protocol, dict[str, Json]], *, ma
             else:
                 row.append(Mark(f"{shown} best", "good") if len(top) == 1 else Mark(f"{shown} level", "watch"))
         rows.append(row)
-    return Table(["run", *(f"{protocol.name} (%)" for protocol in protocols)], rows, _says(protocols))
+    return Table(["run", *(f"{name} (%)" for name in titles(protocols).values())], rows, _says(protocols))
 
 
-def _says(protocols: dict[Protocol, dict[str, Json]]) -> str:
-    return "; ".join(f"{protocol.name}: {protocol.title}" for protocol in protocols)
+def _says(protocols: Protocols) -> str:
+    return "; ".join(f"{name}: {protocol.title}" for protocol, name in titles(protocols).items())
 
 
-def _groups(runs: Sequence[Run], protocols: dict[Protocol, dict[str, Json]]) -> Table:
+def _groups(runs: Sequence[Run], protocols: Protocols) -> Table:
     rows: list[list[str]] = []
     for group in dict.fromkeys(run.group for run in runs):
         row = [group]
@@ -99,9 +119,10 @@ def _groups(runs: Sequence[Run], protocols: dict[Protocol, dict[str, Json]]) -> 
             row += [_mean(interval(values)), str(len(values))] if values else [EMPTY, "0"]
         rows.append(row)
     columns = ["recipe"]
-    for protocol in protocols:
-        columns += [f"{protocol.name} (%)", "n"]
-    return Table(columns, rows, "Over seeds")
+    for name in titles(protocols).values():
+        columns += [f"{name} (%)", "n"]
+    data = dict.fromkeys(protocol.data for protocol in protocols)
+    return Table(columns, rows, f"Over seeds; {', '.join(data)}")
 
 
 def _mean(found: Interval) -> str:

@@ -8,7 +8,16 @@ from itertools import combinations
 from kontrast.experiments.intervals import Interval, paired
 from kontrast.report.comparison import recipes
 from kontrast.report.comparison.collect import Run
-from kontrast.report.comparison.statistics import by_protocol, by_seed, holm, mcnemar, predictor, right, same_rows
+from kontrast.report.comparison.statistics import (
+    by_protocol,
+    by_seed,
+    holm,
+    mcnemar,
+    predictor,
+    right,
+    same_rows,
+    titles,
+)
 from kontrast.report.page import Fold, Mark, Part, Table, Text
 
 MOST_PAIRS = 15
@@ -50,7 +59,9 @@ def _pairs(count: int) -> list[tuple[int, int]]:
 def _seeds(runs: Sequence[Run]) -> Table | None:
     groups = list(dict.fromkeys(run.group for run in runs))
     rows: list[list[str | Mark]] = []
-    for protocol, records in by_protocol(runs).items():
+    protocols = by_protocol(runs)
+    name = titles(protocols)
+    for protocol, records in protocols.items():
         values = by_seed(runs, records)
         for i, j in _pairs(len(groups)):
             a, b = values.get(groups[i], {}), values.get(groups[j], {})
@@ -59,7 +70,7 @@ def _seeds(runs: Sequence[Run]) -> Table | None:
             found = paired(a, b)
             shown = f"{found.mean:+.2f} ± {found.half:.2f}".replace("-", "−")
             differ = _differ(runs, groups[i], groups[j])
-            rows.append([f"{groups[i]} − {groups[j]}", protocol.name, shown, str(found.n), _side(found), differ])
+            rows.append([f"{groups[i]} − {groups[j]}", name[protocol], shown, str(found.n), _side(found), differ])
     if not rows:
         return None
     columns = ["difference", "protocol", "points of accuracy", "n", "verdict", "the recipes differ in"]

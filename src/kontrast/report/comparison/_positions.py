@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from kontrast.report.comparison._paint import Json, colour, drawn, fitted, groups, named
+from kontrast.report.comparison._paint import Json, drawn, fitted, groups, named, told_apart
 from kontrast.report.comparison.collect import Run
 from kontrast.report.comparison.statistics import by_protocol
+from kontrast.report.corners import simplex_corner
 from kontrast.report.page import Figure
 
 MOST_CLASSES = 25
@@ -17,46 +17,52 @@ INK = "currentColor"
 
 
 def plane(runs: Sequence[Run]) -> Figure | None:
-    """Uniformity and tolerance of the embeddings, with the theory's corners."""
+    """Uniformity and tolerance of the embeddings, with the theory's corners where they are the same for all."""
     import altair as alt
 
-    records, corners = [], list[Json]()
+    records, each = [], list[tuple[Json, ...]]()
     for run in runs:
         uniform, tolerant = run.line("uniformity"), run.line("tolerance")
         if uniform is not None and tolerant is not None:
             records.append({"x": -uniform["value"], "y": tolerant["value"], **named(run)})
-            corners = corners or _corners(run, uniform)
+            each.append(_corners(run, uniform))
     if not records:
         return None
+    apart = [corner for corner in zip(*each, strict=True) if any(one != corner[0] for one in corner)]
+    corners = [one for one in each[0] if "x" in one and all(one not in corner for corner in apart)]
+    said = "Of the embeddings; diamonds: what the theory says."
+    if apart:
+        said += f" The runs have different ones, left out: {' and '.join(corner[0]['says'] for corner in apart)}."
     x = alt.X("x:Q", title="−uniformity (t = 2): right is more uniform", scale=alt.Scale(nice=True, zero=True))
     y = alt.Y("y:Q", title="tolerance: up is tighter classes", scale=alt.Scale(nice=True))
     tooltip = [alt.Tooltip("run:N"), alt.Tooltip("x:Q", title="−uniformity", format=".3f")]
     tooltip.append(alt.Tooltip("y:Q", title="tolerance", format=".3f"))
     points = drawn(records).mark_point(filled=True, size=110, opacity=0.9, stroke="var(--paper)")
-    theory = drawn(corners)
-    marks = theory.mark_point(shape="diamond", size=90, color=INK, opacity=0.6, strokeWidth=1.5)
-    low, high = (theory.transform_filter(f"datum.y {side} 0.5") for side in ("<", ">"))
-    text: Json = {"fontSize": 11, "color": INK, "opacity": 0.7}
+    middle = max(abs(record["x"]) for record in [*records, *corners]) / 2
     places = {"x": alt.X("x:Q"), "y": alt.Y("y:Q")}
-    chart = (
-        marks.encode(**places, tooltip=alt.Tooltip("says:N", title="theory"))
-        + low.mark_text(align="right", dx=6, dy=-13, **text).encode(**places, text="says:N")
-        + high.mark_text(align="left", dx=9, dy=8, **text).encode(**places, text="says:N")
-        + points.encode(x=x, y=y, color=colour(runs), tooltip=tooltip)
-    )
-    made = fitted(chart, 360, "uniformity and tolerance of test embeddings")
-    return Figure("uniformity-tolerance", made, wide=True)
+    text: Json = {"fontSize": 11, "color": INK, "opacity": 0.7}
+    layers = []
+    for corner in corners:
+        theory = drawn([corner]).encode(**places)
+        mark = theory.mark_point(shape="diamond", size=90, color=INK, opacity=0.6, strokeWidth=1.5)
+        side: Json = {"align": "right", "dx": -9} if corner["x"] > middle else {"align": "left", "dx": 9}
+        layers += [mark.encode(tooltip=alt.Tooltip("says:N", title="theory"))]
+        layers += [theory.mark_text(dy=9 if corner["y"] else -9, **side, **text).encode(text="says:N")]
+    chart = alt.layer(*layers, points.encode(x=x, y=y, tooltip=tooltip, **told_apart(runs, points=True)))
+    made = fitted(chart, 360, "uniformity and tolerance")
+    return Figure("uniformity-tolerance", made, said, wide=True)
 
 
-def _corners(run: Run, uniform: Json) -> list[Json]:
-    """Even over the sphere; and each class one point, the points a regular simplex."""
-    found = [{"x": -uniform["theory"], "y": 0.0, "says": "even over the sphere"}] if uniform.get("theory") else []
-    classes = (run.geometry.get("simplex", {}).get("embeddings") or {}).get("num_classes")
-    if classes and classes > 1:
-        inside = 1 / classes  # pairs of one class, many rows
-        apart = math.exp(-4 * classes / (classes - 1))  # e^{−t‖x−y‖²}, t = 2, vertices √(2K/(K−1)) apart
-        found.append({"x": -math.log(inside + (1 - inside) * apart), "y": 1.0, "says": "classes at simplex vertices"})
-    return found
+def _corners(run: Run, uniform: Json) -> tuple[Json, ...]:
+    """Even over the sphere; each class one point, the points a regular simplex. Without x: there is none."""
+    even: Json = {"says": "even over the sphere"}
+    if uniform.get("theory"):
+        even |= {"x": -round(uniform["theory"], 3), "y": 0.0}
+    vertices: Json = {"says": "classes at simplex vertices"}
+    found = simplex_corner(run.geometry.get("simplex", {}).get("embeddings"), run.arrays.get("labels"))
+    if found is not None:
+        vertices |= {"x": -round(found[1], 3), "y": 1.0}
+    return even, vertices
 
 
 def classes(runs: Sequence[Run]) -> Figure | None:
@@ -89,8 +95,7 @@ def classes(runs: Sequence[Run]) -> Figure | None:
     span = base.mark_rule(color=INK, opacity=0.3).encode(x="min(value):Q", x2="max(value):Q")
     points = base.mark_point(filled=True, size=80, opacity=0.9).encode(
         x=alt.X("value:Q", title="accuracy of the class (%)", scale=alt.Scale(zero=False)),
-        color=colour(runs),
-        shape=alt.Shape("recipe:N", legend=None),
+        **told_apart(runs, points=True),
         tooltip=["class:N", "recipe:N", alt.Tooltip("value:Q", format=".1f"), alt.Tooltip("n:Q", title="seeds")],
     )
     return Figure("classes", fitted(span + points, 24 * len(order), "accuracy of each class"), said, wide=True)
@@ -129,22 +134,23 @@ def _quantiles(values: np.ndarray) -> Json:
 
 
 def _spans(runs: Sequence[Run], records: Sequence[Json], title: str, optimum: float | None) -> Json:
-    """A line for nine tenths of the values, a bar for the middle half, a tick at the median."""
+    """A line for nine tenths of the values, a bar for the middle half, a tick at the median.
+
+    The tick is higher than the bar and of its colour: where the values are nearly one, it is what one sees.
+    """
     import altair as alt
 
     order = [record["run"] for record in records]
-    axis = alt.Axis(labelLimit=260)
+    axis = alt.Axis(labelLimit=180)
     base = drawn(records).encode(
         y=alt.Y("run:N", sort=order, title=None, axis=axis),
-        color=colour(runs, legend=False),
+        color=told_apart(runs, legend=False)["color"],
         tooltip=["run:N", *(alt.Tooltip(f"{q}:Q", format=".3f") for q in ("low", "q1", "middle", "q3", "high"))],
     )
     x = alt.Scale(zero=False, nice=True)
     lines = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", title="cosine", scale=x), x2="high:Q")
-    bars = base.mark_bar(size=11).encode(x=alt.X("q1:Q"), x2="q3:Q")
-    ticks = base.mark_tick(thickness=2, size=11, color="var(--paper)").encode(
-        x=alt.X("middle:Q"), color=alt.value("var(--paper)")
-    )
+    bars = base.mark_bar(size=11, opacity=0.5).encode(x=alt.X("q1:Q"), x2="q3:Q")
+    ticks = base.mark_tick(thickness=2.5, size=18).encode(x=alt.X("middle:Q"))
     layers = [lines, bars, ticks]
     if optimum is not None:
         theory = drawn([{"x": optimum, "says": f"optimum {optimum:.3g}".replace("-", "−")}])

@@ -22,11 +22,11 @@ LINES = (
     "NC1",
 )
 EMPTY = "–"
-SIDE_BY_SIDE = 5  # recipes; more stand below each other
+SIDE_BY_SIDE = 5  # recipes in a table
 
 
 def geometry(runs: Sequence[Run]) -> list[Part]:
-    """A row a measure, a column a recipe (the mean over its seeds), and the theory's value; the reverse of many."""
+    """A row a measure, a column a recipe (the mean over its seeds), and the theory's value."""
     names = groups(runs)
     measures: list[list[str]] = []
     for begin in LINES:
@@ -39,21 +39,48 @@ def geometry(runs: Sequence[Run]) -> list[Part]:
         for group in names:
             values = [float(found[run.label]["value"]) for run in runs if run.group == group and run.label in found]
             row.append(_number(math.fsum(values) / len(values)) if values else EMPTY)
-        measures.append([*row, theories.pop() if len(theories) == 1 else EMPTY, str(first.get("meaning") or "")])
+        means = str(first.get("meaning") or "").partition("; here")[0]  # what follows is of one run alone
+        measures.append([*row, theories.pop() if len(theories) == 1 else EMPTY, means])
     if not measures:
         return []
     note = (
         "Of the embeddings of test rows; means over seeds. The theory's value is what the words beside it would give."
     )
-    columns = ["measure", *names, "theory", "if"]
-    if len(names) <= SIDE_BY_SIDE:
-        return [Table(columns, measures), Text(note, "note")]
-    turned = [[columns[i], *(row[i] for row in measures)] for i in range(1, len(columns) - 1)]
-    return [Table(["recipe", *(row[0] for row in measures)], turned), Text(note, "note")]
+    return [*side_by_side("measure", names, measures, after=("theory", "if")), Text(note, "note")]
+
+
+def side_by_side(
+    corner: str, names: Sequence[str], rows: Sequence[Sequence[str | Mark]], *, after: Sequence[str] = ()
+) -> list[Table]:
+    """A column a recipe, at most `SIDE_BY_SIDE` of them in a table: more would be cut off by a sheet of paper.
+
+    A row has its name, a cell for each recipe, and then those of ``after``, which every table repeats.
+
+    >>> tables = side_by_side("key", list("abcdef"), [["lr", *"123456"]])
+    >>> [table.columns for table in tables]
+    [['key', 'a', 'b', 'c'], ['key', 'd', 'e', 'f']]
+    """
+    count = len(names)
+    size = -(-count // -(-count // SIDE_BY_SIDE))  # as even as they can be
+    made: list[Table] = []
+    for i in range(0, count, size):
+        end = min(i + size, count)
+        cells = [[row[0], *row[1 + i : 1 + end], *row[1 + count :]] for row in rows]
+        said = f"recipes {i + 1} to {end} of {count}" if size < count else ""
+        made.append(Table([corner, *names[i:end], *after], cells, said))
+    return made
 
 
 def _number(value: float | None) -> str:
-    return EMPTY if value is None else f"{value:.3f}".replace("-", "−")
+    """Counts as such, and no more digits than one would read.
+
+    >>> _number(114.6), _number(12.0), _number(-0.1234)
+    ('114.6', '12', '−0.123')
+    """
+    if value is None:
+        return EMPTY
+    digits = 0 if value == int(value) else 1 if abs(value) >= 100 else 3
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def runs_table(runs: Sequence[Run]) -> Table:

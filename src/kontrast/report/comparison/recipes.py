@@ -35,7 +35,7 @@ def flat(recipe: Mapping[str, Any], before: str = "") -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list | tuple) and all(isinstance(one, Mapping) and "name" in one for one in value):
+    if isinstance(value, list | tuple) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
         return ", ".join(_part(one) for one in value)
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return text.removesuffix("\n").removesuffix("\n...")

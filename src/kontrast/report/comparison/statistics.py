@@ -15,8 +15,9 @@ other test rows of the same kind; only (2) speaks of other seeds.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import numpy as np
 from scipy.special import bdtr  # type: ignore[import-untyped]
@@ -53,6 +54,32 @@ def by_protocol(runs: Sequence[Run]) -> dict[Protocol, dict[str, Json]]:
             key = Protocol(record["name"], record["protocol"], name, record.get("test_rows"))
             found.setdefault(key, {})[run.label] = record
     return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def titles(protocols: Iterable[Protocol]) -> dict[Protocol, str]:
+    """A short name of each: what it is called, and where that is said twice, what tells it apart, or a number.
+
+    >>> a, b = Protocol("knn20", "kNN", "sets/a.npz", 9), Protocol("knn20", "kNN", "sets/b.npz", 9)
+    >>> list(titles([a, b, Protocol("probe", "linear", "sets/a.npz", 9)]).values())
+    ['knn20, a.npz', 'knn20, b.npz', 'probe']
+    """
+    every = list(protocols)
+    found: dict[Protocol, str] = {}
+    for protocol in every:
+        alike = [other for other in every if other.name == protocol.name]
+        ways = zip(*map(_ways, alike), strict=True)
+        numbered = [f"{other.name} #{i + 1}" for i, other in enumerate(alike)]
+        short = next((way for way in ways if len(set(way)) == len(alike)), numbered)
+        found[protocol] = short[alike.index(protocol)]
+    return found
+
+
+def _ways(protocol: Protocol) -> list[str]:
+    """From short to long."""
+    name, data = protocol.name, protocol.data
+    rows = f"{protocol.rows:,} rows" if protocol.rows else ""
+    parts: tuple[list[str], ...] = ([], [PurePath(data).name], [data], [data, rows])
+    return [", ".join(filter(None, [name, *more])) for more in parts]
 
 
 def apart(a: Json, b: Json) -> bool:

@@ -30,11 +30,17 @@ def section(run: Run) -> Section | None:
         parts.append(Figure("per-class", per_class(run, shown), f"Accuracy by class, the hardest first.{of}"))
         record = run.results[0]
         about = f"Rows: the true class; columns: the predicted one ({record['protocol']}).{of}"
-        parts.append(Figure("confusion", confusion(run, shown), f"{about} A row adds to 100 %; counts on hover."))
+        parts.append(Figure("confusion", confusion(run, shown), f"{about} {_SHARES[not of]}"))
         pairs = confused(run)
         if pairs:
             parts.append(_pairs(run, pairs))
     return Section("Accuracy", parts)
+
+
+_SHARES = {
+    True: "A row adds to 100 %; counts on hover.",
+    False: "Shares are of all rows of the class; columns of other classes are left out. Counts on hover.",
+}
 
 
 def hardest(run: Run) -> list[int]:

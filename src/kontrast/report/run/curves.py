@@ -66,7 +66,7 @@ def loss(run: Run) -> Json:
 def learning_rate(run: Run) -> Json:
     """Its schedule."""
     rows = _long(run.steps, {"lr": "learning rate"})
-    return _lines(rows, ["learning rate"], "Learning rate", "", format=".2~g") if rows else {}
+    return _lines(rows, ["learning rate"], "Learning rate", "") if rows else {}
 
 
 def monitors(run: Run) -> list[tuple[str, Json]]:
@@ -78,7 +78,7 @@ def monitors(run: Run) -> list[tuple[str, Json]]:
         kinds = [word for i, (word, values) in enumerate(by.items()) if values and values not in list(by.values())[:i]]
         rows = [row for row in rows if row["what"] in kinds]  # without a head, embeddings are the features again
         if rows:
-            form = {"knn": "%", "entropy": "%"}.get(name, ".3~g")
+            form = "%" if name in ("knn", "entropy") else ""
             made.append((name, _lines(rows, kinds, title, "", format=form)))
     return made
 
@@ -94,14 +94,32 @@ def thinned(lines: Sequence[Json], most: int = MOST) -> list[Json]:
     return [lines[round(i * (len(lines) - 1) / (most - 1))] for i in range(most)]
 
 
+def digits(values: Sequence[float]) -> int:
+    """How many an axis needs so that none of its five numbers or so stands there twice.
+
+    >>> digits([0.0, 0.1]), digits([1e9, 9.9e8]), digits([3.0, 3.0])
+    (3, 4, 3)
+    """
+    high, span = max(map(abs, values)), max(values) - min(values)
+    return 3 if span <= 0 else min(max(math.ceil(math.log10(10 * high / span)) + 1, 3), 8)
+
+
 def _about_loss(run: Run) -> str:
-    last = run.steps[-1]
-    low, high, now = last.get("bound"), last.get("chance"), last.get("loss")
-    if low is None or high is None or now is None or high <= low:
+    """How far the loss came, as the mean of the last tenth of the log: a single line is a single batch."""
+    lines = [line for line in run.steps if all(_number(line.get(key)) for key in ("loss", "chance", "bound"))]
+    known = [(line["loss"], line["chance"], line["bound"]) for line in lines if line["chance"] > line["bound"]]
+    if not known:
         return ""
-    return (
-        f"At the end the loss has gone {100 * (high - now) / (high - low):.0f} % of the way from chance to its bound."
-    )
+    tail = known[-max(1, len(known) // 10) :]
+    share = round(100 * math.fsum((high - x) / (high - low) for x, high, low in tail) / len(tail))
+    if share < 0:
+        return "At the end the loss stands above chance."
+    of = f" (mean of the last {len(tail)} lines of the log)" if len(tail) > 1 else ""
+    return f"At the end the loss has gone {share} % of the way from chance to its bound{of}."
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, int | float) and math.isfinite(x)
 
 
 def _long(lines: Sequence[Json], words: dict[str, str]) -> list[Json]:
@@ -109,7 +127,7 @@ def _long(lines: Sequence[Json], words: dict[str, str]) -> list[Json]:
     for line in thinned(lines):
         for key, word in words.items():
             value = line.get(key)
-            if isinstance(value, int | float) and math.isfinite(value):
+            if _number(value):
                 rows.append({"step": line["step"], "what": word, "value": value})
     return rows
 
@@ -121,7 +139,7 @@ def _lines(
     axis: str,
     *,
     dashed: Sequence[str] = (),
-    format: str = ".4~g",
+    format: str = "",
     height: int = 170,
 ) -> Json:
     import altair as alt
@@ -148,7 +166,10 @@ def _lines(
         .encode(
             x=alt.X("step:Q", title="step", axis=alt.Axis(tickCount=6, grid=False), scale=alt.Scale(nice=False)),
             y=alt.Y(
-                "value:Q", title=axis or None, scale=alt.Scale(zero=False), axis=alt.Axis(format=format, tickCount=5)
+                "value:Q",
+                title=axis or None,
+                scale=alt.Scale(zero=False),
+                axis=alt.Axis(format=format or f".{digits([row['value'] for row in rows])}~g", tickCount=5),
             ),
             color=alt.Color("what:N", sort=None, scale=alt.Scale(domain=list(kinds), range=colours), legend=seen),
             strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=list(kinds), range=dashes), legend=seen),

@@ -4,8 +4,7 @@ Position: uniformity U = log E exp(−2‖x − y‖²) against tolerance T = E 
 
     uniform on the sphere        U = its value for d dimensions,  T = 0
     all rows equal               U = 0,                           T = 1
-    each class a point, the points a regular simplex of K         T = 1,
-                                 U = log(1/K + (1 − 1/K) exp(−4K/(K − 1)))
+    each class a point, the points a regular simplex              U of `kontrast.report.corners`,  T = 1
 
 Separation: cosines of a view to its row's other view, and to the ten nearest other rows. Simplex (Graf et al.): cosines
 of class means, which are −1/(K − 1) at the optimum, and of samples to their class mean, which are 1.
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kontrast.report.corners import simplex_corner
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Fold, Part, Section, Table
 from kontrast.report.run.collect import Json, Run
@@ -46,7 +46,7 @@ def section(run: Run) -> Section | None:
 
 _ABOUT_POSITION = (
     "Where the features stand between the corners of the theory; grey: other runs of this folder on the same data. "
-    "Up and to the left is better."
+    "Up and to the left is better. The simplex has classes of the sizes that they have here."
 )
 _ABOUT_SEPARATION = (
     "Cosine of a view's embedding to its row's other view (+), and to the ten nearest other rows: median, the middle "
@@ -61,11 +61,11 @@ def position(run: Run) -> Json:
     u, t = run.measure("features", "uniformity"), run.measure("features", "tolerance")
     if u is None or t is None:
         return {}
-    classes = int(((run.geometry.get("simplex") or {}).get("features") or {}).get("num_classes") or 0)
     rows = [{"what": "other runs", "name": o.name, "x": o.uniformity, "y": o.tolerance} for o in run.others]
     corners = [("uniform on the sphere", u.get("theory"), 0.0), ("all rows equal", 0.0, 1.0)]
-    if classes > 1:
-        corners.append((f"{classes} points, a simplex", simplex_uniformity(classes), 1.0))
+    vertices = simplex_corner((run.geometry.get("simplex") or {}).get("features"), run.arrays.get("labels"))
+    if vertices is not None:
+        corners.append((f"{vertices[0]} points, a simplex", vertices[1], 1.0))
     rows += [{"what": "theory", "name": name, "x": x, "y": y} for name, x, y in corners if x is not None]
     rows.append({"what": "this run", "name": run.path.name, "x": u["value"], "y": t["value"]})
     kinds = ["this run", "theory", *(["other runs"] if run.others else [])]
@@ -87,24 +87,22 @@ def position(run: Run) -> Json:
         for kind, size, opacity in (("other runs", 34, 0.3), ("theory", 70, 0.9), ("this run", 170, 1.0))
         if kind in kinds
     ]
-    corner = base.encode(text="name:N", color=alt.value(INK)).transform_filter("datum.what == 'theory'")
-    left = corner.mark_text(fontSize=11, opacity=0.8, dx=9, align="left").transform_filter("datum.y == 0")
-    middle = corner.mark_text(fontSize=11, opacity=0.8, dy=-12, dx=6, align="right").transform_filter(
-        "datum.y == 1 && datum.x < 0"
-    )
-    right = corner.mark_text(fontSize=11, opacity=0.8, dy=-12, align="right").transform_filter("datum.x == 0")
-    made = alt.layer(*points, left, middle, right)
+    # “All rows equal” stands below: of two or three classes the simplex is near, and words would print over words.
+    above: Json = {"dx": 6, "dy": -12, "align": "right"}
+    beside: dict[str, Json] = {
+        "uniform on the sphere": {"dx": 9, "align": "left"},
+        "all rows equal": {"dx": 6, "dy": 15, "align": "right"},
+    }
+    words = [
+        alt.Chart(alt.InlineData(values=[row]))
+        .mark_text(fontSize=11, opacity=0.8, **beside.get(str(row["name"]), above))
+        .encode(x=x, y=y, text="name:N", color=alt.value(INK))
+        for row in rows
+        if row["what"] == "theory"
+    ]
+    made = alt.layer(*points, *words)
     found: dict[str, Any] = made.properties(title="Uniformity and tolerance", width="container", height=280).to_dict()
     return found
-
-
-def simplex_uniformity(classes: int) -> float:
-    """Of rows that are one point a class, the points a regular simplex, classes of one size.
-
-    >>> round(simplex_uniformity(2), 3)
-    -0.693
-    """
-    return math.log(1 / classes + (1 - 1 / classes) * math.exp(-4 * classes / (classes - 1)))
 
 
 def separation(run: Run) -> Json:
@@ -133,10 +131,9 @@ def separation(run: Run) -> Json:
     )
     scale = alt.Scale(zero=False)
     spans = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q", title="cosine", scale=scale), y2="high:Q")
-    boxes = base.mark_bar(size=16, cornerRadius=2).encode(y=alt.Y("q1:Q", scale=scale), y2="q3:Q")
-    ticks = base.mark_tick(thickness=2, size=16, orient="horizontal").encode(
-        y=alt.Y("median:Q", scale=scale), color=alt.value("white")
-    )
+    boxes = base.mark_bar(size=16, cornerRadius=2, opacity=0.5).encode(y=alt.Y("q1:Q", scale=scale), y2="q3:Q")
+    # Wider than the box and of its colour: where the middle half is narrow, the median is what one sees.
+    ticks = base.mark_tick(thickness=2.5, size=24, orient="horizontal").encode(y=alt.Y("median:Q", scale=scale))
     found: dict[str, Any] = (
         alt.layer(spans, boxes, ticks).properties(title="Local separation", width="container", height=280).to_dict()
     )
@@ -153,7 +150,11 @@ def simplex(run: Run) -> Json:
         "within": "sample to its class mean",
     }
     found = {word: run.arrays[name] for name, word in kinds_of.items() if name in run.arrays and len(run.arrays[name])}
-    low = math.floor(10 * min(-0.2, *(float(np.nanmin(values)) for values in found.values()))) / 10
+    record = (run.geometry.get("simplex") or {}).get("embeddings") or {}
+    optimum = record.get("optimum")
+    lowest = [-0.2, *(float(np.nanmin(values)) for values in found.values())]
+    lowest += [] if optimum is None else [optimum - 0.05]  # with room for its line
+    low = max(math.floor(10 * min(lowest)) / 10, -1.05)
     grid = np.linspace(low, 1, 200)
     rows = [
         {"what": word, "cosine": round(float(x), 4), "density": round(float(y), 4)}
@@ -171,20 +172,19 @@ def simplex(run: Run) -> Json:
             "what:N",
             sort=None,
             scale=alt.Scale(domain=kinds, range=list(COLOURS[: len(kinds)])),
-            legend=alt.Legend(title=None, orient="top", labelLimit=300, symbolType="square"),
+            legend=alt.Legend(title=None, orient="top", labelLimit=300, symbolType="square", symbolOpacity=0.9),
         ),
     )
-    record = (run.geometry.get("simplex") or {}).get("embeddings") or {}
     best = [{"cosine": 1.0, "name": "optimum within: 1"}]
-    if record.get("optimum") is not None:
-        best.append(
-            {"cosine": record["optimum"], "name": f"optimum between: {record['optimum']:.3f}".replace("-", "−")}
-        )
+    if optimum is not None:
+        best.append({"cosine": optimum, "name": f"optimum between: {optimum:.3f}".replace("-", "−")})
     theory = alt.Chart(alt.InlineData(values=best)).encode(x=x, tooltip=["name:N"])
     rules = theory.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, opacity=0.8).encode(color=alt.value(INK))
-    words = theory.encode(text="name:N", y=alt.value(8), color=alt.value(INK))
-    between = words.mark_text(align="left", dx=5, fontSize=11, opacity=0.8).transform_filter("datum.cosine < 1")
-    within = words.mark_text(align="right", dx=-5, fontSize=11, opacity=0.8).transform_filter("datum.cosine == 1")
+    words = theory.encode(text="name:N", color=alt.value(INK))
+    # In two lines: on a phone they have no room beside each other.
+    between = words.mark_text(align="left", dx=5, fontSize=11, opacity=0.8).encode(y=alt.value(7))
+    within = words.mark_text(align="right", dx=-5, fontSize=11, opacity=0.8).encode(y=alt.value(21))
+    between, within = between.transform_filter("datum.cosine < 1"), within.transform_filter("datum.cosine == 1")
     areas = base.mark_area(opacity=0.25, line={"strokeWidth": 2})
     made: dict[str, Any] = (
         alt.layer(areas, rules, between, within)

@@ -55,7 +55,11 @@ def _ending(run: Run) -> list[Part]:
     where = f" at step {at:,} of {run.state['total_steps']:,}" if at and run.state.get("total_steps") else ""
     if run.status == "failed":
         return [Text(f"This run failed{where}.\n{run.state.get('error') or 'It left no reason.'}", "bad")]
-    said = {"interrupted": "was interrupted", "training": "is still training", "evaluating": "is being evaluated"}
+    said = {
+        "interrupted": "was interrupted",
+        "training": "is training, or was killed while it was",  # the files are the same
+        "evaluating": "is being evaluated, or was killed while it was",
+    }
     what = said.get(run.status, f"has the status {run.status!r}")
     again = f"The same command continues it: kontrast train {run.shown_path}"
     return [Text(f"This run {what}{where}; the page shows what there is. {again}", "watch")]
@@ -94,12 +98,15 @@ def _loss(run: Run) -> list[Number]:
 
 def _geometry(run: Run) -> list[Number]:
     words = {"uniformity": "Uniformity", "tolerance": "Tolerance", "effective rank": "Effective rank"}
+    about = {"effective rank": ", about the origin"}  # the doctor's is about their mean
     found: list[Number] = []
     for name, label in words.items():
         line = run.measure("features", name)
         if line is not None:
             best = f"; {line['meaning']}: {line['theory']:.3g}".replace("-", "−") if _number(line.get("theory")) else ""
-            found.append(Number(label, f"{line['value']:.3g}".replace("-", "−"), f"of the features{best}"))
+            found.append(
+                Number(label, f"{line['value']:.3g}".replace("-", "−"), f"of the features{about.get(name, '')}{best}")
+            )
     return found
 
 

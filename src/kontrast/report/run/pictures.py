@@ -1,4 +1,8 @@
-"""Pictures: some test images with their nearest training images, and the views the model learned from."""
+"""Pictures: some images with their nearest training images, and the views the model learned from.
+
+The images asked for are test images; of a run without a test split they are training images, each left out of what is
+searched.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,10 @@ MOST = 24  # queries that are shown
 
 
 def neighbours(run: Run) -> Section | None:
-    """Test images, and the nearest training images of each: those with the most wrong classes first."""
+    """Images, and the nearest training images of each: those with the most wrong classes first."""
     arrays = run.arrays
     queries, images, labels = arrays.get("query_images"), arrays.get("neighbour_images"), arrays.get("neighbour_labels")
-    rows, truth = arrays.get("query_rows"), _truth(run)
+    rows, near_rows, truth = arrays.get("query_rows"), arrays.get("neighbours"), _truth(run)
     if queries is None or images is None or rows is None:
         return None
     strips: list[tuple[int, Strip]] = []
@@ -25,9 +29,14 @@ def neighbours(run: Run) -> Section | None:
             right = own is not None and label == own
             tone = "" if own is None or label is None else "good" if right else "bad"
             wrong += tone == "bad"
-            others.append(Picture(data_url(images[i, j]), "" if label is None else run.class_name(label), tone))
+            if label is not None:
+                of = run.class_name(label)
+            else:
+                of = "" if near_rows is None else f"row {int(near_rows[i, j])}"
+            others.append(Picture(data_url(images[i, j]), of, tone))
         name = f"row {row}" if own is None else run.class_name(own)
-        strips.append((wrong, Strip(Picture(data_url(queries[i]), name), others, "bad" if wrong else "good")))
+        tone = "" if not any(picture.tone for picture in others) else "bad" if wrong else "good"
+        strips.append((wrong, Strip(Picture(data_url(queries[i]), name), others, tone)))
     strips.sort(key=lambda strip: -strip[0])
     shown = [strip for _, strip in strips]
     if len(shown) > MOST:  # the worst, and as many of the best
@@ -35,7 +44,7 @@ def neighbours(run: Run) -> Section | None:
     near = sum(picture.tone == "good" for _, strip in strips for picture in strip.others)
     known = sum(picture.tone != "" for _, strip in strips for picture in strip.others)
     said = f" Of all {len(strips)} queries, {near} of {known} neighbours have the query's class." if known else ""
-    about = f"Left a test image, right its five nearest training images by cosine.{said}"
+    about = f"{_asked(run)}{said}"
     return Section("Nearest neighbours", [Gallery(shown, about, "only those with a wrong neighbour" if known else "")])
 
 
@@ -59,9 +68,25 @@ def views(run: Run) -> Section | None:
     return Section("Views", [Gallery(strips, about), ask])
 
 
+def _asked(run: Run) -> str:
+    asked = (run.geometry.get("protocol") or {}).get("neighbours") or {}
+    among = f", of {asked['searched']:,}" if asked.get("searched") else ""
+    if asked.get("queries") == "train":
+        return (
+            f"Left a training image, for there is no test split; right the nearest other training images by cosine"
+            f"{among}. The model has learned from all of them: test images would say more."
+        )
+    return f"Left a test image, right its nearest training images by cosine{among}."
+
+
 def _truth(run: Run) -> dict[int, int]:
-    """The class of test rows, by row; those of ``features`` are known."""
+    """The class of the rows asked for, by row."""
     labels, rows = run.arrays.get("labels"), run.arrays.get("rows")
+    asked, known = run.arrays.get("query_rows"), run.arrays.get("query_labels")
+    if asked is not None and known is not None:
+        return dict(zip(asked.tolist(), known.tolist(), strict=True))
+    if "test_labels" in run.arrays:
+        return dict(enumerate(run.arrays["test_labels"].tolist()))
     if labels is None:
         return {}
     if rows is None:  # runs of before: exact where all test rows are there

@@ -80,8 +80,11 @@ def export_run(
     staged = Path(tempfile.mkdtemp(prefix=".part-", dir=place))
     try:
         lines = target.write(source, staged)
-        write_json(staged / "model.json", {**source.card, "load": lines, "results": source.results, "export": to})
-        write_atomically(staged / "README.md", model_card(source, to, lines, target.inputs(source)).encode())
+        prepare = target.preparing(source)
+        record = {**source.card, "load": lines, "prepare": prepare, "results": source.results, "export": to}
+        write_json(staged / "model.json", record)
+        card = model_card(source, to, lines, target.inputs(source), prepare)
+        write_atomically(staged / "README.md", card.encode())
         for file in sorted(staged.iterdir()):
             file.replace(place / file.name)
     finally:

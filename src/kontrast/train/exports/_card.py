@@ -15,7 +15,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]|~])")
 CLASSES = 20  # named on the card; model.json has them all
 
 
-def model_card(source: Source, target: str, lines: str, inputs: str) -> str:
+def model_card(source: Source, target: str, lines: str, inputs: str, prepare: str | None = None) -> str:
     """The text of README.md: what it is, how to load it, what it learned from, how good it is, and its limits."""
     card = source.card
     parameters = sum(p.numel() for p in source.encoder.parameters())
@@ -28,6 +28,7 @@ def model_card(source: Source, target: str, lines: str, inputs: str) -> str:
         f"{plain(_method(card['method']))} by kontrast {plain(card['kontrast'])} (run {plain(card['hash'])}).",
         f"## Loading\n\n```python\n{lines}\n```",
         f"It takes {plain(inputs)}. It gives features, not normalised to length 1; compare them by cosine.",
+        *([f"An image file becomes such an input by\n\n```python\n{prepare}\n```"] if prepare else []),
         f"## Learned from\n\n{_data(card['data'])}{_training(source)}".rstrip(),
         f"## Results\n\n{_results(source)}",
         f"## Limits\n\n{_limits(source)}",
@@ -46,6 +47,15 @@ def plain(text: object) -> str:
     return SPECIAL.sub(r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def number(count: int, what: str) -> str:
+    """``1 epoch``, ``2 epochs``.
+
+    >>> number(1, "file"), number(1000, "step")
+    ('1 file', '1,000 steps')
+    """
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
 def _method(method: dict[str, Any]) -> str:
     """``tcl (temperature 0.1, k1 5000.0)``: its name and what was chosen."""
     chosen = ", ".join(f"{key} {value}" for key, value in method.items() if key != "name" and value is not None)
@@ -60,6 +70,8 @@ def _data(data: dict[str, Any]) -> str:
         shown = ", ".join(plain(name) for name in classes[:CLASSES])
         more = f" and {len(classes) - CLASSES} more" if len(classes) > CLASSES else ""
         text += f"- {len(classes)} classes: {shown}{more}\n"
+    if data.get("unread"):
+        text += f"- left out, as they could not be read or lay in no class: {number(int(data['unread']), 'file')}\n"
     if "licen" not in str(data.get("note", "")).lower() and "CC BY" not in str(data.get("note", "")):
         text += "- the licence of the data is not known to kontrast: see to it before you share the weights\n"
     return text
@@ -70,7 +82,7 @@ def _training(source: Source) -> str:
     if recipe is None:
         return ""
     train, optim = recipe.train, recipe.optim
-    long = f"{train.epochs} epochs" if train.epochs is not None else f"{train.steps} steps"
+    long = number(train.epochs, "epoch") if train.epochs is not None else number(train.steps or 0, "step")
     views = ", ".join(view.name for view in recipe.augment.views)
     rate = optim.options.get("lr")
     about = f"{long}, batches of {train.batch_size}, {optim.name}"

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from kontrast import models
 from kontrast.models.encoders._base import ImageEncoder
 from kontrast.recipe import Recipe
+from kontrast.train._preparing import crop_of, in_lines, in_words
 from kontrast.train.export import read_card, rebuild
 from kontrast.train.folder import RunFolder
 
@@ -36,6 +37,9 @@ class Source:
     def read(path: Path) -> Source:
         """Of a run folder; an export of safetensors will do too, which has no results."""
         record, folder = read_card(path), RunFolder(path)
+        crop = crop_of(folder, record["input"])
+        if crop is not None:  # of an older run, by its recipe
+            record["input"]["crop"] = crop
         encoder = rebuild(path)
         if isinstance(encoder, ImageEncoder):  # what others read is in the order that they expect
             encoder.channels_last = False
@@ -104,12 +108,22 @@ class Target:
 
     def inputs(self, source: Source) -> str:
         """What the loaded model is to be given, in words."""
+        if source.card["input"]["kind"] == "vector":
+            return f"vectors of {source.shape[0]} numbers, {self.values(source)}"
+        resized = in_words(source.card["input"])
+        how = f"channels × height × width; {resized}" if resized else "channels × height × width"
+        return f"images {'×'.join(map(str, source.shape))} ({how}), {self.values(source)}"
+
+    def values(self, source: Source) -> str:
+        """Which numbers the inputs are made of."""
         given = source.card["input"]
         statistics = f"mean {_few(given['mean'])}, std {_few(given['std'])}"
-        shape = "×".join(map(str, source.shape))
-        if given["kind"] == "vector":
-            return f"vectors of {shape} numbers, as (x − mean) / std: {statistics}"
-        return f"images {shape} (channels × height × width), pixels / 255, then (x − mean) / std: {statistics}"
+        first = "as" if given["kind"] == "vector" else "pixels / 255, then"
+        return f"{first} (x − mean) / std: {statistics}"
+
+    def preparing(self, source: Source) -> str | None:
+        """The lines of Python that make an image file what the model is to be given; None where that is not known."""
+        return in_lines(source.card["input"])
 
 
 def agree(theirs: Tensor, mine: Tensor, what: str) -> None:

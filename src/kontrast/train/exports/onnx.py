@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from kontrast.train._preparing import in_lines
 from kontrast.train.exports._target import BATCHES, Source, Target, agree
 
 LINES = """import numpy, onnxruntime
@@ -44,14 +45,17 @@ class Onnx(Target):
         size = sum(tensor.nbytes for tensor in source.encoder.state_dict().values())
         return f"its {size / 1e9:.1f} GB do not fit into one file of ONNX" if size > LARGEST else None
 
-    def inputs(self, source: Source) -> str:
+    def values(self, source: Source) -> str:
         """As the base says; what the file does itself is left out."""
         if self.normalise == "outside":
-            return super().inputs(source)
-        shape = "×".join(map(str, source.shape))
+            return super().values(source)
         if source.card["input"]["kind"] == "vector":
-            return f"vectors of {shape} numbers, as they are: the file standardises them itself"
-        return f"images {shape} (channels × height × width), pixels / 255: the file normalises them itself"
+            return "as they are: the file standardises them itself"
+        return "pixels / 255: the file normalises them itself"
+
+    def preparing(self, source: Source) -> str | None:
+        """As the base says, without what the file does itself."""
+        return in_lines(source.card["input"], normalise=self.normalise == "outside")
 
     def write(self, source: Source, folder: Path) -> str:
         """Exported, checked, and run by onnxruntime."""
@@ -81,8 +85,8 @@ class Onnx(Target):
             with torch.no_grad():
                 mine = whole(x)
             agree(torch.from_numpy(session.run(None, {name: x.numpy()})[0]), mine, "onnxruntime")
-        what = self.inputs(source).partition(",")[2].strip()
-        return LINES.format(name=name, shape=", ".join(map(str, source.shape)), what=what)
+        shape = ", ".join(map(str, source.shape))
+        return LINES.format(name=name, shape=shape, what=self.values(source))
 
 
 class _Normalised(nn.Module):

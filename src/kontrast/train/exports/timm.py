@@ -1,8 +1,9 @@
 """timm: a folder that ``timm.create_model("local-dir:FOLDER", pretrained=True)`` loads, like one of a hub.
 
-config.json names timm's architecture, what it is made with, and how its inputs are normalised, so that timm's own
-``resolve_data_config`` finds it; model.safetensors has the weights. ``num_classes=10`` puts a new classifier on top.
-timm's ResNets have torchvision's names and are the same network; the small-image stem has no name in timm.
+config.json names timm's architecture, what it is made with, and how its inputs are resized, cropped and normalised, so
+that timm's own ``resolve_data_config`` finds it; model.safetensors has the weights. ``num_classes=10`` puts a new
+classifier on top. timm's ResNets have torchvision's names and are the same network; the small-image stem has no name in
+timm.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Timm(Target):
                 "fixed_input_size": bool(getattr(known, "fixed_input_size", False)),
                 "mean": given["mean"],
                 "std": given["std"],
+                "interpolation": "bilinear",
+                **({"crop_pct": given["crop"], "crop_mode": "center"} if "crop" in given else {}),
                 "num_classes": 0,
                 "first_conv": getattr(known, "first_conv", None) if rgb else None,
                 "classifier": getattr(known, "classifier", None),

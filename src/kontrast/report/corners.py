@@ -1,0 +1,45 @@
+r"""Where theory puts rows that are each the point of their class, and the points of K classes a regular simplex.
+
+Vertices lie √(2K/(K − 1)) apart. Two rows drawn at random are of one class with the chance Σ_k p_k², p_k the classes'
+shares, which is 1/K where classes have one size; so tolerance is 1, and uniformity
+
+    (1)  U = log( Σ p² + (1 − Σ p²) exp(−4K/(K − 1)) )
+
+Fewer than K − 1 dimensions have no such simplex, and the corner is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def simplex_uniformity(classes: int, same: float | None = None) -> float:
+    """(1); ``same`` is Σ p², 1/K if it is left out.
+
+    >>> round(simplex_uniformity(2), 3), round(simplex_uniformity(2, same=1.0), 3)
+    (-0.693, 0.0)
+    """
+    same = 1 / classes if same is None else same
+    return math.log(same + (1 - same) * math.exp(-4 * classes / (classes - 1)))
+
+
+def simplex_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None) -> tuple[int, float] | None:
+    """K and (1), with the shares that the rows' labels have; None where there is no such simplex.
+
+    ``record`` is analysis.json's of the simplex, at the encoder's or the head's output.
+
+    >>> simplex_corner({"num_classes": 100, "reachable": False}, None)
+    """
+    record = record or {}
+    classes = int(record.get("num_classes") or 0)
+    if classes < 2 or not record.get("reachable", True):
+        return None
+    if labels is None or not len(labels):
+        return classes, simplex_uniformity(classes)
+    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    return classes, simplex_uniformity(classes, float(shares @ shares))
