@@ -34,7 +34,10 @@ def report(
         ),
     ] = None,
     figures: Annotated[
-        Kind | None, typer.Option("--figures", help="Write every chart as a file too, beside the page.")
+        Kind | None,
+        typer.Option(
+            "--figures", help="Write every chart as a file too, beside the page (an experiment's in figures/)."
+        ),
     ] = None,
     runs: Annotated[Path, typer.Option("--runs", help="The folder that an experiment's name is looked for in.")] = Path(
         "runs"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kontrast.report.page import Figure
+from kontrast.report.page import Figure, Text
 from kontrast.report.run.collect import collect
 from kontrast.report.run.curves import learning_rate, loss, monitors, section, thinned
 from tests.report import made
@@ -40,6 +40,20 @@ def test_a_chart_for_each_monitor_that_ran(tmp_path: Path) -> None:
         "uniformity",
         "entropy",
     ]
+
+
+def test_the_page_says_which_rows_the_monitors_look_at(tmp_path: Path) -> None:
+    path = made.folder(tmp_path / "run")
+    made_of = section(collect(path))
+    assert made_of is not None
+    (about,) = [part.text for part in made_of.parts if isinstance(part, Text)]
+    assert "few hundred test rows each time" in about
+    (path / "recipe.yaml").write_text(
+        (path / "recipe.yaml").read_text().replace("name: pets", "name: pets\n  validation: 0.1")
+    )
+    held = section(collect(path))
+    assert held is not None
+    assert any("held out of training" in part.text for part in held.parts if isinstance(part, Text))
 
 
 def test_values_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:

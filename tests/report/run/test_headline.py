@@ -21,7 +21,10 @@ def test_numbers_carry_their_protocol(tmp_path: Path) -> None:
     assert accuracy.about == "kNN, k = 20; 24 test rows"
     assert {card.label for card in cards.items} >= {"Training loss", "Uniformity", "Tolerance", "Time"}
     loss = next(card for card in cards.items if card.label == "Training loss")
-    assert (loss.value, loss.about) == ("3.000", "step 40; chance 5.50, cannot be below 2.50")
+    assert (loss.value, loss.about) == (
+        "3.000",
+        "mean of the last steps logged, to step 40; chance 5.50, cannot be below 2.50",
+    )
     assert isinstance(made_of[0], Text)
     assert "guessing the most frequent would find 33.3 %" in made_of[0].text
 

@@ -34,8 +34,8 @@ ROWS = (
     "same recipes with another seed may turn it round."
 )
 NONE = (
-    "Nothing can be paired: no two recipes share a seed, and no two runs have predictions of the same test rows in "
-    "their analysis.npz."
+    "Nothing can be paired: that takes two recipes with a protocol, data and a seed in common, or two runs with "
+    "predictions of the same test rows in their analysis.npz."
 )
 
 

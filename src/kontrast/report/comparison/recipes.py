@@ -70,6 +70,8 @@ def group_names(names: Sequence[str], recipes: Sequence[Mapping[str, str]]) -> l
     ['a, lr 1', 'a, lr 2', 'b']
     >>> group_names(["a", "a"], [{"lr": "1"}, {"lr": "2"}])  # the name that all have tells nothing
     ['lr 1', 'lr 2']
+    >>> group_names(["a", "a"], [{"data.size": "1", "augment.size": "2"}, {"data.size": "2", "augment.size": "1"}])
+    ['data.size 1, augment.size 2', 'data.size 2, augment.size 1']
     """
     kinds = [tuple(sorted((key, value) for key, value in recipe.items() if key != SEED)) for recipe in recipes]
     first: dict[object, int] = {}  # the same recipe under two names is one group, and has the name that came first
@@ -80,7 +82,9 @@ def group_names(names: Sequence[str], recipes: Sequence[Mapping[str, str]]) -> l
         name = names[first[kind]]
         alike = [recipes[i] for i in first.values() if names[i] == name]
         keys = differing(alike, seed=False)
-        said = [f"{_short(key)} {recipe.get(key, ABSENT)}" for key in keys[:MOST_NAMED]]
+        short = [_short(key) for key in keys]
+        words = [key if short.count(word) > 1 else word for key, word in zip(keys, short, strict=True)]
+        said = [f"{word} {recipe.get(key, ABSENT)}" for key, word in list(zip(keys, words, strict=True))[:MOST_NAMED]]
         said += [f"{len(keys) - MOST_NAMED} more"] if len(keys) > MOST_NAMED else []
         found.append(", ".join(said if said and len(set(names)) == 1 else [name, *said]))
     return _told_apart(found, [first[kind] for kind in kinds])

@@ -163,7 +163,7 @@ def _protocols(run: Run) -> Table:
     if guess is not None:
         rows.append(["guessing", f"{100 * guess:.2f}", "–", "–", "–", "the most frequent class of the test rows"])
     columns = ["name", "top-1, %", "top-5, %", "train rows", "test rows", "protocol"]
-    return Table(columns, rows, "± is one standard error over the test rows. The test rows are read once, at the end.")
+    return Table(columns, rows, "± is one standard error over the test rows. Nothing was chosen by them.")
 
 
 def _pairs(run: Run, pairs: Sequence[tuple[int, int, int]]) -> Table:

@@ -17,7 +17,7 @@ MOST = 400
 
 # Title, and the values that share the axes by name in the log.
 MONITORS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("knn", "kNN accuracy, held-out batch", {"monitor/knn20": "k = 20"}),
+    ("knn", "kNN accuracy along the way", {"monitor/knn20": "k = 20"}),
     ("uniformity", "Uniformity", {"monitor/uniformity_features": "features", "monitor/uniformity": "embeddings"}),
     ("tolerance", "Tolerance", {"monitor/tolerance_features": "features", "monitor/tolerance": "embeddings"}),
     (
@@ -50,8 +50,7 @@ def section(run: Run) -> Section | None:
         return None
     parts: list[Part] = [Figure("loss", loss(run), _about_loss(run), wide=True)]
     parts += [Figure(name, chart) for name, chart in (("learning-rate", learning_rate(run)), *monitors(run)) if chart]
-    if not run.monitors:
-        parts.append(Text("No monitor looked at this run while it trained.", "note"))
+    parts.append(Text(_about_monitors(run), "note"))
     return Section("Training", parts)
 
 
@@ -102,6 +101,16 @@ def digits(values: Sequence[float]) -> int:
     """
     high, span = max(map(abs, values)), max(values) - min(values)
     return 3 if span <= 0 else min(max(math.ceil(math.log10(10 * high / span)) + 1, 3), 8)
+
+
+def _about_monitors(run: Run) -> str:
+    """Which rows they look at: a user must know where test rows are among them."""
+    if not run.monitors:
+        return "No monitor looked at this run while it trained."
+    held = run.recipe.get("data", {}).get("validation")
+    split = run.geometry.get("protocol", {}).get("split", "held-out")
+    rows = "rows held out of training" if held else f"{split} rows"
+    return f"Monitors look at the same few hundred {rows} each time. Nothing was chosen by what they say."
 
 
 def _about_loss(run: Run) -> str:

@@ -87,7 +87,7 @@ def _loss(run: Run) -> list[Number]:
     last = next((line for line in reversed(run.steps) if _number(line.get("loss"))), None)
     if last is None:
         return []
-    about = f"step {last['step']:,}"
+    about = f"mean of the last steps logged, to step {last['step']:,}"
     if _number(last.get("chance")):
         about += f"; chance {last['chance']:.2f}"
     if _number(last.get("bound")):
