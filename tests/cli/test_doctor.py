@@ -74,6 +74,8 @@ def test_what_was_asked_is_wrong(
         ((tmp_path / "nothing.npy",), "there is no file"),
         ((tmp_path / "broken.npy",), "cannot be read as a numpy file"),
         (("supcom-fashion-mini",), "did you mean 'supcon-fashion-mini'"),
+        ((tmp_path / "nothere",), "there is no folder or file"),
+        (("runs/nothere",), "there is no folder or file runs/nothere, and no recipe of that name. Expected"),
         (("supcon-fashion-mini", "train.batch=8"), "did you mean 'batch_size'"),
         (("supcon-fashion-mini", "--temperature", "0.1"), "method.temperature"),
         ((tmp_path, "optim.lr=1"), "recipe.yaml with optim.lr=1"),
@@ -82,6 +84,17 @@ def test_what_was_asked_is_wrong(
         assert answer.status == 2, answer
         assert said in answer.err
         assert one_paragraph(answer.err)
+
+
+def test_few_rows_warn_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(60, 512)))
+    answer = ask(monkeypatch, capsys, "doctor", tmp_path / "few.npy")
+    assert (answer.status, answer.err) == (0, "")
+    assert "healthy  complete-collapse, dimensional-collapse" in answer.out, (
+        "a warning, an error here, makes them unknown"
+    )
 
 
 def test_names_with_brackets_are_printed_as_they_are(

@@ -38,8 +38,9 @@ IMAGES: dict[str, Any] = {
 VECTORS: dict[str, Any] = {
     **QUICK,
     "encoder": "mlp", "augment": ["vector-noise"] * 2,
-    "train": {"epochs": 4, "batch_size": 128},
+    "train": {"epochs": 5, "batch_size": 128},
 }  # fmt: skip
+LONGER: dict[str, Any] = {"train": {"epochs": 4, "batch_size": 32}}  # 64 steps: fewer than 50 are too short to judge
 
 
 @cache
@@ -134,14 +135,19 @@ def _big_pictures() -> Recipe:
     return _images("supcon", data=where, train={"epochs": 4, "batch_size": 8}, run__log_every=1, **views)
 
 
+def _pulled() -> Recipe:
+    """TCL that pulls so hard that everything in one point is as good as any: it collapses, far below chance."""
+    return _vectors("tcl", method__k1=1e9, method__temperature=0.1, optim__lr=0.1)
+
+
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "healthy": lambda: _images("supcon", train__epochs=8),
     "healthy-self": lambda: _images("simclr", train__epochs=8),
-    "healthy-queue": lambda: _images("moco", method__queue=256, method__key_parts=1, train__epochs=6),
-    "cold": lambda: _images("simclr", method__temperature=0.005),
-    "hot": lambda: _images("simclr", method__temperature=5.0),
-    "fast": lambda: _images("supcon", optim__lr=1000.0),
-    "slow": lambda: _images("supcon", optim__lr=1e-6),
+    "healthy-queue": lambda: _images("moco", method__queue=256, method__key_parts=1, train__epochs=7),
+    "cold": lambda: _images("simclr", method__temperature=0.005, **LONGER),
+    "hot": lambda: _images("simclr", method__temperature=5.0, **LONGER),
+    "fast": lambda: _images("supcon", optim__lr=1000.0, **LONGER),
+    "slow": lambda: _images("supcon", optim__lr=1e-6, **LONGER),
     "diverged": lambda: _images("ce", optim__lr=1e12),
     "identical": lambda: _images("simclr", augment=["none", "none"]),
     "easy": lambda: _vectors("simclr", augment=[{"name": "vector-noise", "noise": 0.02}] * 2, train__epochs=10),
@@ -155,6 +161,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "by-heart": lambda: _images("sc", data__limit=60, augment=["none"], train={"steps": 100, "batch_size": 60}),
     "divided": _divided,
     "big-pictures": _big_pictures,
+    "pulled": _pulled,
 }
 
 
@@ -178,7 +185,7 @@ DISEASES = {
     "divided": "double-normalisation",
     "big-pictures": "data-bound",
 }
-"""What each run was made to have; "lonely" also has a batch too small, "slow" and "divided" a loss at chance."""
+"""What each run was made to have; "lonely" also has a batch too small, "slow" a loss at chance; "pulled" collapses."""
 
 
 @cache

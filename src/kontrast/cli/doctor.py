@@ -56,6 +56,7 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
     """What the patient is, and what was found."""
     from kontrast import doctor as stage
     from kontrast import recipes
+    from kontrast.registry import nearest
 
     path = Path(patient).expanduser()
     of_features = path.suffix in (".npy", ".npz")
@@ -75,6 +76,12 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
                 f"{path / 'recipe.yaml'} with {' '.join(more)}"
             )
         return "run", stage.examine_run(path)
+    if not path.exists() and patient not in recipes.names():
+        near = nearest(patient, recipes.names(), cutoff=0.7)
+        raise ValueError(
+            f"there is no folder or file {patient}, and no recipe of that name{near} Expected the folder of a run, "
+            "features in a .npy or .npz file, a recipe in YAML, or its name (`kontrast list recipes`)"
+        )
     return "recipe", stage.examine_recipe(recipes.recipe(patient).override(more))
 
 

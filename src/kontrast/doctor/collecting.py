@@ -21,9 +21,11 @@ from kontrast.doctor.record import Record
 from kontrast.losses._inputs import number
 from kontrast.recipe import Recipe
 from kontrast.train.folder import RunFolder
-from kontrast.train.job import load_data
+from kontrast.train.job import load_data, make_job
 from kontrast.train.metrics import read_metrics
 from kontrast.train.resolving import resolve
+
+CPU = torch.device("cpu")
 
 
 def collect_run(path: Path) -> Record:
@@ -76,7 +78,9 @@ def collect_features(features: Any, labels: Any = None, *, temperature: float | 
 def collect_recipe(recipe: Recipe) -> Record:
     """A recipe, with every default written out."""
     whole = resolve(recipe)
-    return Record(patient="recipe", written=whole, opened=partial(_opened, whole, None))
+    return Record(
+        patient="recipe", written=whole, opened=partial(_opened, whole, None), making=partial(make_job, whole, CPU)
+    )
 
 
 def _opened(recipe: Recipe, began_in: str | None) -> tuple[DataSet, Split]:

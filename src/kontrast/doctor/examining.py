@@ -1,4 +1,4 @@
-"""Every rule that knows the patient, on its record; findings come ill first, a failed run before all."""
+"""Every rule that knows the patient, on its record; findings come ill first, but before all what explains the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kontrast.doctor.rules import RULES
 from kontrast.files import write_json
 from kontrast.recipe import Recipe
 
-FIRST = "failed-run"  # whatever else is found, that a run failed is told before it
+FIRST = ("failed-run", "refused", "too-short")  # whatever else is found, this is told before it
 
 
 def names() -> list[str]:
@@ -55,7 +55,12 @@ def examine(record: Record) -> list[Finding]:
         rule = RULES[name]()
         if record.patient in rule.patients and (finding := rule(record)) is not None:
             found.append(finding)
-    return sorted(found, key=lambda f: (STATUSES.index(f.status), f.rule != FIRST, f.rule))
+
+    def place(finding: Finding) -> tuple[bool, int, str]:
+        first = finding.rule in FIRST and finding.status in ("ill", "watch")
+        return not first, STATUSES.index(finding.status), finding.rule
+
+    return sorted(found, key=place)
 
 
 def write(path: str | Path) -> Path:

@@ -18,6 +18,7 @@ from torch import Tensor
 from kontrast import methods
 from kontrast.data import DataSet, Split
 from kontrast.recipe import Recipe
+from kontrast.train.job import Job
 
 Patient = Literal["run", "features", "recipe"]
 
@@ -40,6 +41,7 @@ class Record:
     model: Mapping[str, Any] = field(default_factory=dict)  # model.json
     given_temperature: float | None = None
     opened: Callable[[], tuple[DataSet, Split]] | None = None  # the data, and the rows that are learned from
+    making: Callable[[], Job] | None = None  # of a recipe: all that train makes before its first step
 
     # ---------------------------------------------------------------------------------------- recipe
 
@@ -119,9 +121,21 @@ class Record:
         if self.opened is None:
             return Missing("there are no training data to look at")
         try:
+            if self.making is not None and not isinstance(self.made, Exception):
+                return self.made.data, self.made.train  # once is enough
             return self.opened()
         except (ValueError, OSError, ImportError) as error:
             return Missing(f"the training data could not be read: {error}")
+
+    @cached_property
+    def made(self) -> Job | Exception:
+        """What train would make of the recipe, or the error with which it would refuse it."""
+        if self.making is None:
+            raise Missing("there are no training data to look at")
+        try:
+            return self.making()
+        except (ValueError, OSError, ImportError, RuntimeError) as error:
+            return error
 
     @property
     def class_sizes(self) -> list[int]:

@@ -19,6 +19,18 @@ def test_recipes_of_ten_classes(batch: int, status: str) -> None:
     assert patients.of_recipe("supcon", f"train.batch_size={batch}")["batch-too-small"].status == status
 
 
+def test_the_cure_can_be_typed_as_it_stands() -> None:
+    found = patients.of_recipe("supcon", "train.batch_size=4")["batch-too-small"]
+    assert "train.batch_size to 40" in found.cure, "a multiple of the ten classes"
+    assert "class-balanced" in found.cure
+    assert patients.of_recipe("supcon", "train.batch_size=40")["batch-too-small"].status == "healthy"
+    on = patients.of_recipe("supcon", "train.batch_size=4", "train.sampler=class-balanced")["batch-too-small"]
+    assert "class-balanced" not in on.cure, "it is on"
+    assert on.evidence.startswith("0 other images"), "never fewer than none"
+    few = patients.of_recipe("supcon", "data.limit=20", "train.batch_size=10")["batch-too-small"]
+    assert "train.batch_size to 20" in few.cure, "no more than there are rows"
+
+
 def test_equation_3_counts_others() -> None:
     assert others([5, 5], 10, "shuffled") == 4.0
     assert others([2, 8], 10, "shuffled") == pytest.approx(0.2 * 1 + 0.8 * 7), "the whole set: n_c − 1 each"

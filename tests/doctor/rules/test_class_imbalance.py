@@ -14,6 +14,13 @@ def test_runs() -> None:
     assert patients.findings("healthy")["class-imbalance"].status == "healthy"
 
 
+def test_shares_are_readable() -> None:
+    evidence = patients.findings("imbalanced")["class-imbalance"].evidence
+    assert "e+" not in evidence
+    alone = patients.of_recipe("sc", "train.batch_size=10", "train.sampler=class-balanced")["lone-anchors"].evidence
+    assert alone.startswith("100 % of the anchors")
+
+
 def test_equation_1() -> None:
     assert absent([5, 5], 5, 2, "shuffled") == pytest.approx(5 / 10 * 4 / 9)
     assert absent([5, 5], 5, 6, "shuffled") == 0, "six of ten rows cannot miss five"

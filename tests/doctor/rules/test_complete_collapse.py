@@ -6,7 +6,10 @@ from pathlib import Path
 
 import torch
 
-from kontrast import doctor
+from kontrast import doctor, recipes
+from kontrast.doctor.record import Record
+from kontrast.doctor.rules._cures import spreading
+from kontrast.train import resolve
 from tests.doctor import patients
 
 
@@ -34,3 +37,20 @@ def test_features_by_their_spread() -> None:
     for offset, status in ((0.0, "healthy"), (20.0, "watch"), (200.0, "ill")):
         assert patients.of_features(x + offset * away)["complete-collapse"].status == status
     assert "all 100 rows are equal" in patients.of_features(torch.ones(100, 16))["complete-collapse"].evidence
+
+
+def test_the_cure_names_only_what_the_method_has() -> None:
+    def cure(method: str, *settings: str) -> str:
+        recipe = resolve(recipes.find(f"{method}-fashion-mini").override(settings))
+        return spreading(Record(patient="run", written=recipe))
+
+    for method in ("supcon", "simclr", "moco", "ce"):
+        assert not any(word in cure(method) for word in ("contrastive_weight", "target_temperature", "k1")), method
+    assert "method.k1=500" in cure("tcl")
+    assert "method.contrastive_weight=0.5" in cure("sce", "method.contrastive_weight=0")
+    assert "contrastive_weight" not in cure("sce"), "it is above 0"
+    assert "method.target_temperature=0.05" in cure("ressl", "method.target_temperature=0.1")
+    assert "label" in cure("supcon")
+    assert "label" not in cure("simclr")
+    assert "method.temperature=0.1" in cure("simclr", "method.temperature=0.005")
+    assert "method.k1=1e+08" in patients.findings("pulled")["complete-collapse"].cure

@@ -25,10 +25,33 @@ def test_a_simplex_of_supervised_classes_is_health() -> None:
     noise = 1e-4 * torch.randn(400, 64, generator=torch.Generator().manual_seed(0))
     x = vertices(4, 64, seed=0)[labels] + noise
     assert spectrum(x, center=True).effective_rank < 0.05 * 64, "it would be ill without the labels"
-    assert patients.of_features(x)["dimensional-collapse"].status == "ill"
+    without = patients.of_features(x)["dimensional-collapse"]
+    assert without.status == "watch", "nobody knows how it was learned"
+    assert "pass the labels too" in without.cure
     assert patients.of_features(x, labels)["dimensional-collapse"].status == "healthy"
     wrong = torch.randint(4, (400,), generator=torch.Generator().manual_seed(1))
     assert patients.of_features(x, wrong)["dimensional-collapse"].status == "ill", "the labels must fit the rows"
+
+
+def test_two_classes_take_one_direction() -> None:
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.arange(600) % 2
+    x = torch.randn(2, 64, generator=draw)[labels] + 1e-3 * torch.randn(600, 64, generator=draw)
+    assert spectrum(x, center=True).effective_rank < 2, "which is ill without labels"
+    found = patients.of_features(x, labels)["dimensional-collapse"]
+    assert found.status == "healthy"
+    assert "2 classes learned by their labels take 1" in found.evidence
+    shuffled = labels[torch.randperm(600, generator=draw)]
+    assert patients.of_features(x, shuffled)["dimensional-collapse"].status == "ill", "half agree by chance"
+
+
+def test_fewer_rows_than_directions_are_told_and_warn_nobody() -> None:
+    # Warnings are errors here: a `TooFewSamples` from within would make the rule unknown.
+    x = torch.randn(60, 512, generator=torch.Generator().manual_seed(0))
+    found = patients.of_features(x)
+    assert found["dimensional-collapse"].status == "healthy"
+    assert "60 rows have no more than 59 of the 512" in found["dimensional-collapse"].evidence
+    assert found["complete-collapse"].status == "healthy"
 
 
 def test_supervised_runs_need_half_of_their_classes() -> None:

@@ -40,6 +40,19 @@ def test_each_status_has_its_cure(status: str, error: str | None, grade: str, cu
     assert error is None or error in found.evidence
 
 
+def test_what_failed_before_a_checkpoint_is_started_anew(tmp_path: Path) -> None:
+    run = patients.edited("healthy", tmp_path / "run", run=lambda about: {**about, "status": "failed", "error": "V: x"})
+
+    def cure() -> str:
+        return next(f for f in doctor.examine_run(run) if f.rule == "failed-run").cure
+
+    assert "start anew" in cure()
+    assert "checkpoint" not in cure()
+    (run / "checkpoints").mkdir()
+    (run / "checkpoints" / "last.pt").touch()
+    assert "continues from the last checkpoint" in cure()
+
+
 def test_a_folder_where_nothing_has_begun(tmp_path: Path) -> None:
     run = patients.edited("healthy", tmp_path / "run")
     (run / "run.json").unlink()

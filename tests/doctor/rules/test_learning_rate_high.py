@@ -35,6 +35,22 @@ def test_equation_1_is_what_was_lost_again() -> None:
     assert course(log([5.0, 4.95, 5.0, 4.97, 5.0, 5.0])).risen == 0, "no fall, nothing lost"
 
 
+def test_a_bound_that_jumps_is_no_rise() -> None:
+    # The loss only falls; with the bound of its own batch taken off each line, the fourth would be the least.
+    losses = [2.33, 2.27, 2.22, 2.19, 2.16, 2.13, 2.10, 2.08, 2.07, 2.06, 2.06, 2.05]
+    bounds = [0.23, 0.57, 0.40, 0.64, 0.40, 0.36, 0.33, 0.27, 0.31, 0.29, 0.25, 0.24]
+    lines = [{**line, "bound": bound} for line, bound in zip(log(losses), bounds, strict=True)]
+    assert course(lines, "ce").risen <= 0
+    target = course([{**line, "step": 4 * i + 40} for i, line in enumerate(lines)], "ressl")
+    # A target's entropy is taken off line by line: from 2.10 to 1.69, the mean of lines two to four, and up to 1.81.
+    assert target.risen == pytest.approx((1.81 - 1.69) / (2.10 - 1.69))
+
+
+def test_one_lucky_line_is_not_the_least() -> None:
+    losses = [5.0, 4.0, 3.5, 3.2, 3.0, 2.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
+    assert course(log(losses)).risen < 0.2, "3.0 is what it holds: (3.0 − 2.67)/(5 − 2.67)"
+
+
 def test_a_change_of_the_loss_is_no_rise() -> None:
     hard = [{**line, "chance": 2.0, "bound": 0.5} for line in log([1.9, 1.8, 1.7, 1.6, 1.5, 1.4])]
     ordinary = [{**line, "bound": 4.9} for line in log([5.0, 4.99, 4.98])]
@@ -42,13 +58,13 @@ def test_a_change_of_the_loss_is_no_rise() -> None:
 
 
 def test_a_queue_has_to_fill_first() -> None:
-    lines = log([3.0, 4.5, 4.2, 4.0, 3.8, 3.6, 3.5, 3.4])
-    assert course(lines, "moco").first == 4.2, "2,048 keys of batches of 256: eight steps, two lines"
+    lines = log([3.0, 3.5, 4.0, 4.5, 4.6, 4.6, 4.2, 4.0, 3.8, 3.6, 3.5, 3.4])
+    assert course(lines, "moco").first == 4.2, "2,048 keys of batches of 256: three times eight steps, six lines"
     assert course(lines, "simclr").first == 3.0
 
 
 def test_a_moving_target_may_rise() -> None:
-    lines = log([3.0, 3.0, 4.5, 3.0, 2.0, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5])
+    lines = log([3.0] * 6 + [4.5, 3.0, 2.0, 2.0, 2.0, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5])
     for method, status in (("moco", "ill"), ("ressl", "healthy")):
         record = Record(patient="run", written=resolve(recipes.find(f"{method}-fashion-mini")), lines=lines)
         found = RULES["learning_rate_high"]()(record)
@@ -59,6 +75,8 @@ def test_a_moving_target_may_rise() -> None:
 def test_a_short_log_has_no_course() -> None:
     with pytest.raises(Missing, match="4 lines with a loss"):
         course(log([5.0, 4.0, 3.0, 2.0]))
+    with pytest.raises(Missing, match="1 line with a loss"):
+        course(log([5.0]))
 
 
 @pytest.mark.parametrize(("lr", "status"), [(10.0, "ill"), (0.6, "watch"), (0.1, "healthy")])

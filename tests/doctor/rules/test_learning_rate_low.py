@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kontrast import recipes
+from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Record
 from kontrast.doctor.rules import RULES
 from kontrast.train import resolve
@@ -29,6 +30,50 @@ def test_still_falling_at_the_end() -> None:
     assert examined([2 + 7 * 0.7**i for i in range(20)]) == "healthy"
 
 
+def flat(method: str, *settings: str, rise: float = 0.0) -> Finding:
+    """A loss that stays, or rises by so much, after six lines in which a queue fills."""
+    losses = [6.0] * 6 + [6.0 + rise * i / 9 for i in range(10)]
+    lines = [{"step": 4 * i, "loss": loss, "chance": 6.2, "bound": 0.0} for i, loss in enumerate(losses, 1)]
+    recipe = resolve(recipes.find(f"{method}-fashion-mini").override(settings))
+    found: Finding | None = RULES["learning_rate_low"]()(Record(patient="run", written=recipe, lines=lines))
+    assert found is not None
+    return found
+
+
+def test_only_a_rate_below_the_published_ones_is_too_low() -> None:
+    low = flat("supcon", "optim.lr=0.001")  # 0.002 at 256
+    assert low.status == "ill"
+    assert "raise optim.lr towards 0.018" in low.cure, "0.036 at a batch of 256, halved for 128"
+    assert flat("moco", "optim.lr=0.001").status == "ill"
+    for method in ("supcon", "moco"):
+        found = flat(method)  # 0.2 and 0.12 at 256
+        assert found.status == "healthy"
+        assert "not because of the rate" in found.evidence
+
+
+def test_nobody_is_to_raise_the_rate_of_a_loss_that_rises() -> None:
+    found = flat("moco", "optim.lr=0.001", rise=0.5)
+    assert found.status == "healthy"
+    assert "it rose" in found.evidence
+
+
+def test_a_temperature_too_high_is_not_the_rates_doing() -> None:
+    assert "temperature" in flat("supcon", "optim.lr=0.001", "method.temperature=5").evidence
+    assert flat("supcon", "optim.lr=0.001", "method.temperature=5").status == "healthy"
+
+
+def test_who_falls_on_is_to_train_longer_and_faster_only_below_the_others() -> None:
+    def cure(lr: float) -> str:
+        lines = [{"step": 4 * i, "loss": 10.0 - 0.4 * i, "chance": 9.0, "bound": 1.0} for i in range(20)]
+        recipe = resolve(recipes.find("supcon-fashion-mini").override([f"optim.lr={lr}"]))
+        found = RULES["learning_rate_low"]()(Record(patient="run", written=recipe, lines=lines))
+        assert found is not None
+        return str(found.cure)
+
+    assert "raise optim.lr" in cure(0.01)
+    assert "raise optim.lr" not in cure(0.1), "three times 0.2 at 256 is above all published ones"
+
+
 @pytest.mark.parametrize(("lr", "status"), [(1e-5, "ill"), (1e-3, "watch"), (0.1, "healthy")])
 def test_recipes_against_the_published_ones(lr: float, status: str) -> None:
     # at a batch of 256: 2e−5, 2e−3 and 0.2; the smallest published one is 0.036
@@ -39,3 +84,4 @@ def test_adaptive_rates_have_limits_of_their_own() -> None:
     for lr, low, high in ((1e-3, "healthy", "healthy"), (1e-8, "ill", "healthy"), (0.1, "healthy", "ill")):
         found = patients.of_recipe("supcon", "optim=adamw", f"optim.lr={lr}")
         assert (found["learning-rate-low"].status, found["learning-rate-high"].status) == (low, high)
+        assert "commonly 1e-05 to 0.003" in found["learning-rate-high"].evidence, "no recipe here has it"

@@ -29,3 +29,8 @@ def test_with_labels_it_is_the_aim(method: str, loss: float, status: str) -> Non
     )
     assert found is not None
     assert found.status == status
+
+
+def test_a_collapse_is_no_fit() -> None:
+    assert patients.findings("pulled")["complete-collapse"].status == "ill"
+    assert "loss-at-bound" not in patients.findings("pulled"), "its loss is at the bound, far below chance"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kontrast.train import resolve
 from tests.doctor import patients
 
 
@@ -34,6 +35,16 @@ def test_pictures_that_hardly_differ_are_seen_whatever_the_preset_says() -> None
 )
 def test_recipes(method: str, views: str, status: str) -> None:
     assert patients.of_recipe(method, f"augment.views={views}")["weak-views"].status == status
+
+
+def test_the_cure_can_be_typed() -> None:
+    pictures = patients.of_recipe("simclr", "augment.views=[none, none]")["weak-views"].cure
+    assert "augment=strong" in pictures
+    assert "vector" not in pictures
+    vectors = patients.findings("easy")["weak-views"].cure
+    assert "strong" not in vectors.partition(":")[2]
+    typed = vectors.partition('"')[2].removesuffix('"')
+    assert resolve(patients.RECIPES["easy"]().override([typed])).augment.views[1].options["noise"] == 0.1
 
 
 def test_one_view_without_augmentation_is_right_for_supervised_methods() -> None:

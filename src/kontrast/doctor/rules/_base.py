@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from kontrast.doctor.finding import Finding, Status
 from kontrast.doctor.record import Missing, Patient, Record
+from kontrast.doctor.rules._length import shortness
 
 
 class Rule(ABC):
@@ -17,6 +18,7 @@ class Rule(ABC):
 
     patients: ClassVar[tuple[Patient, ...]]
     disease: ClassVar[str]
+    of_learning: ClassVar[bool] = False  # whether a run of a few steps has the sign anyhow
 
     @abstractmethod
     def examine(self, record: Record) -> Finding | None:
@@ -25,11 +27,19 @@ class Rule(ABC):
     def __call__(self, record: Record) -> Finding | None:
         """`examine`; what is missing, or goes wrong in a strange folder, becomes ``unknown`` with the reason."""
         try:
-            return self.examine(record)
+            found = self.examine(record)
+            return self._deferred(found, record) if found is not None and self.of_learning else found
         except Missing as missing:
             return self._found("unknown", str(missing))
         except Exception as error:  # one rule's trouble must not hide what the others see
             return self._found("unknown", f"the rule could not read this: {type(error).__name__}: {error}")
+
+    def _deferred(self, found: Finding, record: Record) -> Finding:
+        """A run that was too short is only watched, and to be trained longer before anything else."""
+        short = shortness(record)
+        if short is None or found.status not in ("ill", "watch"):
+            return found
+        return self.watch(f"{found.evidence}; {short[0]}", f"{short[1]}; if that does not help: {found.cure}")
 
     @property
     def name(self) -> str:

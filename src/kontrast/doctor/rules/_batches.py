@@ -4,7 +4,7 @@ r"""What a batch holds, in expectation: N rows, n_c of class c, b drawn without 
     (2)  P(no other row of c beside one) = C(N−n_c, b−1)/C(N−1, b−1),      with replacement (1 − n_c/N)^{b−1}
     (3)  others of its class beside a row, mean over rows = Σ_c (n_c/N)(b−1)(n_c−1)/(N−1),  with replacement n_c/N
 
-A class-balanced batch has b/K of each.
+A class-balanced batch has b/K of each (one that is no multiple of K is refused: `refused`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
     """
     n = sum(sizes)
     if sampler == "class-balanced":
-        return batch / len(sizes) - 1
+        return max(0.0, batch / len(sizes) - 1)
     if sampler == "with-replacement":
         return sum(m / n * (batch - 1) * m / n for m in sizes)
     return sum(m / n * (batch - 1) * (m - 1) / max(n - 1, 1) for m in sizes)

@@ -23,6 +23,12 @@ def at_base(record: Record) -> float:
     return lr if recipe.optim.name in ADAPTIVE else scaled(lr, BASE, base=recipe.train.batch_size)
 
 
+def least(record: Record) -> float:
+    """The least published rate, brought to this recipe's batch."""
+    low = published(record.recipe.optim.name)[0]
+    return low if record.recipe.optim.name in ADAPTIVE else scaled(low, record.recipe.train.batch_size, base=BASE)
+
+
 @cache
 def published(optimizer: str) -> tuple[float, float]:
     """The least and the largest rate of the recipes with this optimiser, at a batch of 256."""
@@ -41,4 +47,5 @@ def words(record: Record) -> str:
     low, high = published(name)
     lr, batch = record.recipe.optim.options["lr"], record.recipe.train.batch_size
     where = "" if name in ADAPTIVE else f" at a batch of {batch}, {at_base(record):.3g} at 256;"
-    return f"{name} with lr {lr:g}{where or ';'} recipes have {low:.2g} to {high:.2g}"
+    known = "commonly" if name in ADAPTIVE else "recipes have"
+    return f"{name} with lr {lr:g}{where or ';'} {known} {low:.2g} to {high:.2g}"

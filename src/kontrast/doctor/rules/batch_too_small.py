@@ -9,13 +9,14 @@ Reads: recipe (method, batch size, sampler), labels of the training rows.
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule, below
 from kontrast.doctor.rules._batches import compares_classes, others
+
+ENOUGH = 4  # of each class, beside an anchor three others
 
 
 class BatchTooSmall(Rule):
@@ -33,9 +34,8 @@ class BatchTooSmall(Rule):
         seen = (
             f"{found:.3g} other images of its class beside an anchor: batches of {train.batch_size}, {classes} classes"
         )
-        enough = 2 ** math.ceil(math.log2(4 * classes))
-        cure = (
-            f"raise train.batch_size to {enough} or so (train.micro_batch keeps the memory small), or train.sampler="
-            "class-balanced"
-        )
+        enough = classes * min(ENOUGH, max(sum(sizes) // classes, 1))  # a multiple: class-balanced batches must be one
+        cure = f"raise train.batch_size to {enough} or more (train.micro_batch keeps the memory small)"
+        if train.sampler != "class-balanced":
+            cure += "; with train.sampler=class-balanced every class is in every batch"
         return self.by(below(found, ill=1.0, watch=2.0), seen, cure)

@@ -16,6 +16,7 @@ from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule
 from kontrast.doctor.rules._batches import absent
+from kontrast.doctor.rules._words import percent
 
 RATIO = 10
 
@@ -45,12 +46,10 @@ class ClassImbalance(Rule):
         train = record.recipe.train
         share = absent(sizes, least, train.batch_size, train.sampler)
         even = absent(sizes, round(sum(sizes) / len(sizes)), train.batch_size, train.sampler)
-        seen += (
-            f"; the smallest is absent from {100 * share:.2g} % of the batches of {train.batch_size} ({train.sampler})"
-        )
+        seen += f"; the smallest is absent from {percent(share)} of the batches of {train.batch_size} ({train.sampler})"
         cure = "train.sampler=class-balanced, with a batch that is a multiple of the classes; or a larger batch"
         if share > 0.5 and even < 0.25:
-            return self.ill(f"{seen}, even ones would be from {100 * even:.2g} %", cure)
+            return self.ill(f"{seen}, even ones would be from {percent(even)}", cure)
         if most > RATIO * least and train.sampler != "class-balanced":
             return self.watch(seen, cure)
         return self.healthy(seen)

@@ -15,14 +15,14 @@ from typing import ClassVar
 from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule, below
+from kontrast.doctor.rules._cures import spreading
+from kontrast.doctor.rules._few import ignoring_few
 from kontrast.geometry import collapse
 
-CURE = (
-    "give the loss something that tells images apart: negatives (a contrastive loss, SCE with contrastive_weight above "
-    "0), a target sharper than the online network (target_temperature half the temperature), a lower optim.lr; look "
-    "whether the head's output is constant"
+EQUAL = (
+    "look whether the right layer was taken and the model was in eval mode: what gives one row for all is no encoder"
 )
-OFFSET = "the rows share a large common part: subtract their mean before comparing them by cosine; " + CURE
+OFFSET = "the rows share a large common part: subtract their mean before comparing them by cosine"
 
 
 class CompleteCollapse(Rule):
@@ -30,20 +30,22 @@ class CompleteCollapse(Rule):
 
     patients: ClassVar[tuple[Patient, ...]] = ("run", "features")
     disease: ClassVar[str] = "complete collapse"
+    of_learning: ClassVar[bool] = True
 
     def examine(self, record: Record) -> Finding | None:
         """Of embeddings, and of features."""
         if record.patient == "features":
-            spread, n = collapse(record.features).spread, len(record.features)
+            with ignoring_few():  # a spread needs no more rows than there are
+                spread, n = collapse(record.features).spread, len(record.features)
             equal = bool((record.features == record.features[0]).all())
             seen = f"features: spread {spread:.2e}, " + (f"all {n} rows are equal" if equal else f"{n} rows")
-            return self.by(below(spread, ill=1e-3, watch=0.01), seen, CURE if equal else OFFSET)
+            return self.by(below(spread, ill=1e-3, watch=0.01), seen, EQUAL if equal else OFFSET)
         try:
             embeddings, features = (record.measured(where, "spread") for where in ("embeddings", "features"))
         except Missing:
             u = record.last("monitor/uniformity")
             seen = f"uniformity of the embeddings {u:.3f} (0: all in one point)"
-            return self.by(below(-u, ill=0.04, watch=0.4), seen, CURE)
+            return self.by(below(-u, ill=0.04, watch=0.4), seen, spreading(record))
         seen = f"spread of the embeddings {embeddings:.3g}, of the features {features:.3g} (0: all rows equal)"
         grade = "ill" if features < 1e-3 else below(embeddings, ill=0.01, watch=0.1)
-        return self.by(grade, seen, CURE)
+        return self.by(grade, seen, spreading(record))

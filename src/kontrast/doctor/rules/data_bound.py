@@ -14,6 +14,7 @@ from typing import ClassVar
 from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule, above
+from kontrast.doctor.rules._words import counted, percent
 
 
 class DataBound(Rule):
@@ -25,8 +26,10 @@ class DataBound(Rule):
     def examine(self, record: Record) -> Finding | None:
         """Over the whole log."""
         waiting = median(record.course("waiting"))
-        seen = f"{100 * waiting:.0f} % of the time is spent waiting for batches"
+        seen = f"{percent(waiting)} of the time is spent waiting for batches"
         run = record.recipe.run
-        seen += f", {median(record.course('images_per_second')):,.0f} images a second with {run.workers} workers"
+        seen += (
+            f", {median(record.course('images_per_second')):,.0f} images a second with {counted(run.workers, 'worker')}"
+        )
         cure = f"run.workers={max(4, 2 * run.workers)}" + ("" if run.cache else ", run.cache=true (decode once)")
         return self.by(above(waiting, ill=0.5, watch=0.2), seen, f"{cure}; smaller images on disk (data.size)")

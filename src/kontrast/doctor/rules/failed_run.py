@@ -3,7 +3,7 @@
 Ill: run.json says failed.
 Watch: it says interrupted, or still training or evaluating.
 Why: whatever else is seen, this explains it; so it is told first.
-Reads: run.json.
+Reads: run.json; whether there is a checkpoint.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import ClassVar
 from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule
+from kontrast.train.folder import RunFolder
 
 CURES = {
     "NonFiniteLoss": "lower optim.lr (by 10, to begin with), warm it up (schedule=warmup-cosine), and look whether "
@@ -20,9 +21,10 @@ CURES = {
     "MemoryError": "set train.micro_batch (64, say): the loss still sees the whole batch",
     "OutOfMemory": "set train.micro_batch (64, say): the loss still sees the whole batch; or run.device=cpu",
     "FileNotFoundError": "put the data where the recipe says, or say data.name and run.data_root anew",
-    "OSError": "look whether the disk is full or the data have moved; the same command then continues",
+    "OSError": "look whether the disk is full or the data have moved; then the same command again",
 }
 OTHER = "read the error above and mend what it names; the same command then continues from the last checkpoint"
+ANEW = "read the error above, correct the setting that it names and start anew (other settings have another folder)"
 
 
 class FailedRun(Rule):
@@ -40,8 +42,9 @@ class FailedRun(Rule):
             raise Missing("there is no run.json, or no status in it: the run has not begun")
         if status == "failed":
             error = str(record.run.get("error") or "no error was written down")
-            cure = next((cure for name, cure in CURES.items() if name in error.partition(":")[0]), OTHER)
-            return self.ill(f"failed, {at}: {error}", cure)
+            cure = next((cure for name, cure in CURES.items() if name in error.partition(":")[0]), None)
+            kept = record.path is not None and RunFolder(record.path).last.exists()
+            return self.ill(f"failed, {at}: {error}", cure or (OTHER if kept else ANEW))
         if status == "done":
             return self.healthy(f"done, {at}")
         words = "interrupted" if status == "interrupted" else f"{status}, or killed while it was"

@@ -18,6 +18,7 @@ from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule, above
 from kontrast.doctor.rules._course import course_of
 from kontrast.doctor.rules._rates import at_base, published, words
+from kontrast.doctor.rules._words import percent
 
 CURE = "lower optim.lr by 3 to 10, or warm it up (schedule=warmup-cosine)"
 LARGE = 1024
@@ -36,11 +37,11 @@ class LearningRateHigh(Rule):
         if record.patient == "recipe":
             return self._of_recipe(record)
         course = course_of(record)
-        seen = f"{course.words()}, {100 * course.risen:.0f} % of the fall lost again"
+        seen = f"{course.words()}, {percent(max(course.risen, 0.0))} of the fall lost again"
         moves = "target_temperature" in record.options
         grade = "healthy" if moves else above(course.risen, ill=0.3, watch=0.15)
         if grade != "ill" and self._of_recipe(record).status == "ill":
-            won = f"{100 * max(course.won, 0.0):.0f} % of what could be won"
+            won = f"{percent(max(course.won, 0.0))} of what could be won"
             return self.by("ill" if course.won < 0.25 else "watch", f"{course.words()}, {won}; {words(record)}", CURE)
         return self.by(grade, seen, CURE)
 

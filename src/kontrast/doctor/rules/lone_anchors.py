@@ -16,6 +16,7 @@ from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule, above
 from kontrast.doctor.rules._batches import compares_classes, lone
+from kontrast.doctor.rules._words import percent
 
 CURE = (
     "give each image two views (augment.views=[crop-flip, crop-flip]), raise train.batch_size, or take "
@@ -37,5 +38,5 @@ class LoneAnchors(Rule):
         if views > 1:
             return self.healthy(f"{views} views of each image: every anchor has a positive")
         share = lone(record.class_sizes, train.batch_size, train.sampler)
-        seen = f"{100 * share:.2g} % of the anchors of a batch of {train.batch_size} ({train.sampler}) are alone"
+        seen = f"{percent(share)} of the anchors of a batch of {train.batch_size} ({train.sampler}) are alone"
         return self.by(above(share, ill=0.1, watch=0.01), f"{seen} in their class", CURE)

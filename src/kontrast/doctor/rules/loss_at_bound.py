@@ -4,8 +4,9 @@ Ill: learned without labels, more than 0.95 of the way from chance to the bound 
 Watch: with labels, more than 0.98: the training rows are fitted; more epochs bring nothing.
 Why: all images opposite to all others is out of reach for more images than dimensions, so a loss without labels that is
 there has too few negatives or identical views (0.79 is the most of 132 such runs). With labels it is the simplex
-(Graf et al.), reached by fitting every label; whether that is good, the train/test gap says.
-Reads: metrics.jsonl (loss, chance, bound), recipe (method).
+(Graf et al.), reached by fitting every label; whether that is good, the train/test gap says. Of a complete collapse
+nothing is said here: a loss whose bound is near that has not been fitted.
+Reads: metrics.jsonl (loss, chance, collapsed, bound), recipe (method).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule
 from kontrast.doctor.rules._standing import standing_of
+from kontrast.doctor.rules.complete_collapse import CompleteCollapse
 
 
 class LossAtBound(Rule):
@@ -26,6 +28,8 @@ class LossAtBound(Rule):
 
     def examine(self, record: Record) -> Finding | None:
         """At the end."""
+        if (collapse := CompleteCollapse()(record)) is not None and collapse.status == "ill":
+            return None
         share, words = standing_of(record)
         if record.method.needs_labels:
             if share > 0.98:

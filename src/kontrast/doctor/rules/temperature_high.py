@@ -22,6 +22,7 @@ from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule, above, below
 from kontrast.doctor.rules._entropy import effective_negatives
 from kontrast.doctor.rules._temperatures import reach, shares_penalty
+from kontrast.doctor.rules._words import few
 
 BEST = 0.3  # the largest of the best temperatures in Wang & Liu's tables
 CURE = "lower method.temperature: 0.1 is a good start; `kontrast tune` finds it"
@@ -48,13 +49,12 @@ class TemperatureHigh(Rule):
                 seen = f"target_temperature {target:g} is not below temperature {tau:g}: the target is no sharper"
                 return self.ill(seen, f"lower method.target_temperature to {tau / 2:g} or so")
         if record.patient == "recipe" or not shares_penalty(record):
-            seen = f"temperature {tau:g}: the nearest negative weighs at most {reach(tau):.3g} times the farthest"
+            seen = f"temperature {tau:g}: the nearest negative weighs at most {few(reach(tau))} times the farthest"
             return self.by(below(reach(tau), ill=10.0, watch=100.0), seen, CURE)
         count, of, more = effective_negatives(record, tau)
         share = math.log(count) / math.log(of)
-        seen = (
-            f"temperature {tau:g}: entropy {share:.3f} of the most, as if {count:.3g} of {of} negatives shared it{more}"
-        )
+        seen = f"temperature {tau:g}: entropy {share:.3f} of the most, as if {few(count)} of {of:,} negatives shared it"
+        seen += more
         if tau <= BEST:
             return self.healthy(seen)
         return self.by(above(share, ill=0.95, watch=0.925), seen, CURE)

@@ -20,6 +20,7 @@ from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule, above, below
 from kontrast.doctor.rules._entropy import effective_negatives, gathered
 from kontrast.doctor.rules._temperatures import shares_penalty, sharpness
+from kontrast.doctor.rules._words import few
 
 CURE = "raise method.temperature: 0.1 is a good start, 0.2 where false negatives hurt; `kontrast tune` finds it"
 
@@ -38,8 +39,8 @@ class TemperatureLow(Rule):
                 raise Missing("the temperature of the loss behind the features: pass it (--temperature 0.1)")
             return None
         if record.patient == "recipe" or not shares_penalty(record) or gathered(record):
-            seen = f"temperature {tau:g}: a negative nearer by 0.1 weighs {sharpness(tau):.3g} times as much"
+            seen = f"temperature {tau:g}: a negative nearer by 0.1 weighs {few(sharpness(tau))} times as much"
             return self.by(above(sharpness(tau), ill=100.0, watch=10.0), seen, CURE)
         count, of, more = effective_negatives(record, tau)
-        seen = f"temperature {tau:g}: the penalty falls on {count:.3g} of {of} negatives{more}"
+        seen = f"temperature {tau:g}: the penalty falls on {few(count)} of {of:,} negatives{more}"
         return self.by(below(count, ill=min(3.0, math.sqrt(of)), watch=min(6.0, math.sqrt(of))), seen, CURE)

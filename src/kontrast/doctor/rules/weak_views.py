@@ -18,7 +18,8 @@ from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule
 from kontrast.recipe import Part
 
-STRONGER = "stronger views: augment=strong (crop, flip, colour, blur), or for vectors augment.views with noise=0.1"
+STRONGER = "stronger views: augment=strong (crop, flip, colour, blur)"
+NOISE = "{name: vector-noise, noise: 0.1}"
 
 
 class WeakViews(Rule):
@@ -34,15 +35,21 @@ class WeakViews(Rule):
         if len(views) < 2 and not alone:
             return None
         if all(map(_changes_nothing, views)):
-            return self.ill(f"views {names}: nothing is changed, all views of an image are the same", STRONGER)
+            return self.ill(
+                f"views {names}: nothing is changed, all views of an image are the same", self._stronger(record)
+            )
         apart = self._apart(record)
         if apart is not None and apart < 1:
-            return self.ill(f"two views of an image differ by {apart:.2g} grey levels on average ({names})", STRONGER)
+            return self.ill(
+                f"two views of an image differ by {apart:.2g} grey levels on average ({names})", self._stronger(record)
+            )
         seen = f"views {names}" + ("" if apart is None else f", {apart:.0f} grey levels apart on average")
         if record.method.needs_labels:
             return self.healthy(seen)
         if all(map(_changes_little, views)):
-            return self.watch(f"{seen}: little is changed, and without labels the views are all there is", STRONGER)
+            return self.watch(
+                f"{seen}: little is changed, and without labels the views are all there is", self._stronger(record)
+            )
         if record.patient == "run":
             try:
                 positive, gap = (record.last(f"monitor/{key}") for key in ("positive_similarity", "similarity_gap"))
@@ -50,8 +57,14 @@ class WeakViews(Rule):
                 return self.healthy(seen)
             seen += f"; positives at cosine {positive:.2f}, {gap:+.2f} from the nearest other"
             if positive > 0.95 and gap > 0.2:
-                return self.watch(f"{seen}: the task is solved", STRONGER)
+                return self.watch(f"{seen}: the task is solved", self._stronger(record))
         return self.healthy(seen)
+
+    def _stronger(self, record: Record) -> str:
+        """As it can be typed: presets of images, or noise for vectors."""
+        if not _of_vectors(record):
+            return STRONGER
+        return f'stronger views: "augment.views=[{", ".join([NOISE] * len(record.recipe.augment.views))}]"'
 
     def _apart(self, record: Record) -> float | None:
         """Grey levels between two views of an image, of 255; None where no pictures were kept."""
@@ -59,6 +72,15 @@ class WeakViews(Rule):
         if pixels is None or pixels.ndim != 5 or pixels.shape[1] < 2:
             return None
         return float((pixels[:, 0].float() - pixels[:, 1].float()).abs().mean())
+
+
+def _of_vectors(record: Record) -> bool:
+    if given := record.model.get("input"):
+        return bool(given["kind"] == "vector")
+    try:
+        return record.data[0].kind == "vector"
+    except Missing:
+        return any(view.name == "vector-noise" for view in record.recipe.augment.views)
 
 
 def _changes_nothing(view: Part) -> bool:
