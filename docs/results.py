@@ -10,6 +10,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from kontrast.experiments import tables
 
@@ -44,8 +45,20 @@ def keep(sweep: Path) -> None:
 def page(folder: Path) -> str:
     """The table as the command writes it, and the charts under it."""
     summary = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    told = tables.markdown(summary).rstrip()
+    heading, _, rest = told.partition("\n")  # pages of one experiment on two sets would have one title
     charts = "\n\n".join(f"![{chart.stem}]({chart.name})" for chart in sorted(folder.glob("*.svg")))
-    return f"{tables.markdown(summary).rstrip()}\n\n## Charts\n\n{charts}\n"
+    return f"{titled(heading, summary)}\n{rest}\n\n## Charts\n\n{charts}\n"
+
+
+def titled(title: str, summary: dict[str, Any]) -> str:
+    """A sweep's title and the sets it was on.
+
+    >>> titled("Error", {"axes": {"data": ["fashion-mini"]}}), titled("Toy", {"axes": {}})
+    ('Error (fashion-mini)', 'Toy')
+    """
+    sets = ", ".join(map(str, summary["axes"].get("data", [])))
+    return f"{title} ({sets})" if sets else title
 
 
 def index() -> str:

@@ -6,8 +6,8 @@ Anchors are A rows in all, n = A/R of them on each of R ranks, against C candida
 
     (1)  one product   2·n·C·D flop; a loss takes 2 (logits, gradient of the anchors), 3 (of the candidates too) or 4
     (2)  a batch against itself in one process, in blocks of side b: logits on or above the diagonal alone, about
-         A·(A + b)/2 of them, and both halves of the gradient from the same block: 1.5 products, or 2 where the blocks
-         do not fit `_tiles.KEEP_BYTES` and are made twice
+         A·(A + b)/2 of them, or all A² where there is one block, and both halves of the gradient from the same block:
+         1.5 products (one block: 2), or 2 where the blocks do not fit `_tiles.KEEP_BYTES` and are made twice
     (3)  several ranks: the candidates are gathered (A·D numbers), their gradient is summed over the ranks (A·D numbers)
     (4)  memory: so many tensors of rows, and the blocks; never n·C
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 import torch
 
 from kontrast.losses import _tiles
+from kontrast.losses._inputs import whole_number
 
 FLOAT, INTEGER = 4, 8  # bytes: losses compute in float32, labels are int64
 HEADER = 6 * INTEGER  # what `distributed.row_counts` gathers from each rank
@@ -105,6 +106,13 @@ def step_cost(
     """
     if loss not in KINDS:
         raise ValueError(f"no cost for a loss {loss!r}; there are {', '.join(KINDS)}")
+    sizes = {"batch": batch, "dim": dim, "views": views, "ranks": ranks, "hard_negatives": hard_negatives}
+    for name, size in sizes.items():
+        whole_number(name, size, least=1)
+    for name, size in {"queue": queue, "classes": classes}.items():
+        whole_number(name, size, least=0)
+    if KINDS[loss].candidates == "classes" and not classes:
+        raise ValueError(f"classes is 0, and {loss} compares every row with each class; give how many there are")
     if batch % ranks:
         raise ValueError(f"batch is {batch}, which {ranks} ranks do not share evenly; the formulas are for equal parts")
     kind = KINDS[loss]

@@ -24,6 +24,9 @@ DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "kontrast"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "habits.md", "CHANGELOG.md": "changelog.md"}
 API = "api"
+GUIDES = ("getting-started", "your-images", "your-embeddings", "choosing-a-loss", "temperature", "report", "doctor",
+          "sklearn")  # fmt: skip
+RECORDS = ("api/", "results/", "benchmarks/", "changelog.md")  # long, many, and full of every word there is
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 REFERENCE = """# {title}
 
@@ -53,8 +56,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links as they are on the site."""
+    """Links as they are on the site, and how much the page weighs in a search."""
+    page.meta["search"] = {"boost": weight(page.file.src_uri), **page.meta.get("search", {})}
     return linked(markdown, page.file.src_uri)
+
+
+def weight(page: str) -> float:
+    """Of a page among those that a search finds: guides first, records last.
+
+    >>> weight("temperature.md"), weight("losses/tcl.md"), weight("results/wl-table-1-cpu/README.md")
+    (3.0, 1.0, 0.1)
+    """
+    if page.startswith(RECORDS):
+        return 0.1
+    if page.startswith("examples/"):
+        return 0.3
+    return 3.0 if page.removesuffix(".md") in GUIDES else 1.0
 
 
 def linked(markdown: str, page: str) -> str:

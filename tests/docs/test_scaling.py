@@ -229,6 +229,37 @@ def test_the_page_has_the_tables_of_the_script() -> None:
     assert scaling.filled(page) == page, "run python docs/scaling.py"
 
 
+@pytest.mark.parametrize("loss", ["supcon", "tcl", "nt_xent"])
+def test_a_batch_against_itself_takes_three_products_from_some_thousand_rows_and_one_block_four(loss: str) -> None:
+    """In units of A²·D, as the page's table has it: within an eighth, (A + b)/A of the triangle, b = 1,024."""
+
+    def products(rows: int) -> float:
+        return float(scaling.step_cost(loss, batch=rows // 2, dim=64).flops / (rows * rows * 64))
+
+    assert products(512) == 4
+    assert 3 < products(8192) <= 3 + 1024 / 8192
+    assert 4 < products(16384) <= 4 + 2 * 1024 / 16384
+    page = scaling.PAGE.read_text(encoding="utf-8")
+    assert "3·A²·D from some thousand rows; one block: 4·A²·D; beyond A = 8,192 rows 4·A²·D" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"batch": 0}, "batch must be a whole number of at least 1, got 0"),
+        ({"dim": 0}, "dim must be a whole number of at least 1, got 0"),
+        ({"views": 0}, "views must be a whole number of at least 1, got 0"),
+        ({"ranks": 0}, "ranks must be a whole number of at least 1, got 0"),
+        ({"queue": -1}, "queue must be a whole number of at least 0, got -1"),
+        ({"batch": 8.5}, "batch must be a whole number of at least 1, got 8.5"),
+        ({}, "classes is 0, and cross_entropy compares every row with each class; give how many"),
+    ],
+)
+def test_sizes_that_are_none_are_errors(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        scaling.step_cost("cross_entropy", **{"batch": 8, "dim": 4, **given})
+
+
 def test_an_unknown_loss_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match="no cost for a loss 'supcn'; there are supcon, tcl"):
         scaling.step_cost("supcn", batch=8, dim=4)

@@ -113,6 +113,25 @@ def test_what_is_searched_for_is_found(site: Path) -> None:
     assert {"losses/tcl.html", "api/losses/tcl.html"} <= {location.partition("#")[0] for location in found}
 
 
+def test_guides_weigh_most_in_a_search_and_records_least(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    weights: dict[str, set[float]] = {}
+    for entry in index["docs"]:
+        weights.setdefault(entry["location"].partition("#")[0], set()).add(entry["boost"])
+    assert {name: weights[f"{name}.html"] for name in website.GUIDES} == {key: {3.0} for key in website.GUIDES}
+    records = [found for page, found in weights.items() if page.startswith(("api/", "results/"))]
+    assert len(records) > 100
+    assert all(found == {0.1} for found in records)
+    assert weights["losses/tcl.html"] == {1.0}
+
+
+def test_no_two_pages_of_results_have_one_title(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    titles = [e["title"] for e in index["docs"] if re.fullmatch(r"results/.+\.html", e["location"])]
+    assert len(titles) > 10
+    assert len(set(titles)) == len(titles)
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 def test_from_the_file_system_in_a_browser_search_answers_and_no_request_leaves(site: Path) -> None:
     sync = pytest.importorskip("playwright.sync_api")
@@ -129,7 +148,19 @@ def test_from_the_file_system_in_a_browser_search_answers_and_no_request_leaves(
         page.keyboard.type("uniformity")
         page.wait_for_selector(".md-search-result__item", state="attached")
         found = page.locator(".md-search-result__link").evaluate_all("links => links.map(link => link.href)")
+        page.reload()  # a question, anew
+        page.click("input.md-search__input")
+        page.get_by_text("Type to start searching").wait_for()
+        page.locator("input.md-search__input").fill("temperature too lo")
+        page.keyboard.type("w")  # it asks when a key is let go: once, with all of it
+        page.wait_for_selector(".md-search-result__item", state="attached")
+        first = page.locator(".md-search-result__item > .md-search-result__link").evaluate_all(
+            "links => links.map(link => link.href)"
+        )[:5]
         browser.close()
+    assert "/temperature.html" in first[0]
+    assert any("/doctor.html" in link for link in first), "where it says what is wrong and what to do"
+    assert not [link for link in first if "/results/" in link or "/api/" in link]
     assert any("geometry/uniformity.html" in link for link in found)
     assert left == []
     assert said == []

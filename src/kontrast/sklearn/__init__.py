@@ -1,6 +1,7 @@
 r"""A scikit-learn estimator over the same parts: rows or images in, embeddings out.
 
-    (1)  x ← (x − mean)/std           of the training rows: feature by feature of vectors, channel by channel of images
+    (1)  x ← (x − mean)/std           of the training rows: feature by feature of vectors, channel by channel of images,
+                                      or of all numbers ("jointly")
     (2)  f = argmin loss(f(views of x), y)                            f an encoder, the loss by its name
     (3)  transform:   z = f(x)/‖f(x)‖
     (4)  score(X, y): the share of rows that their 20 nearest training rows name right, weights e^{s/0.07}, s = cosine
@@ -25,6 +26,7 @@ import math
 import tempfile
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,19 +34,20 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from kontrast import augment, distributed, losses, methods, models
-from kontrast.data import DataSet, Memory, Shuffled, Split, Stream, from_arrays, generator, seed_of
+from kontrast.data import DataSet, Memory, Shuffled, Split, Stream, generator, seed_of
 from kontrast.evaluate import votes
 from kontrast.losses._inputs import number, unit, whole_number
 from kontrast.recipe import Recipe
-from kontrast.sklearn._learning import LOSSES, encoded, encoder_of, method_of, train, validation_of, view_of
-from kontrast.train import Job, RunFolder, pick_device
+from kontrast.sklearn._learning import LOSSES, encoded, encoder_of, method_of, train, validation_of
+from kontrast.sklearn._parameters import check_known, check_parameters, device_of, warn_of_equal_views
+from kontrast.sklearn._rows import images_of, scaler_of, standardised, statistics_of, vectors_of, view_of
+from kontrast.train import Job, RunFolder
 from kontrast.train.monitors.knn import NEIGHBOURS
 from kontrast.train.monitors.knn import TEMPERATURE as OF_VOTES
 from kontrast.train.watching import TEMPERATURE
@@ -71,7 +74,9 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     - ``augmentation``: how views are made. A preset's name, "corruption" (each feature from a random other row, as
       SCARF), an operation of `kontrast.augment`, or "auto": for vectors noise and dropout with labels and corruption
       without, for images crop and flip with labels and SCE's strong view without. ``augmentation_params`` its options.
-    - ``standardize``: (1), or the values as they are. ``normalize``: unit rows (3), or f(x) as it is.
+    - ``standardize``: (1), each feature by its own; "jointly" all by one, where they share a unit (pixels, another
+      model's embedding): what hardly varies then stays small; or False, the values as they are. ``normalize``: unit
+      rows (3), or f(x) as it is.
     - ``max_iter`` epochs of even batches, at most ``batch_size`` rows each, by ``optimizer`` at ``learning_rate``,
       falling to 0 over them as ``schedule`` says, with ``weight_decay``.
     - ``early_stopping`` holds out ``validation_fraction`` of the rows, scores them after each epoch (kNN with labels,
@@ -98,7 +103,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         augmentation: str | augment.Operation = "auto",
         augmentation_params: Mapping[str, Any] | None = None,
         image_shape: tuple[int, ...] | None = None,
-        standardize: bool = True,
+        standardize: bool | str = True,
         normalize: bool = True,
         max_iter: int = 100,
         batch_size: int = 256,
@@ -144,6 +149,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """(1) and (2)."""
         if distributed.world_size() > 1:
             raise ValueError("ContrastiveEncoder trains in one process; for many, `kontrast train` under torchrun")
+        check_parameters(self.get_params(deep=False))
         data = self._data(X, reset=True)
         self.__dict__.pop("classes_", None)  # of an earlier fit
         self._labels = labels = None if y is None else self._numbered(y, len(data.train))
@@ -179,10 +185,12 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if self._labels is None:
             raise ValueError("this encoder was fitted without y and knows no classes; score(X), or fit(X, y) first")
         check_consistent_length(range(len(data.train)), y)
+        truth = column_or_1d(y)
+        check_known(truth, self.classes_)
         keys = torch.from_numpy(self.embedding_)
         k = min(NEIGHBOURS, len(keys))
         found = votes(self._embedded(data), keys, self._labels, len(self.classes_), k=k, temperature=OF_VOTES)
-        return float(np.mean(self.classes_[found.argmax(1).numpy()] == column_or_1d(y)))
+        return float(np.mean(self.classes_[found.argmax(1).numpy()] == truth))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -206,33 +214,15 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             x = x.reshape(len(x), *self.image_shape)
         else:
             x = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset, **few)
-        data = self._vectors(x, reset) if x.ndim == 2 else self._images(x, reset)
+        if reset:
+            self.scaler_ = scaler_of(x, self.standardize) if x.ndim == 2 else None
+        data = vectors_of(standardised(x, self.scaler_)) if x.ndim == 2 else images_of(x)
         shape = data.train.inputs.shape
         if reset:
-            self._shape = shape
+            self._shape, self._statistics = shape, statistics_of(data, self.standardize)
         elif shape != self._shape:
             raise ValueError(f"rows of X have shape {shape}; the encoder was fitted on {self._shape}")
-        return data
-
-    def _vectors(self, x: NDArray[Any], reset: bool) -> DataSet:
-        if reset:
-            self.scaler_ = StandardScaler().fit(x) if self.standardize else None
-        if self.scaler_ is not None:  # in the type that X has: float32 would swallow small deviations of large numbers
-            x = self.scaler_.transform(x)
-        with np.errstate(over="ignore"):
-            rows = torch.from_numpy(np.array(x, dtype=np.float32, order="C"))
-        if not bool(rows.isfinite().all()):
-            raise ValueError("X holds numbers beyond float32's range of 3.4e38, after standardising; expected less")
-        return DataSet(name="X", train=Split(Memory(rows)), kind="vector", mean=(0.0,), std=(1.0,))
-
-    def _images(self, x: NDArray[Any], reset: bool) -> DataSet:
-        x = x.astype(np.float32) if x.dtype.kind == "f" else x  # a copy: the caller's pixels stay as they are
-        found = from_arrays(x, name="X")
-        if reset:
-            self.scaler_ = None
-            self._statistics = (found.mean, found.std) if self.standardize else ((0.0,), (1.0,))
-        mean, std = self._statistics
-        return DataSet(name="X", train=found.train, kind="image", mean=mean, std=std)
+        return replace(data, mean=self._statistics[0], std=self._statistics[1])
 
     def _numbered(self, y: ArrayLike, rows: int) -> Tensor:
         """Classes as 0, 1, 2, …; ``classes_`` keeps what they were."""
@@ -253,7 +243,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         assert isinstance(data.train.inputs, Memory)
         plain = augment.preset("none", mean=data.mean, std=data.std)
         view = plain if draw is None else self._view(data, self.method_)
-        device = pick_device(self.device)
+        device = device_of(self.device)
         h = encoded(self.encoder_, data.train.inputs.values, view, device=device, draw=draw)
         return unit(h) if self.normalize else h
 
@@ -268,6 +258,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             self.loss, classes=classes, rows=len(learned), temperature=self.temperature, params=self.loss_params
         )
         supervised = methods.find(method).needs_labels
+        warn_of_equal_views(self.augmentation, loss=self.loss, labelled=supervised)
         wanted = None if self.n_components is None else whole_number("n_components", self.n_components, least=1)
         start = seed_of(seed, Stream.NETWORK, 0)
         encoder = encoder_of(self.encoder, data, n_components=wanted, params=self.encoder_params, seed=start)
@@ -295,6 +286,6 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             }
         )
         views = augment.Views([self._view(data, method)] * 2)
-        device = pick_device(self.device)
+        device = device_of(self.device)
         validation = None if held is None else rows.subset(held.nonzero()[:, 0])
         return Job(recipe, data, learned, validation, views, None, made.to(device), sampler, None, device)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import augment, losses, methods, models
-from kontrast.data import DataSet, Memory, Split
+from kontrast.data import DataSet, Split
 from kontrast.evaluate.features import checked, frozen
 from kontrast.registry import nearest
 from kontrast.train import Job, RunFolder, Stopped, Training, checkpoint
@@ -26,7 +26,6 @@ from kontrast.train.stopping import Patience
 
 CHUNK = 512  # rows that go through the encoder at once, when it is only asked
 SMALL = {"key_parts": 1}  # batches are small here: batch norm over an eighth of one would be noise
-NOISE = {"noise": 0.3, "dropout": 0.2}  # chosen on fashion-mini's pixels and their principal components
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,8 @@ def encoder_of(
     name = ("mlp" if data.kind == "vector" else "small-resnet") if name == "auto" else name
     if data.kind == "vector":
         if name != "mlp":
+            if not (str(name).startswith("timm/") or str(name).replace("_", "-") in models.names()):
+                raise ValueError(f"no encoder {name!r}{nearest(name, models.names())} X are vectors: take 'mlp'")
             raise ValueError(f"X are vectors of {shape[0]} numbers, and {name!r} takes images; take encoder='mlp'")
         made = models.encoder("mlp", in_features=shape[0], **{"features": n_components or 64, **options}, seed=seed)
     else:
@@ -115,38 +116,6 @@ def encoder_of(
             "None, or set the encoder's own width in encoder_params (small-resnet: a multiple of 4)"
         )
     return made
-
-
-def view_of(
-    augmentation: str | augment.Operation, data: DataSet, *, labelled: bool, params: Mapping[str, Any] | None
-) -> augment.Compose:
-    """What makes one view of these rows, normalised as the encoder sees them."""
-    options, vectors = dict(params or {}), data.kind == "vector"
-    assert isinstance(data.train.inputs, Memory)
-    rows = data.train.inputs
-    statistics: dict[str, Any] = {} if vectors else {"mean": data.mean, "std": data.std}
-    if augmentation == "auto":
-        if vectors:
-            augmentation = "vector-noise" if labelled else "corruption"
-        else:
-            augmentation = "crop-flip" if labelled else "strong"
-        if augmentation == "vector-noise":
-            options = {**NOISE, **options}
-        if augmentation == "crop-flip":
-            options.setdefault("padding", max(1, min(rows.shape[1:]) // 8))  # 4 of 32 pixels, as published
-    if isinstance(augmentation, augment.Operation):
-        if options:
-            raise ValueError(f"augmentation_params {options} go with a preset's name; {augmentation!r} has its own")
-        return augment.Compose([augmentation, *([] if vectors else [augment.Normalize(data.mean, data.std)])])
-    if augmentation == "corruption":
-        if not vectors:
-            raise ValueError("augmentation 'corruption' is for vectors, and X are images; take 'strong' or 'weak'")
-        return augment.Compose([augment.MarginalCorruption(rows.values, **options)])
-    if vectors and augmentation not in ("none", "vector-noise"):
-        augment.describe(augmentation)  # an unknown name is the first thing to say
-        raise ValueError(f"preset {augmentation!r} is for images; vectors have 'vector-noise', 'corruption', 'none'")
-    size = None if vectors else (rows.shape[1], rows.shape[2])
-    return augment.preset(augmentation, size=size, **statistics, **options)
 
 
 def validation_of(rows: Split, fraction: float, seed: int) -> Tensor:
