@@ -164,7 +164,10 @@ def test_a_loss_that_is_no_number_is_status_1(
     assert answer.status == 1
     assert re.search(r"failed: the loss is (nan|inf) at step \d+ \(learning rate 1e\+30\)\. Likely", answer.err)
     assert one_paragraph(answer.err)
-    assert RunFolder.of(resolve(made)).status == "failed"
+    folder = RunFolder.of(resolve(made))
+    assert folder.status == "failed"
+    assert "the loss is" in (folder.path / "report.html").read_text(encoding="utf-8"), "the page says why"
+    assert "report.html" in answer.out
 
 
 @pytest.mark.parametrize(("asked", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

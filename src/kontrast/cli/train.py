@@ -65,8 +65,10 @@ def train(
         try:
             done = Run(folder.path) if status == "done" else run_recipe(chosen)
         except Exception:
-            if first and folder.status == "failed":  # its page says why, and what to do
-                err.print(f"report: {escape(str(run_page(folder.path)))}", highlight=False, soft_wrap=True)
+            if first and folder.status == "failed" and folder.metrics.exists():  # its page says why, and what to do
+                page = run_page(folder.path)
+                if page is not None and not as_json:
+                    out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
             raise
     if not first or not (done.path / "result.json").exists():
         return

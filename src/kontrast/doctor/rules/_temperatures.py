@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from kontrast.doctor.record import Record
+from kontrast.doctor.record import Missing, Record
 
 LARGEST = 700.0  # of an exponent: e^709 is the end of float64
 
@@ -31,6 +31,13 @@ def reach(tau: float) -> float:
     7.39
     """
     return math.exp(min(2 / tau, LARGEST))
+
+
+def told_temperature(record: Record) -> float | None:
+    """The loss's; None where it has none, `Missing` where a file of features came without being told."""
+    if record.temperature is None and record.patient == "features":
+        raise Missing("the temperature of the loss behind the features: pass it (--temperature 0.1)")
+    return record.temperature
 
 
 def shares_penalty(record: Record) -> bool:

@@ -18,10 +18,10 @@ import math
 from typing import ClassVar
 
 from kontrast.doctor.finding import Finding
-from kontrast.doctor.record import Missing, Patient, Record
+from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule, above, below
 from kontrast.doctor.rules._entropy import effective_negatives
-from kontrast.doctor.rules._temperatures import reach, shares_penalty
+from kontrast.doctor.rules._temperatures import reach, shares_penalty, told_temperature
 from kontrast.doctor.rules._words import few
 
 BEST = 0.3  # the largest of the best temperatures in Wang & Liu's tables
@@ -36,10 +36,8 @@ class TemperatureHigh(Rule):
 
     def examine(self, record: Record) -> Finding | None:
         """By the entropy where it was measured, else by τ; targets by their ratio."""
-        tau = record.temperature
+        tau = told_temperature(record)
         if tau is None:
-            if record.patient == "features":
-                raise Missing("the temperature of the loss behind the features: pass it (--temperature 0.1)")
             return None
         if record.patient != "features":
             if record.options.get("loss", "ordinary") == "hard":

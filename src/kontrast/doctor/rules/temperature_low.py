@@ -16,10 +16,10 @@ import math
 from typing import ClassVar
 
 from kontrast.doctor.finding import Finding
-from kontrast.doctor.record import Missing, Patient, Record
+from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule, above, below
 from kontrast.doctor.rules._entropy import effective_negatives, gathered
-from kontrast.doctor.rules._temperatures import shares_penalty, sharpness
+from kontrast.doctor.rules._temperatures import shares_penalty, sharpness, told_temperature
 from kontrast.doctor.rules._words import few
 
 CURE = "raise method.temperature: 0.1 is a good start, 0.2 where false negatives hurt; `kontrast tune` finds it"
@@ -33,10 +33,8 @@ class TemperatureLow(Rule):
 
     def examine(self, record: Record) -> Finding | None:
         """By the entropy where it was measured, else by τ."""
-        tau = record.temperature
+        tau = told_temperature(record)
         if tau is None:
-            if record.patient == "features":
-                raise Missing("the temperature of the loss behind the features: pass it (--temperature 0.1)")
             return None
         if record.patient == "recipe" or not shares_penalty(record) or gathered(record):
             seen = f"temperature {tau:g}: a negative nearer by 0.1 weighs {few(sharpness(tau))} times as much"

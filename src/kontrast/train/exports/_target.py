@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,16 +96,16 @@ class Source:
                 agree(other(x), self.encoder(x), what)
 
 
-class Target:
+class Target(ABC):
     """Base of the targets: one form that an encoder can be written in."""
 
+    @abstractmethod
     def refusal(self, source: Source) -> str | None:
         """Why this encoder cannot be written so, or None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, source: Source, folder: Path) -> str:
         """Write the weights into an empty folder, checked; returns the lines of Python that load them from there."""
-        raise NotImplementedError
 
     def inputs(self, source: Source) -> str:
         """What the loaded model is to be given, in words."""
