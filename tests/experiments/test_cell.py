@@ -41,8 +41,8 @@ def test_a_task_is_done_once_and_named_by_all_that_decides_it(tmp_path: Path) ->
     one = cell("counting", tmp_path, i=1)
     assert not one.done
     assert one.state == {}
-    one.perform()
-    one.perform()
+    assert one.perform()
+    assert not one.perform()
     assert calls == [1]
     assert one.done
     assert json.loads((one.path / "result.json").read_text()) == {"value": 2.0}

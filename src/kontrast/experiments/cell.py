@@ -100,8 +100,8 @@ class Cell:
         moved = run.model_copy(update={"out": _absolute(run.out), "data_root": root})
         return replace(self, does=self.does.model_copy(update={"run": moved}))
 
-    def perform(self) -> None:
-        """Does it, in this process, unless it is done; errors are written into run.json and raised."""
+    def perform(self) -> bool:
+        """Does it, in this process, unless it is done, which is False; errors are written into run.json and raised."""
         from kontrast.train import Stopped, resolve, run_recipe
         from kontrast.train.folder import Busy
 
@@ -109,9 +109,10 @@ class Cell:
             if isinstance(self.does, Recipe):
                 if resolve(self.does).hash != self.does.hash:  # its run would lie in another folder than the cell's
                     raise ValueError("a cell's recipe has every default written out; make it of resolve(recipe)")
+                was_done = self.state.get("status") == "done"
                 run_recipe(self.does)
-            else:
-                _perform(self.does, self.path)
+                return not was_done
+            return _perform(self.does, self.path)
         except (Busy, Stopped):
             raise
         except Exception as error:  # also what went wrong before the run had a folder
@@ -141,7 +142,7 @@ def _absolute(path: str) -> str:
     return str(Path(path).expanduser().absolute())
 
 
-def _perform(task: Task, path: Path) -> None:
+def _perform(task: Task, path: Path) -> bool:
     from kontrast.train import RunFolder, Stopped
 
     folder = RunFolder(path)
@@ -151,7 +152,7 @@ def _perform(task: Task, path: Path) -> None:
         raise ValueError(f"the folder {path} cannot be made: {error.strerror}; choose another --out") from error
     with folder.alone():
         if folder.status == "done":
-            return
+            return False
         write_json(path / "task.json", {"call": task.call, "options": dict(task.options)})
         folder.note("running", error=None, started=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
         try:
@@ -161,6 +162,7 @@ def _perform(task: Task, path: Path) -> None:
             raise
         write_json(folder.result, result)
         folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+    return True
 
 
 def _function(call: str) -> Callable[..., Mapping[str, Any]]:

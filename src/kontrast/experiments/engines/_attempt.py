@@ -19,7 +19,7 @@ LOG = "log.txt"
 
 @dataclass(frozen=True)
 class Outcome:
-    """``done``, ``failed``, ``busy`` (another process is at it) or ``stopped`` (a signal asked; it is saved)."""
+    """``done``, ``already done``, ``failed``, ``busy`` (another is at it), ``stopped`` (by a signal; it is saved)."""
 
     what: str
     seconds: float = 0.0
@@ -38,8 +38,7 @@ def attempt(cell: Cell, threads: int | None = None) -> Outcome:
     began = time.monotonic()
     with printing_to(cell.path / LOG):
         try:
-            cell.perform()
-            what, error = "done", ""
+            what, error = "done" if cell.perform() else "already done", ""
         except Busy:
             what, error = "busy", ""
         except (Stopped, KeyboardInterrupt) as stopped:
