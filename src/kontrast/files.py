@@ -1,38 +1,123 @@
-"""Files that are whole or not there, and JSON as the standard has it.
+"""Files that are whole or not there, reading that says which file is damaged, and JSON as the standard has it.
 
 A file is written beside its place, flushed to the disk, and renamed: what a kill or a full disk cuts short is never the
-file, and what was there before stays until the new one is complete.
+file, and what was there before stays until the new one is complete. What a killed writer leaves beside it (nobody holds
+its lock any more) goes when the file is next written, so it does not pile up.
+
+What is read is checked as far as the format allows: JSON must be an object, every array of an .npz archive is read to
+its end, where its CRC-32 stands, and `digest` tells a file that has changed from one that has not.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import glob
+import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+import secrets
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from kontrast.registry import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CURES = {
+    errno.ENOSPC: "Make room there, and call again",
+    errno.EDQUOT: "Make room there, and call again",
+    errno.EFBIG: "Choose a folder on another disk",
+    errno.EROFS: "Choose a folder that may be written to",
+    errno.EACCES: "Choose a folder that may be written to",
+    errno.EPERM: "Choose a folder that may be written to",
+}
+DAMAGE = (
+    ValueError, OSError, EOFError, KeyError, IndexError, NotImplementedError, RuntimeError, SyntaxError, TypeError,
+    MemoryError, OverflowError, struct.error, tokenize.TokenError, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
+"""What zipfile and numpy raise on archives with flipped bits."""
+
+RUN_AGAIN = "run its recipe again, which makes it anew from the last checkpoint, or put back a copy"
+"""What to do about a damaged file of a run."""
+ARCHIVE_END = 22  # bytes of the record at the end of a zip archive, which says how many files there are
+
+
+class NotWritten(OSError):
+    """A file that could not be written: which, why, and what to do."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror, str(path))
+
+    def __str__(self) -> str:
+        cure = CURES.get(self.errno or 0, "See to the disk, and call again")
+        return f"{self.filename} cannot be written: {self.strerror}. {cure}; what was there before is as it was"
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of the one at ``path`` when all is written."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+def whole_file(path: Path, *, previous: Path | None = None) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of the one at ``path`` when all is written.
+
+    That one is gone then, or stays as ``previous``. If it cannot be written, that is `NotWritten`, a kind of OSError.
+    """
     try:
-        with beside.open("wb") as file:
+        with _whole(path, previous) as file:
+            yield file
+    except OSError as error:
+        if error.filename is not None and not str(error.filename).endswith(".part"):
+            raise  # of another file, which was to be read for this one
+        raise NotWritten(path, error) from error
+
+
+@contextmanager
+def _whole(path: Path, previous: Path | None) -> Iterator[BinaryIO]:
+    clear_leftovers(path)
+    beside, opened = _beside(path)
+    with opened as file:
+        try:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+            if previous is not None and path.exists():
+                path.replace(previous)
+            beside.replace(path)  # before it is closed, which lets go of its lock
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # the renaming itself
     finally:
         os.close(folder)
+
+
+def clear_leftovers(path: Path) -> None:
+    """Removes what writers of ``path`` left that are no more; one that is still writing holds its lock."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with contextlib.suppress(OSError), left.open("rb") as file:  # held, or gone meanwhile
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+
+
+def _beside(path: Path) -> tuple[Path, BinaryIO]:
+    """A new file in the same folder, locked while it is open."""
+    while True:
+        beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        file = beside.open("xb")
+        with contextlib.suppress(OSError):  # a file system without locks: then nobody clears anything there
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if beside.exists():
+            return beside, file
+        file.close()  # taken for a leftover before it was locked, and cleared
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -47,8 +132,13 @@ def write_json(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def dump(record: Any) -> str:
-    """JSON as the standard has it: NaN and infinity become null."""
-    return json.dumps(finite(record), indent=2, ensure_ascii=False, allow_nan=False)
+    """JSON as the standard has it: NaN and infinity become null; bytes of a file's name that are no text are escaped.
+
+    >>> dump(["ü", "\\udcff"]).split()
+    ['[', '"ü",', '"\\\\udcff"', ']']
+    """
+    text = json.dumps(finite(record), indent=2, ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def finite(x: Any) -> Any:
@@ -62,3 +152,77 @@ def finite(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return [finite(value) for value in x]
     return None if isinstance(x, float) and not math.isfinite(x) else x
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def changed(folder: Path, digests: Mapping[str, str]) -> list[str]:
+    """Which of the files in a folder are gone, or no longer have the digests they had, by their names.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "a", b"1")
+    ...     was = digest(Path(folder) / "a")
+    ...     write_atomically(Path(folder) / "a", b"2")
+    ...     changed(Path(folder), {"a": was, "b": was}), changed(Path(folder), {"a": digest(Path(folder) / "a")})
+    (['a', 'b'], [])
+    """
+    return [name for name, was in digests.items() if not (folder / name).is_file() or digest(folder / name) != was]
+
+
+def read_json(path: Path, cure: str) -> dict[str, Any]:
+    """The object in a JSON file; if it is damaged, an error that names it and says what to do."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error}); {cure}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is damaged (it holds {type(found).__name__}, expected an object); {cure}")
+    return found
+
+
+def npz_names(path: Path, cure: str) -> list[str]:
+    """The names of the arrays in an .npz file."""
+    with _archive(path, cure) as archive:
+        return [member.removesuffix(".npy") for member in archive.namelist()]
+
+
+def read_npz(path: Path, cure: str, *, names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of an .npz file, or those of the ``names`` that it has; if it is damaged, an error that names it.
+
+    Each is read to its end: numpy alone stops where the array's head says, and where a bit has flipped there, never
+    comes to the checksum. And they are counted: a flipped length in the directory can hide those that follow.
+    """
+    import numpy as np
+
+    wanted = None if names is None else set(names)
+    found = {}
+    with _archive(path, cure) as archive:
+        for member in archive.namelist():
+            name = member.removesuffix(".npy")
+            if wanted is None or name in wanted:
+                with archive.open(member) as part:
+                    found[name] = np.lib.format.read_array(part, allow_pickle=False)  # type: ignore[arg-type]
+                    if part.read():
+                        raise ValueError(f"{name} has more bytes than its head says")
+    return found
+
+
+@contextmanager
+def _archive(path: Path, cure: str) -> Iterator[zipfile.ZipFile]:
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            file.seek(-ARCHIVE_END - len(archive.comment), os.SEEK_END)
+            (count,) = struct.unpack("<H", file.read(ARCHIVE_END)[10:12])
+            if count not in (len(archive.namelist()), 0xFFFF):  # that many: more than the field can say
+                raise ValueError(f"it should hold {count} arrays, and {len(archive.namelist())} are found")
+            yield archive
+    except FileNotFoundError:
+        raise
+    except DAMAGE as error:
+        said = one_line(str(error)[:200]) or type(error).__name__  # zipfile quotes a damaged name, kilobytes of it
+        raise ValueError(f"{path} is damaged ({said}); {cure}") from error

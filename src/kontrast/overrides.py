@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
-from kontrast.registry import nearest
+from kontrast.plain import from_yaml
+from kontrast.registry import nearest, quoted
 
 
 def parse(setting: str) -> tuple[str, Any]:
@@ -19,10 +18,10 @@ def parse(setting: str) -> tuple[str, Any]:
     """
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
-        raise ValueError(f"{setting!r} is no setting; expected key=value, such as optim.lr=0.2")
+        raise ValueError(f"{quoted(setting)} is no setting; expected key=value, such as optim.lr=0.2")
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = from_yaml(text)
+    except ValueError:
         value = text
     value = None if value == "None" else value
     if isinstance(value, str):  # YAML 1.1 takes 1e-3 for a word
@@ -38,11 +37,11 @@ def place(where: Any, name: str, above: str, *, new: bool) -> int | str:
     1
     """
     if isinstance(where, list):
-        if not name.isdigit() or int(name) >= len(where):
-            raise ValueError(f"{above}: expected a number from 0 to {len(where) - 1}, seen {name!r}")
+        if not (name.isdecimal() and len(name) < 10 and int(name) < len(where)):
+            raise ValueError(f"{above}: expected a number from 0 to {len(where) - 1}, seen {quoted(name)}")
         return int(name)
     if not isinstance(where, dict):
-        raise ValueError(f"{above} is {where!r}, which has nothing inside")
+        raise ValueError(f"{above} is {quoted(where)}, which has nothing inside; expected a key that ends there")
     if not new and name not in where:
         raise ValueError(unknown_key(name, list(where), above or "the recipe"))
     return name
@@ -51,4 +50,4 @@ def place(where: Any, name: str, above: str, *, new: bool) -> int | str:
 def unknown_key(key: str, known: Sequence[str], where: str) -> str:
     """The sentence about a key that is not there."""
     hint = nearest(key, known)
-    return f"{where} has no key {key!r}{hint} Known: {', '.join(known) or 'none'}"
+    return f"{where} has no key {quoted(key)}{hint} Known: {', '.join(known) or 'none'}"

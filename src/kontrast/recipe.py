@@ -25,14 +25,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kontrast.overrides import parse, place, unknown_key
+from kontrast.plain import check_plain, from_file, to_yaml, told
+from kontrast.registry import quoted
 
 one_is_a_list = BeforeValidator(lambda value: (value,) if isinstance(value, str | dict) else value)
 LENGTHS = ("train.epochs", "train.steps")  # one of the two
-Names = Annotated[tuple[str, ...], one_is_a_list]
+Word = Annotated[str, Field(max_length=200)]
+Place = Annotated[str, Field(max_length=4096)]  # of a file or folder; systems take no longer ones
+Names = Annotated[tuple[Word, ...], one_is_a_list]
+LONGEST_NAME = 200  # bytes: a file system takes 255, and the hash comes behind it
 
 
 class Section(BaseModel):
@@ -55,7 +59,7 @@ class Part(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    name: str
+    name: Word
 
     @property
     def options(self) -> dict[str, Any]:
@@ -70,7 +74,7 @@ class Data(Section):
     ``validation`` holds out that fraction of the training rows. ``split`` is what the encoder learns from.
     """
 
-    name: str = "fashion-mini"
+    name: Place = "fashion-mini"
     split: Literal["train", "unlabelled"] = "train"
     size: int | None = Field(None, ge=1)
     channels: Literal[1, 3] | None = None
@@ -137,11 +141,11 @@ class Evaluate(Section):
 class Run(Section):
     """How it is run; none of this is in the hash, for none of it is meant to change the result."""
 
-    device: str = "auto"
+    device: Word = "auto"
     workers: int = Field(0, ge=0)
     threads: int | None = Field(None, ge=1)
-    out: str = "runs"
-    data_root: str | None = None
+    out: Place = "runs"
+    data_root: Place | None = None
     cache: bool = False
     compile: bool = False
     keep_memory: bool = True  # freed memory stays with the process, on a CPU
@@ -179,6 +183,17 @@ class Recipe(Section):
     evaluate: Evaluate = Evaluate()
     run: Run = Run()
 
+    @field_validator("name")
+    @classmethod
+    def _one_folder(cls, name: str) -> str:
+        length = len(name.encode(errors="replace"))
+        if not name or name.startswith(".") or "/" in name or not name.isprintable() or length > LONGEST_NAME:
+            raise ValueError(
+                f"a run's folder is called after it; expected 1 to {LONGEST_NAME} bytes of letters, digits, spaces and "
+                f"signs, without / and not beginning with a dot, seen {quoted(name)}"
+            )
+        return name
+
     @model_validator(mode="after")
     def _patience_needs_validation(self) -> Self:
         if self.train.patience is not None and not self.data.validation:
@@ -202,23 +217,25 @@ class Recipe(Section):
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Recipe:
         """From a mapping; what is wrong in it is one `ValueError` that says where, and names the nearest known key."""
+        check_plain(values)
         _check_keys(values, cls, "")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ValueError(_said(error)) from None
+            raise ValueError(told(error)) from None
 
     @classmethod
     def read(cls, path: str | Path) -> Recipe:
         """From a YAML file."""
         path = Path(path)
-        try:
-            values = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        values = from_file(path)
         if not isinstance(values, Mapping):
-            raise ValueError(f"{path} holds {type(values).__name__}; expected a mapping with data, method, train, …")
-        return cls.of({"name": path.stem, **values})
+            seen = "is empty" if values is None else f"holds {type(values).__name__}"
+            raise ValueError(f"{path} {seen}; expected a mapping with data, method, train, …")
+        try:
+            return cls.of({"name": path.stem, **values})
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     def override(self, changes: Iterable[str] | Mapping[str, Any]) -> Recipe:
         """With ``key=value`` settings, or a mapping of dotted keys, put in place of what stands there.
@@ -241,7 +258,7 @@ class Recipe(Section):
 
     def to_yaml(self) -> str:
         """As YAML that `read` takes back."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+        return to_yaml(self.model_dump(mode="json"))
 
 
 def _put(values: dict[str, Any], key: str, value: Any) -> None:
@@ -258,7 +275,7 @@ def _put(values: dict[str, Any], key: str, value: Any) -> None:
     where: Any = values
     for i, name in enumerate(path[:-1]):
         where = where[place(where, name, ".".join(path[:i]), new=False)]
-    if path[1:] == ["name"] and field.annotation is Part and where["name"] != value:
+    if path[1:] == ["name"] and field.annotation is Part and where.get("name") != value:
         where.clear()  # the old name's options are not the new one's
     where[place(where, path[-1], ".".join(path[:-1]), new=True)] = value
 
@@ -273,14 +290,3 @@ def _check_keys(values: Any, model: type[BaseModel], path: str) -> None:
         inner = model.model_fields[key].annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             _check_keys(value, inner, f"{path}.{key}" if path else key)
-
-
-def _said(error: ValidationError) -> str:
-    """What pydantic found, in a paragraph."""
-    found = []
-    for item in error.errors():
-        where = ".".join(map(str, item["loc"])) or "the recipe"
-        seen = "" if item["type"] in ("missing", "value_error") else f", seen {item['input']!r}"
-        message = item["msg"].removeprefix("Value error, ")
-        found.append(f"{where}: {message[0].lower()}{message[1:]}{seen}")
-    return "; ".join(found)

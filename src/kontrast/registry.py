@@ -21,6 +21,7 @@ import difflib
 import importlib
 import inspect
 import pkgutil
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -33,6 +34,34 @@ def nearest(name: object, known: Iterable[str], cutoff: float = 0.5) -> str:
     """
     near = difflib.get_close_matches(str(name).lower(), list(known), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def quoted(value: object) -> str:
+    """A value as an error quotes it: on one line, and cut short where it is long, whatever it holds.
+
+    >>> quoted("supcon"), quoted([1, 2.5]), quoted("x" * 1000)
+    ("'supcon'", '[1, 2.5]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxxx'")
+    """
+    try:
+        said = " ".join(_SHORT.repr(value).split())
+    except Exception:  # a number of more digits than Python prints, an object whose own words fail
+        return f"a {type(value).__name__} that cannot be printed"
+    return said if len(said) <= 200 else f"{said[:100]} ... {said[-90:]}"
+
+
+def one_line(text: str) -> str:
+    r"""A text, such as a file's name, with what cannot be printed written out: no line breaks, no terminal's commands.
+
+    >>> print(one_line("two\nlines"), one_line("sounds\x07"), one_line("日本語.png"))
+    two\nlines sounds\x07 日本語.png
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 3, 62, 62, 40
 
 
 class Family(Mapping[str, type[Any]]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import warnings
 from pathlib import Path
 
 import pytest
@@ -69,12 +70,58 @@ def test_a_flipped_byte_of_the_header_is_noticed_always(tmp_path: Path, place: i
 
 
 @pytest.mark.parametrize("place", [PAGE, PAGE + 300, PAGE + 599])
-def test_a_flipped_byte_of_the_data_is_noticed_when_asked(tmp_path: Path, place: int) -> None:
+def test_a_flipped_byte_of_the_data_is_noticed_when_it_is_read_or_asked_for(tmp_path: Path, place: int) -> None:
     path = written(tmp_path)
     flip(path, place)
-    CachedImages(path)  # the time is as it was: only the header is looked at
+    cache = CachedImages(path)  # the time is as it was: only the header is looked at
+    damaged = (place - PAGE) // 60
+    others = torch.tensor([i for i in range(10) if i != damaged])
+    assert torch.equal(cache.read(others), ROWS[others])
     with pytest.raises(CacheError, match="not what was written"):
         CachedImages(path, verify=True)
+    with pytest.raises(
+        CacheError, match=rf"image {damaged} in the cache .*x\.kimg is not what was written; call again"
+    ):
+        cache.read(torch.arange(10))
+    with pytest.raises(CacheError, match="not what was written"):  # found once, it is not trusted when opened again
+        CachedImages(path)
+
+
+def test_a_flipped_checksum_is_noticed(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    flip(path, PAGE + 600 + 11)
+    with pytest.raises(CacheError, match=r"checksums of .* are damaged"):
+        CachedImages(path)
+
+
+@pytest.mark.parametrize("harm", ["cut", "gone"])
+def test_a_file_that_is_cut_while_in_use_is_an_error_and_one_that_is_removed_none(tmp_path: Path, harm: str) -> None:
+    path = written(tmp_path)
+    cache = CachedImages(path)
+    if harm == "gone":
+        path.unlink()
+        assert torch.equal(cache.read(torch.arange(10)), ROWS)
+        return
+    os.truncate(path, PAGE + 100)
+    assert torch.equal(cache.read(torch.tensor([0])), ROWS[:1])
+    with pytest.raises(CacheError, match=r"image 1 in the cache .*x\.kimg"):
+        cache.read(torch.tensor([0, 1]))
+
+
+def test_rows_count_from_either_end_and_no_further(tmp_path: Path) -> None:
+    cache = CachedImages(written(tmp_path))
+    assert torch.equal(cache.read(torch.tensor([-1])), ROWS[-1:])
+    with pytest.raises(IndexError):
+        cache.read(torch.tensor([10]))
+
+
+def test_an_older_version_is_replaced_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kontrast.data.cache.VERSION", 1)
+    path = written(tmp_path)
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(open_or_write(path, "abc", lambda: written(tmp_path) and None).read(torch.arange(10)), ROWS)
 
 
 def test_a_changed_time_has_the_data_checked_once(tmp_path: Path) -> None:
@@ -130,6 +177,15 @@ def test_made_once_and_anew_when_it_does_not_hold(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="made anew now"):
         open_or_write(path, "b", lambda: write("b"), verify=True)
     assert made == ["a", "b", "b"]
+
+
+def test_what_a_killed_writer_left_goes_when_the_cache_is_opened(tmp_path: Path) -> None:
+    """It need not be written again for that: another process may have made it meanwhile."""
+    path = tmp_path / "x.kimg"
+    write_cache(path, iter([torch.zeros(2, 3, 2, 2, dtype=torch.uint8)]), shape=(3, 2, 2), fingerprint="a")
+    (tmp_path / ".x.kimg.12345-abcd.part").write_bytes(b"half")
+    open_or_write(path, "a", lambda: pytest.fail("it is there"))
+    assert os.listdir(tmp_path) == ["x.kimg"]
 
 
 def test_the_fingerprint_knows_names_sizes_times_and_making(tmp_path: Path) -> None:

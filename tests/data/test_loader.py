@@ -128,3 +128,19 @@ def test_to_a_device_keeps_everything() -> None:
 def test_errors(options: dict[str, int], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         files(**options)
+
+
+class Broken(Decoded):
+    """A file of row 7 is gone."""
+
+    def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
+        if 7 in indices.tolist():
+            raise ValueError("seven.png is gone; put it back")
+        return super().read(indices, crop, seeds)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_error_of_a_worker_is_as_short_as_ones_own(workers: int) -> None:
+    loader = Loader(Split(Broken(), LABELS), InOrder(N, 5), crop=crop, workers=workers)
+    with pytest.raises(ValueError, match=r"^seven\.png is gone; put it back$"):
+        list(loader.epoch(0))

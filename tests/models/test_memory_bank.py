@@ -59,6 +59,14 @@ def test_it_serves_a_loss_as_negatives_with_the_own_slot_left_out() -> None:
     assert not bank.rows.requires_grad
 
 
+@pytest.mark.parametrize("scale", [1e25, 1e-25])
+def test_features_of_any_length_count_alike(scale: float) -> None:
+    bank, other, indices = models.MemoryBank(3, dim=4), models.MemoryBank(3, dim=4), torch.arange(3)
+    bank.update(indices, features(3))
+    other.update(indices, features(3) * scale)
+    torch.testing.assert_close(other.rows, bank.rows)
+
+
 def test_saved_and_read_again() -> None:
     bank, other = models.MemoryBank(6, dim=4), models.MemoryBank(6, dim=4, generator=torch.Generator().manual_seed(1))
     assert not torch.equal(bank.rows, other.rows)

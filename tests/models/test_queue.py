@@ -78,10 +78,23 @@ def test_rows_of_another_kind() -> None:
     assert torch.equal(queue.rows, (keys(3, 0).double() * 5).float())
 
 
+def test_rows_of_any_length_are_stored_with_length_one() -> None:
+    """Squares of the first overflow, of the second underflow; ordinary ones are what F.normalize makes, to the bit."""
+    ordinary = keys(5, 3)
+    queue = models.Queue(5, 4)
+    for scale in (1e25, 1e-25, 1e-13):
+        queue.enqueue(ordinary * scale)
+        torch.testing.assert_close(queue.rows, F.normalize(ordinary, dim=1))
+    queue.enqueue(ordinary)
+    assert torch.equal(queue.rows, F.normalize(ordinary, dim=1))
+    queue.enqueue(torch.zeros(5, 4))
+    assert torch.equal(queue.rows, torch.zeros(5, 4))
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     queue = models.Queue(np.int64(10), np.int32(4))
     assert queue.rows.shape == (10, 4)
-    with pytest.raises(ValueError, match=r"length must be a whole number of at least 1, not np.float64\(10.0\)"):
+    with pytest.raises(ValueError, match=r"length must be a whole number of at least 1, not (np\.float64\()?10\.0"):
         models.Queue(np.float64(10), 4)
 
 

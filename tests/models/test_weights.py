@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import pickle
 from fractions import Fraction
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from kontrast import models
@@ -271,3 +273,16 @@ def test_bytes_that_are_no_file_of_torchs(junk: bytes, tmp_path: Path) -> None:
     (tmp_path / "junk.pt").write_bytes(junk)
     with pytest.raises(ValueError, match=r"junk.pt cannot be read as tensors alone.*: .+\. Save its"):
         models.load_weights(network(0), tmp_path / "junk.pt")
+
+
+def test_damaged_weights_of_a_run_are_not_started_from(tmp_path: Path) -> None:
+    content = save({"weight": torch.ones(1, 2)})
+    (tmp_path / "encoder.safetensors").write_bytes(content)
+    card = {"weights_sha256": hashlib.sha256(content).hexdigest()}
+    (tmp_path / "model.json").write_text(json.dumps(card))
+    layer = nn.Linear(2, 1, bias=False)
+    models.load_weights(layer, tmp_path)
+    assert torch.equal(layer.weight.detach(), torch.ones(1, 2))
+    (tmp_path / "encoder.safetensors").write_bytes(save({"weight": torch.zeros(1, 2)}))
+    with pytest.raises(ValueError, match=r"encoder\.safetensors is damaged"):
+        models.load_weights(layer, tmp_path)

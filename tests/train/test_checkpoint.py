@@ -1,8 +1,9 @@
-"""Checkpoints are whole or not there."""
+"""Checkpoints are whole or not there, and what has changed since it was written is found."""
 
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from kontrast.files import write_json
 from kontrast.train import checkpoint
+from kontrast.train.checkpoint import Damaged
 
 
 def test_there_and_back(tmp_path: Path) -> None:
@@ -62,8 +64,134 @@ def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
         path.write_bytes(b"no checkpoint at all")
     else:
         torch.save([1], path)
-    with pytest.raises(ValueError, match=r"last\.pt"):
+    with pytest.raises(Damaged, match=r"last\.pt is damaged .*; put back a copy of it, or remove the folder"):
         checkpoint.load(path)
+
+
+def flip(path: Path, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[bit // 8] ^= 1 << (bit % 8)
+    path.write_bytes(content)
+
+
+def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "last.pt"
+    checkpoint.save(path, {"step": 1, "x": torch.zeros(200)})
+    bits = 8 * path.stat().st_size
+    draw = random.Random(0)
+    end = range(bits - 8 * 80, bits)  # the archive's end, the mark and the digest: every bit
+    for bit in [*end, *(draw.randrange(bits) for _ in range(300))]:
+        flip(path, bit)
+        with pytest.raises(Damaged, match=r"last\.pt"):
+            checkpoint.load(path)
+        flip(path, bit)
+    assert checkpoint.load(path)["step"] == 1
+
+
+def test_a_cut_is_found_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "last.pt"
+    checkpoint.save(path, {"step": 1, "x": torch.zeros(20)})
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        with pytest.raises(Damaged, match=r"last\.pt"):
+            checkpoint.load(path)
+
+
+def test_torch_reads_it_without_us(tmp_path: Path) -> None:
+    checkpoint.save(tmp_path / "last.pt", {"step": 1, "x": torch.arange(3)})
+    assert torch.equal(torch.load(tmp_path / "last.pt", weights_only=True)["x"], torch.arange(3))
+
+
+def test_files_of_before_there_were_digests_are_read(tmp_path: Path) -> None:
+    torch.save({"step": 4}, tmp_path / "last.pt")
+    assert checkpoint.load(tmp_path / "last.pt") == {"step": 4}
+
+
+# ---------------------------------------------------------------------------------- the last and the previous
+
+
+def two(folder: Path) -> tuple[Path, Path]:
+    last, previous = folder / "last.pt", folder / "previous.pt"
+    for step in (1, 2, 3):
+        checkpoint.save(last, {"step": step}, previous=previous)
+    return last, previous
+
+
+def test_the_one_before_the_newest_is_kept(tmp_path: Path) -> None:
+    last, previous = two(tmp_path)
+    assert (checkpoint.load(last)["step"], checkpoint.load(previous)["step"]) == (3, 2)
+    assert sorted(os.listdir(tmp_path)) == ["last.pt", "previous.pt"]
+
+
+def test_none_yet(tmp_path: Path) -> None:
+    assert checkpoint.newest(tmp_path / "last.pt", tmp_path / "previous.pt") is None
+
+
+@pytest.mark.parametrize("harm", ["flipped", "cut", "gone"])
+def test_where_the_newest_is_damaged_the_one_before_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
+    last, previous = two(tmp_path)
+    if harm == "gone":
+        last.unlink()
+    elif harm == "cut":
+        last.write_bytes(last.read_bytes()[:100])
+    else:
+        flip(last, 800)
+    state = checkpoint.newest(last, previous)
+    assert state is not None
+    assert state["step"] == 2
+    told = capsys.readouterr().err
+    assert str(last) in told
+    assert "goes on from previous.pt, step 2" in told
+    checkpoint.save(last, {"step": 3}, previous=previous)  # the damaged one does not push the good one out
+    assert (checkpoint.load(last)["step"], checkpoint.load(previous)["step"]) == (3, 2)
+    checkpoint.keep_only(last, previous)
+    assert os.listdir(tmp_path) == ["last.pt"]
+
+
+def test_a_newest_that_holds_is_used_without_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    last, previous = two(tmp_path)
+    flip(previous, 800)
+    state = checkpoint.newest(last, previous)
+    assert state is not None
+    assert state["step"] == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_if_neither_holds_both_are_named(tmp_path: Path) -> None:
+    last, previous = two(tmp_path)
+    flip(last, 800)
+    flip(previous, 800)
+    with pytest.raises(Damaged, match=r"last\.pt is damaged .* and .*previous\.pt is damaged .* remove the folder"):
+        checkpoint.newest(last, previous)
+    previous.unlink()
+    with pytest.raises(Damaged, match=r"last\.pt is damaged"):
+        checkpoint.newest(last, previous)
+
+
+@pytest.mark.parametrize("renaming", [1, 2])
+def test_killed_between_the_renamings_there_is_one_to_go_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renaming: int
+) -> None:
+    last, previous = two(tmp_path)
+    real, count = Path.replace, 0
+
+    def killed(self: Path, target: Path) -> Path:
+        nonlocal count
+        count += 1
+        if count == renaming:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoint.save(last, {"step": 4}, previous=previous)
+    monkeypatch.undo()
+    state = checkpoint.newest(last, previous)
+    assert state is not None
+    assert state["step"] == 3
 
 
 def test_nothing_pickled_is_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save
 
 from kontrast.train import load, run_recipe
-from kontrast.train.export import rebuild
+from kontrast.train.export import read_weights, rebuild
 from tests.train.exports.made import made
 from tests.train.small import recipe
 
@@ -81,3 +83,15 @@ def test_the_lines_of_a_transformer_make_it_for_its_size(tmp_path: Path) -> None
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"has no model\.json; expected the folder of a finished run"):
         rebuild(tmp_path)
+
+
+@pytest.mark.parametrize("harm", ["flipped", "cut", "cut without a digest"])
+def test_damaged_weights_are_named(tmp_path: Path, harm: str) -> None:
+    content = save({"weight": torch.ones(3)})
+    path = tmp_path / "encoder.safetensors"
+    was = None if "without" in harm else hashlib.sha256(content).hexdigest()
+    path.write_bytes(content)
+    assert torch.equal(read_weights(path, was)["weight"], torch.ones(3))
+    path.write_bytes(content[:-1] if "cut" in harm else content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(ValueError, match=r"encoder\.safetensors is damaged .*; run its recipe again"):
+        read_weights(path, was)

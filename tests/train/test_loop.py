@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from kontrast.data import Batch
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import make_job
 from kontrast.train.loop import Training, _Clock, batches
-from kontrast.train.metrics import read_metrics
+from kontrast.train.metrics import Metrics, read_metrics
 from kontrast.train.resolving import resolve
-from tests.train.small import equal, recipe
+from kontrast.train.running import run_recipe
+from tests.train.small import equal, recipe, same_runs
 
 
 def training(tmp_path: Path, method: str = "supcon", **changes: object) -> Training:
@@ -66,7 +68,7 @@ def test_checkpoints_and_monitors_at_their_intervals(tmp_path: Path, monkeypatch
 
     saved: list[int] = []
     real = checkpoint.save
-    monkeypatch.setattr(checkpoint, "save", lambda path, state: (saved.append(state["step"]), real(path, state)))
+    monkeypatch.setattr(checkpoint, "save", lambda p, state, **o: (saved.append(state["step"]), real(p, state, **o)))
     made = training(tmp_path, **{"run.checkpoint_every": 7, "run.monitor_every": 4, "run.monitors": ["uniformity"]})
     made.run()
     assert saved == [7, 14, 18]
@@ -144,3 +146,33 @@ def test_waiting_is_a_share_in_every_line_of_the_log(tmp_path: Path) -> None:
     shares = [line["waiting"] for line in read_metrics(made.folder.metrics) if "loss" in line]
     assert shares
     assert all(0 <= share <= 1 for share in shares)
+
+
+def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one_and_ends_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = recipe("moco", tmp_path, **{"run.checkpoint_every": 5})
+    whole = run_recipe(made)
+    assert not (whole.path / "checkpoints" / "previous.pt").exists()  # done: one is enough
+    other = RunFolder.of(resolve(made.override({"run.out": str(tmp_path / "other")})))
+    asked = make_job(resolve(made), torch.device("cpu"))
+    other.begin(asked.recipe)
+    with pytest.raises(KeyboardInterrupt):
+        _Halted(asked, other).run()
+    content = bytearray(other.last.read_bytes())
+    content[len(content) // 2] ^= 1
+    other.last.write_bytes(content)
+    capsys.readouterr()
+    run = run_recipe(made.override({"run.out": str(tmp_path / "other")}))
+    assert "goes on from previous.pt, step 5" in capsys.readouterr().err
+    same_runs(whole.path, run.path)
+    assert os.listdir(run.path / "checkpoints") == ["last.pt"]
+
+
+class _Halted(Training):
+    """Stops after the checkpoint of step 10."""
+
+    def save(self, metrics: Metrics | None) -> None:
+        super().save(metrics)
+        if self.state.step == 10:
+            raise KeyboardInterrupt

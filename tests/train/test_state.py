@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from kontrast.data import Memory, Split
 from kontrast.train.precision import Precision
-from kontrast.train.state import State, fingerprint, random_states, set_random_states
+from kontrast.train.state import State, fingerprint, log_of, random_states, set_random_states
 from kontrast.train.stopping import Patience
 from tests.methods.samples import batch, made
 
@@ -60,3 +61,11 @@ def test_fingerprint_sees_rows_labels_and_their_number() -> None:
     assert mine == fingerprint(Split(Memory(x.clone()), y.clone()))
     others = [Split(Memory(x + 1), y), Split(Memory(x), (y + 1) % 3), Split(Memory(x)), Split(Memory(x[:19]), y[:19])]
     assert len({mine, *(fingerprint(split) for split in others)}) == 5
+
+
+def test_the_log_comes_back_from_a_checkpoint() -> None:
+    lines = b'{"step": 1}\n' * 1000
+    packed = torch.frombuffer(bytearray(zlib.compress(lines, 1)), dtype=torch.uint8)
+    assert log_of({"log": packed}) == lines
+    assert log_of({"log": None}) is None
+    assert log_of({}) is None, "of before it was kept"

@@ -12,16 +12,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.registry import quoted
+
 Size = tuple[int, ...]
 OUTSIDE = 1e-3  # how far resizing and half precision may carry pixels beyond 0…1
 
 
+def finite(value: Any) -> bool:
+    """Whether a real number is finite as a float."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        return False
+
+
 def number(name: str, value: Any, *, least: float, most: float = math.inf) -> float:
     """A finite number in its range, as a float."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool) and finite(value)
     if not (real and least <= value <= most):
         bounds = f"of at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
-        raise ValueError(f"{name} must be a number {bounds}, got {value!r}")
+        raise ValueError(f"{name} must be a number {bounds}, got {quoted(value)}")
     return float(value)
 
 
@@ -42,7 +52,7 @@ def image_size(name: str, value: Any) -> tuple[int, int]:
     both = (value, value) if isinstance(value, numbers.Integral) else tuple(value) if hasattr(value, "__len__") else ()
     whole = all(isinstance(v, numbers.Integral) and not isinstance(v, bool) and int(v) > 0 for v in both)
     if len(both) != 2 or not whole:
-        raise ValueError(f"{name} must be a number of pixels or a pair (height, width), got {value!r}")
+        raise ValueError(f"{name} must be a number of pixels or a pair (height, width), got {quoted(value)}")
     return int(both[0]), int(both[1])
 
 

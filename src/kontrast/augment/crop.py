@@ -18,6 +18,8 @@ from kontrast.augment._inputs import Size, height_and_width, image_size, number
 from kontrast.augment._separable import Maps, Separable
 from kontrast.augment.operation import Params
 
+MOST_PADDING = 1_000_000  # pixels; beyond it is a slip
+
 
 @dataclass(frozen=True)
 class RandomCrop(Separable):
@@ -35,8 +37,9 @@ class RandomCrop(Separable):
 
     def __post_init__(self) -> None:
         image_size("size", self.size)
-        if number("padding", self.padding, least=0) != int(self.padding):
+        if number("padding", self.padding, least=0, most=MOST_PADDING) != int(self.padding):
             raise ValueError(f"padding must be a whole number of pixels, got {self.padding!r}")
+        object.__setattr__(self, "padding", int(self.padding))
 
     def output_size(self, size: Size) -> Size:
         """The one size."""

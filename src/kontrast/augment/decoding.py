@@ -71,7 +71,10 @@ class CropAtDecoding:
             image[None, :, _span(top, height, down), _span(left, width, across)]
             for top, left, height, width in self.boxes(*full, seed)
         ]
+        if self.size[1] == 1:  # a column of bytes comes out wrong of torch's own way (2.15), or not at all
+            parts = [part.float() for part in parts]
         views = torch.cat([F.interpolate(part, self.size, mode="bilinear", antialias=True) for part in parts])
+        views = views.round_().to(image.dtype) if views.is_floating_point() and image.dtype == torch.uint8 else views
         return views if len(self.crops) > 1 else views[0]
 
 

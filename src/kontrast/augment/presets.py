@@ -96,7 +96,9 @@ def _sce_imagenet(size: Pixels, *, view: int = 1) -> list[Operation]:
     Resized crop (0.2, 1) and flip. (Published code of SCE and its successor; the former lacks view 2's flip.)
     """
     if view not in (1, 2):
-        raise ValueError(f"view is {view!r}; 'sce-imagenet' has view 1 (blur always) and view 2 (blur p .1, solarise)")
+        raise ValueError(
+            f"view is {view!r}; expected 1 (blur always) or 2 (blur p .1, solarise), the views of 'sce-imagenet'"
+        )
     return [
         RandomResizedCrop(size, scale=(0.2, 1.0)),
         HorizontalFlip(0.5),

@@ -13,7 +13,6 @@ import traceback
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 import kontrast
 from kontrast.cli import (
@@ -32,8 +31,8 @@ from kontrast.cli import (
     tune,
     verify,
 )
-from kontrast.cli._console import err
-from kontrast.cli._status import debugging, shown
+from kontrast.cli._console import err, paragraph
+from kontrast.cli._status import debugging, shown, told
 from kontrast.cli._warnings import plain_warnings
 
 app = typer.Typer(
@@ -63,10 +62,13 @@ def main() -> None:
     try:
         with plain_warnings():
             app()
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
+        said = told(error)
+        if said is None:
+            raise
         if debugging():
             traceback.print_exc()
-        err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+        err.print(f"[bold red]error:[/] {paragraph(said)}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("stopped")

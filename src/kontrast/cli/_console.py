@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,11 +20,26 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from kontrast.registry import one_line
+
+LONGEST = 1200  # characters of a message; a value of a megabyte is not printed back
 PAUSE = 10.0  # seconds between two lines about one job, where there is no terminal
 WIDE = 120  # of what goes into a file or a pipe, where nothing need wrap at a terminal's edge
 
 out = Console() if sys.stdout.isatty() else Console(width=WIDE)
 err = Console(stderr=True)
+
+
+def paragraph(text: object) -> str:
+    """A message for `err.print` as one paragraph: no line breaks, no terminal's commands, nothing endless, no markup.
+
+    >>> print(paragraph("two\\nlines [bold]"), len(paragraph("x" * 10**6)) < 1300)
+    two lines \\[bold] True
+    """
+    said = one_line(" ".join(str(text).split()))
+    if len(said) > LONGEST:
+        said = f"{said[: LONGEST // 2]} … ({len(said):,} characters) … {said[-LONGEST // 2 :]}"
+    return escape(said)
 
 
 @contextmanager

@@ -17,7 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from kontrast.files import DAMAGE, npz_names, read_npz
+from kontrast.registry import one_line
+
 Array = np.ndarray[Any, Any]
+WHOLE = "is it whole, and arrays of numbers?"
 
 
 @dataclass(frozen=True)
@@ -108,15 +112,36 @@ def _opened(path: Path) -> Iterator[Any]:
     if path.suffix not in (".npy", ".npz"):
         raise ValueError(f"{path} is neither .npy nor .npz: save arrays with numpy.save or numpy.savez")
     if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    with path.open("rb") as file:  # numpy itself leaves a damaged archive open
+        raise ValueError(f"there is no file {path}; expected an array that numpy saved, .npy or .npz")
+    if zipfile.is_zipfile(path):
+        yield _Archive(path)
+        return
+    with path.open("rb") as file:
         try:
             loaded = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            if file.read(1):
+                raise ValueError("it has more bytes than its head says")
+        except DAMAGE as error:
+            said = one_line(str(error)[:200])  # numpy quotes a head that it cannot read, kilobytes of it
             raise ValueError(
-                f"{path} cannot be read as a numpy file ({error}): is it whole, and an array of numbers?"
+                f"{path} cannot be read as a numpy file ({said}): is it whole, and an array of numbers?"
             ) from None
         yield loaded
+
+
+class _Archive:
+    """An .npz, of which each array is read when asked for, to its end, where its checksum stands."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.files = npz_names(path, WHOLE)
+
+    def __getitem__(self, name: str) -> Array:
+        return read_npz(self.path, WHOLE, names=(name,))[name]
+
+    def get(self, name: str) -> Array | None:
+        """The array, if there is one."""
+        return self[name] if name in self.files else None
 
 
 def _listed(found: Any) -> str:

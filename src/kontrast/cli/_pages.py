@@ -9,9 +9,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.markup import escape
-
-from kontrast.cli._console import err
+from kontrast.cli._console import err, paragraph
 from kontrast.cli._status import debugging
 
 
@@ -60,5 +58,5 @@ def _guarded(what: str, make: Callable[[], Path]) -> Path | None:
     except Exception as error:
         if debugging():
             traceback.print_exc()
-        err.print(f"{what}: {escape(f'{type(error).__name__}: {error}')}", highlight=False, soft_wrap=True)
+        err.print(f"{what}: {paragraph(f'{type(error).__name__}: {error}')}", highlight=False, soft_wrap=True)
         return None

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
-from rich.markup import escape
 
-from kontrast.cli._console import err
+from kontrast.cli._console import err, paragraph
+from kontrast.registry import quoted
 
 shown = {"debug": False}
 
@@ -37,7 +37,7 @@ def running() -> Iterator[None]:
         yield
     except Stopped as stopped:
         if launched_rank() == 0:
-            err.print(escape(str(stopped)), highlight=False, soft_wrap=True)
+            err.print(paragraph(stopped), highlight=False, soft_wrap=True)
         raise typer.Exit(128 + stopped.signum) from None
     except KeyboardInterrupt:  # before the first step, while evaluating, or the second one
         err.print("stopped; the same command continues", highlight=False, soft_wrap=True)
@@ -45,5 +45,32 @@ def running() -> Iterator[None]:
     except NonFiniteLoss as error:
         if debugging():
             raise
-        err.print(f"[bold red]failed:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        err.print(f"[bold red]failed:[/] {paragraph(error)}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
+
+
+def told(error: BaseException) -> str | None:
+    """An error in words that say what to do; None if it is a defect of ours, whose origin must be shown.
+
+    >>> told(FileNotFoundError(2, "No such file or directory", "x.npy"))
+    'x.npy cannot be used: no such file or directory; check its name and who may read or write it'
+    >>> told(MemoryError()).partition(";")[0], told(RuntimeError("a defect")) is None
+    ('there is not enough memory (MemoryError)', True)
+    """
+    said = str(error)
+    if isinstance(error, MemoryError | RuntimeError) and _full(error):
+        return (
+            f"there is not enough memory ({said.partition(chr(10))[0] or type(error).__name__}); take a smaller batch "
+            "(train.batch_size, or train.micro_batch for parts of it), a smaller encoder or queue, or fewer rows "
+            "(data.limit)"
+        )
+    if isinstance(error, OSError) and error.strerror and error.filename is not None and said.startswith("[Errno"):
+        name = quoted(os.fspath(error.filename)) if len(os.fspath(error.filename)) > 300 else error.filename
+        return f"{name} cannot be used: {error.strerror.lower()}; check its name and who may read or write it"
+    return said if isinstance(error, ValueError | OSError | ImportError) else None
+
+
+def _full(error: BaseException) -> bool:
+    from kontrast.train.memory import out_of_memory  # with torch: only when something is wrong
+
+    return out_of_memory(error)

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.markup import escape
-
-from kontrast.cli._console import err
+from kontrast.cli._console import err, paragraph
 from kontrast.cli._status import debugging
 
 said: set[str] = set()
@@ -30,7 +28,7 @@ def plain_warnings() -> Iterator[None]:
         text = str(message)
         if text not in said:
             said.add(text)
-            err.print(f"[yellow]warning:[/] {escape(text)}", highlight=False, soft_wrap=True)
+            err.print(f"[yellow]warning:[/] {paragraph(text)}", highlight=False, soft_wrap=True)
 
     warnings.showwarning = show
     try:

@@ -61,7 +61,9 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
     path = Path(patient).expanduser()
     of_features = path.suffix in (".npy", ".npz")
     if temperature is not None and not of_features:
-        raise ValueError(f"--temperature is for files of features; {patient} has its own (method.temperature)")
+        raise ValueError(
+            f"--temperature is for files of features; leave it out, {patient} has its own (method.temperature)"
+        )
     if of_features:
         from kontrast.cli._files import load_features
 

@@ -13,7 +13,6 @@ Nothing is unpickled.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.images import CentreCrop, ImageError, as_uint8, with_channels
+from kontrast.data.images import CentreCrop, ImageError, as_uint8, native_type, with_channels
 from kontrast.data.records import DataSet, Memory, Split
 from kontrast.data.statistics import channel_statistics
+from kontrast.files import DAMAGE, read_npz
+from kontrast.registry import one_line
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "x_unlabelled", "class_names")
 ALIASES = {
@@ -99,16 +100,25 @@ def from_file(path: Path, **options: Any) -> DataSet:
     """
     try:
         with path.open("rb") as file:
-            if not file.read(6).startswith((b"PK", b"\x93NUMPY")):  # numpy takes anything else for a pickle
+            first = file.read(6)
+            if not first.startswith((b"PK", b"\x93NUMPY")):  # numpy takes anything else for a pickle
                 raise ValueError("its first bytes are those of neither kind; expected what np.savez or np.save writes")
             file.seek(0)
-            loaded = np.load(file, allow_pickle=False)
-            found = dict(loaded) if isinstance(loaded, Mapping) else {"x_train": loaded}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            if first.startswith(b"PK"):
+                found = read_npz(path, "put back a copy of it")
+            else:
+                found = {"x_train": np.load(file, allow_pickle=False)}
+                if file.read(1):
+                    raise ValueError("it has more bytes than its head says, so it is damaged; put back a copy of it")
+    except DAMAGE as error:
         if isinstance(error, FileNotFoundError):
             raise ValueError(f"there is no file {path}; expected a .npz or .npy file") from None
         pickled = "allow_pickle" in str(error)
-        cure = "it holds Python objects, which are not unpickled; save plain arrays" if pickled else str(error)
+        cure = (
+            "it holds Python objects, which are not unpickled; save plain arrays"
+            if pickled
+            else one_line(str(error)[:500])
+        )
         raise ValueError(f"{path} cannot be read as arrays: {cure}") from error
     return from_mapping(found, name=path.stem, note=str(path.name), **options)
 
@@ -142,6 +152,8 @@ def numbered(train: Any, test: Any, class_names: Any = None) -> tuple[Tensor | N
     given = {key: _labels(key, y) for key, y in (("y_train", train), ("y_test", test)) if y is not None}
     if not given:
         return None, None, None
+    if len({y.dtype.kind == "U" for y in given.values()}) > 1:
+        raise ValueError("one of y_train and y_test holds strings, the other numbers; expected the same of both")
     values = np.unique(np.concatenate(list(given.values())))
     names = None if class_names is None else [str(c) for c in np.asarray(class_names).tolist()]
     text = values.dtype.kind == "U"
@@ -170,31 +182,54 @@ def numbered(train: Any, test: Any, class_names: Any = None) -> tuple[Tensor | N
 
 
 def _labels(key: str, labels: Any) -> np.ndarray[Any, Any]:
-    found = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    try:
+        found = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else _unmasked(key, labels)
+        found = np.char.decode(found) if found.dtype.kind == "S" else found
+    except UnicodeDecodeError:
+        raise ValueError(f"{key} holds bytes that are not UTF-8; expected whole numbers or strings") from None
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{key} is no array ({one_line(str(error))}); expected [N] whole numbers or strings") from None
     found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
-    if found.dtype.kind == "S":
-        found = np.char.decode(found)
-    if found.dtype.kind == "f" and found.ndim == 1 and bool((found == np.rint(found)).all()):
-        found = found.astype(np.int64)  # files written by spreadsheets hold 1.0, 2.0, …
+    # Files written by spreadsheets hold 1.0, 2.0, …; from 2⁵³ on floats skip whole numbers.
+    if found.dtype.kind == "f" and found.ndim == 1 and bool(((found == np.rint(found)) & (abs(found) < 2.0**53)).all()):
+        found = found.astype(np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iuUb" or not len(found):
         raise ValueError(f"{key} is {found.dtype} {list(found.shape)}; expected [N] whole numbers or strings")
+    if found.dtype.kind == "u" and int(found.max()) >= 2**63:
+        raise ValueError(f"{key} holds {int(found.max())}; expected whole numbers below 2⁶³, or strings")
     return found.astype(np.int64) if found.dtype.kind in "iub" else found
+
+
+def _unmasked(key: str, values: Any) -> np.ndarray[Any, Any]:
+    """As an array; what is masked would come to light again."""
+    masked = isinstance(values, np.ma.MaskedArray) and values.dtype.names is None
+    hidden = int(np.ma.getmaskarray(values).sum()) if masked else 0
+    if hidden:
+        raise ValueError(f"{key} has {hidden} masked entries; expected none. Leave those rows out, or fill them")
+    return np.asarray(values)
 
 
 def _inputs(key: str, values: Any, layout: str | None, size: int | None, channels: int | None) -> Tensor:
     """uint8 ``[N, C, H, W]`` or float32 ``[N, D]`` of what was given."""
     if isinstance(values, Tensor):
         x = values.detach().cpu()
+        if x.is_complex():
+            raise ValueError(f"{key} is {x.dtype} {list(x.shape)}; expected numbers, images or vectors")
     else:
+        if isinstance(values, np.ma.MaskedArray):
+            values = _unmasked(key, values)
         try:
             array = np.asarray(values)
         except ValueError:
             raise ValueError(f"the rows of {key} differ in length; expected all of one shape") from None
         if array.dtype.kind not in "iufb":
             raise ValueError(f"{key} is {array.dtype} {list(array.shape)}; expected numbers, images or vectors")
-        if not array.dtype.isnative or array.dtype == np.longdouble:
-            array = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
+        native = native_type(array.dtype)
+        if not array.dtype.isnative or array.dtype.num != native.num:
+            array = array.astype(native)
         x = torch.from_numpy(array if array.flags.writeable and array.flags.c_contiguous else array.copy())
+    if 0 in x.shape[1:]:
+        raise ValueError(f"{key} has shape {list(x.shape)}, so its rows are empty; expected at least one number a row")
     if x.ndim == 2:
         vectors = x.to(torch.float32)
         bad = int((~torch.isfinite(vectors)).any(1).sum())

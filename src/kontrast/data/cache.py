@@ -1,13 +1,19 @@
-"""Decoded once, mapped ever after: the images of a folder at one size, in one file.
+"""Decoded once, read ever after: the images of a folder at one size, in one file.
 
-    magic 8 bytes | header's place 8, length 8, CRC-32 8 | zeros to 4096 | uint8 [N, C, H, W] | header (JSON)
+    magic 8 bytes | header's place 8, length 8, CRC-32 8 | zeros to 4096 | uint8 [N, C, H, W]
+                  | CRC-32 of each image, uint32 [N] | header (JSON)
 
 The header (written last, when all is known) holds the version, the shape, a fingerprint of the folder (every file's
 name, size and time of change, and how the images were made), the files that were skipped, a checksum of the data, and
 the time that the file was written.
-It is checked on every opening. The data are checked when asked for, and when the file's own time of change is not the
-one it was given when written (it was copied or touched); a cache that does not hold is made anew, never trusted. It is
-written beside its place and renamed into it, so a reader sees the whole of it or nothing, and two writers do no harm.
+It is checked on every opening, and each image against its CRC-32 whenever it is read, so that what a failing disk has
+changed is never trained on. All data are read and checked when asked for, and when the file's own time of change is not
+the one it was given when written (it was copied or touched, or an image was found damaged); a cache that does not hold
+is made anew, never trusted. It is written beside its place and renamed into it, so a reader sees the whole of it or
+nothing, and two writers do no harm.
+
+Images are read by the system call and not through a memory map: of a file that is cut while it is in use that gives an
+error which names it, where a map gives a signal that ends the process.
 """
 
 from __future__ import annotations
@@ -18,9 +24,9 @@ import json
 import math
 import os
 import struct
-import tempfile
 import time
 import warnings
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -31,9 +37,10 @@ import torch
 from torch import Tensor
 
 from kontrast.data.records import Crop, each_cropped
+from kontrast.files import clear_leftovers, whole_file
 
 MAGIC = b"KONTRIMG"
-VERSION = 1
+VERSION = 2
 PAGE = 4096
 CHUNK = 1 << 24
 
@@ -42,11 +49,16 @@ class CacheError(ValueError):
     """A cache file that is damaged, of another version, or of another folder."""
 
 
+class OutOfDate(CacheError):
+    """A cache file that is whole, but of another version or of another folder."""
+
+
 class CachedImages:
-    """Images ``[N, C, H, W]`` in a cache file, memory-mapped: processes share its pages, and reading copies rows only.
+    """Images ``[N, C, H, W]`` in a cache file, each checked as it is read; processes share the system's copy of it.
 
     ``fingerprint`` is what the images were made from; None takes whatever the file holds.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = torch.arange(24, dtype=torch.uint8).reshape(2, 3, 2, 2)
     ...     write_cache(Path(folder) / "two.kimg", iter([rows]), shape=(3, 2, 2), fingerprint="abc")
@@ -60,26 +72,31 @@ class CachedImages:
         self.path = Path(path)
         self.header = read_header(self.path)
         if fingerprint is not None and self.header["fingerprint"] != fingerprint:
-            raise CacheError(f"{path} was made from other files, or at another size; the folder has changed since")
+            raise OutOfDate(f"{path} was made from other files, or at another size; the folder has changed since")
         self._shape = tuple(self.header["shape"])
         changed = os.stat(self.path).st_mtime_ns
         if verify or changed // 1000 != self.header["written"] // 1000:  # some file systems keep microseconds
             self.verify()
-        self._rows = self._map()
+        self._open()
 
-    def _map(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        count = self.header["count"]
-        return np.memmap(self.path, np.uint8, "r", PAGE, (count, *self._shape))
+    def _open(self) -> None:
+        self._file = self.path.open("rb", buffering=0)
+        weakref.finalize(self, self._file.close)
+        self._bytes = math.prod(self._shape)
+        table = os.pread(self._file.fileno(), 4 * len(self), PAGE + len(self) * self._bytes)
+        if len(table) != 4 * len(self) or zlib.crc32(table) != self.header["sums"]:
+            raise CacheError(f"the checksums of {self.path} are damaged; remove the file to make it anew")
+        self._sums = np.frombuffer(table, "<u4")
 
-    def __getstate__(self) -> dict[str, Any]:  # a worker maps the file itself; the rows are not sent to it
-        return {**self.__dict__, "_rows": None}
+    def __getstate__(self) -> dict[str, Any]:  # a worker opens the file itself
+        return {"path": self.path, "header": self.header, "_shape": self._shape}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._rows = self._map()
+        self._open()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return int(self.header["count"])
 
     def __repr__(self) -> str:
         return f"CachedImages({self.path.name!r}, {len(self)} × {self.shape})"
@@ -95,8 +112,20 @@ class CachedImages:
         return [(os.fsdecode(bytes.fromhex(name)), reason) for name, reason in self.header["skipped"]]
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """Rows by index, copied out of the file; each one cropped if a crop is given."""
-        rows = torch.from_numpy(np.asarray(self._rows[indices.numpy()]))
+        """Rows by index, each cropped if a crop is given; a `CacheError` if one is not what was written."""
+        wanted = indices.tolist()
+        rows = torch.empty(len(wanted), *self._shape, dtype=torch.uint8)
+        to, size, handle = rows.view(-1).numpy().data, self._bytes, self._file.fileno()
+        for place, i in enumerate(wanted):
+            i = range(len(self))[i]  # negative ones from the end; others are an IndexError
+            part = to[place * size : (place + 1) * size]
+            if os.preadv(handle, [part], PAGE + i * size) != size or zlib.crc32(part) != self._sums[i]:
+                with contextlib.suppress(OSError):  # so that the next opening checks all of it
+                    os.utime(self.path)
+                raise CacheError(
+                    f"image {i} in the cache {self.path} is not what was written; call again, and the cache is checked "
+                    "and made anew (or remove the file)"
+                )
         return rows if crop is None else each_cropped(rows, crop, seeds)
 
     def verify(self) -> None:
@@ -119,6 +148,7 @@ def open_or_write(path: Path, fingerprint: str, write: Callable[[], None], *, ve
 
     A damaged file is said to be so; one that is merely out of date is replaced without a word.
     """
+    clear_leftovers(path)  # of a writer that was killed after another had made it: they can be large
     try:
         return CachedImages(path, fingerprint=fingerprint, verify=verify)
     except (FileNotFoundError, NotADirectoryError):
@@ -129,7 +159,7 @@ def open_or_write(path: Path, fingerprint: str, write: Callable[[], None], *, ve
             "Remove it, or name another folder by cache=…"
         ) from error
     except CacheError as error:
-        if "made from other files" not in str(error):
+        if not isinstance(error, OutOfDate):
             warnings.warn(f"{error} (made anew now)", UserWarning, stacklevel=2)
     write()
     return CachedImages(path, fingerprint=fingerprint)
@@ -161,41 +191,39 @@ def write_cache(
     skipped: Callable[[], Sequence[tuple[str, str]]] = list,
 ) -> None:
     """Writes images ``[n, C, H, W]`` as they come. ``skipped()`` is asked at the end, when it is known."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise ValueError(
-            f"no cache file can be written in {path.parent} ({error.strerror or error}); expected a folder that is "
-            "there or can be made, and may be written to. Name another by cache=…"
-        ) from error
+    sums: list[int] = []
     count, digest, written = 0, hashlib.blake2b(digest_size=16), time.time_ns()
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.seek(PAGE)
-            for chunk in chunks:
-                if chunk.dtype != torch.uint8 or tuple(chunk.shape[1:]) != shape:
-                    raise ValueError(f"a chunk is {chunk.dtype} {list(chunk.shape)}; expected uint8 [n, *{shape}]")
-                rows = chunk.contiguous().numpy().tobytes()
-                file.write(rows)
-                digest.update(rows)
-                count += len(chunk)
-            record = {"version": VERSION, "count": count, "shape": shape, "fingerprint": fingerprint}
-            record |= {"checksum": digest.hexdigest(), "written": written}
-            # Names need not be text; hexadecimal carries any.
-            record["skipped"] = [(os.fsencode(name).hex(), reason) for name, reason in skipped()]
-            header = json.dumps(record).encode()
-            place = file.tell()
-            file.write(header)
-            file.seek(0)
-            file.write(MAGIC + struct.pack("<QQQ", place, len(header), zlib.crc32(header)))
-            file.flush()
-            os.fsync(file.fileno())
-        os.utime(temporary, ns=(written, written))
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with contextlib.ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(whole_file(path))
+        except OSError as error:
+            raise ValueError(
+                f"no cache file can be written in {path.parent} ({error.strerror or error}); expected a folder that is "
+                "there or can be made, and may be written to. Name another by cache=…"
+            ) from error
+        file.seek(PAGE)
+        for chunk in chunks:
+            if chunk.dtype != torch.uint8 or tuple(chunk.shape[1:]) != shape:
+                raise ValueError(f"a chunk is {chunk.dtype} {list(chunk.shape)}; expected uint8 [n, *{shape}]")
+            rows = chunk.contiguous().numpy()
+            file.write(rows.data)
+            digest.update(rows.data)
+            sums += (zlib.crc32(row.data) for row in rows)
+            count += len(chunk)
+        table = np.array(sums, "<u4").tobytes()
+        file.write(table)
+        record = {"version": VERSION, "count": count, "shape": shape, "fingerprint": fingerprint}
+        record |= {"checksum": digest.hexdigest(), "sums": zlib.crc32(table), "written": written}
+        # Names need not be text; hexadecimal carries any.
+        record["skipped"] = [(os.fsencode(name).hex(), reason) for name, reason in skipped()]
+        header = json.dumps(record).encode()
+        place = file.tell()
+        file.write(header)
+        file.seek(0)
+        file.write(MAGIC + struct.pack("<QQQ", place, len(header), zlib.crc32(header)))
+        file.flush()
+        os.utime(file.fileno(), ns=(written, written))
 
 
 def read_header(path: Path) -> dict[str, Any]:
@@ -212,9 +240,7 @@ def read_header(path: Path) -> dict[str, Any]:
         raise CacheError(f"{path} is damaged or incomplete; remove it to make it anew")
     record: dict[str, Any] = json.loads(header)
     if record["version"] != VERSION:
-        raise CacheError(
-            f"{path} has version {record['version']}, this is version {VERSION}; remove it to make it anew"
-        )
-    if place != PAGE + record["count"] * math.prod(record["shape"]):
+        raise OutOfDate(f"{path} has version {record['version']}, this is version {VERSION}; remove it to make it anew")
+    if place != PAGE + record["count"] * (math.prod(record["shape"]) + 4):
         raise CacheError(f"{path} does not hold as much as its header says; remove it to make it anew")
     return record

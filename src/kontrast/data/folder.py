@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kontrast.data.images import ImageError, decode
 from kontrast.data.records import Crop
+from kontrast.registry import one_line
 
 
 class Folder:
@@ -69,8 +70,8 @@ class Folder:
         images = [self._image(int(i), wanted, int(seed)) for i, seed in zip(indices, drawn, strict=True)]
         if any(image.shape != images[0].shape for image in images):
             raise ValueError(
-                f"{self.paths[int(indices[0])]} gives {list(images[0].shape)} and others of the batch other shapes; "
-                "the files have changed since they were listed, load them anew"
+                f"{one_line(self.paths[int(indices[0])])} gives {list(images[0].shape)} and others of the batch other "
+                "shapes; the files have changed since they were listed, load them anew"
             )
         return torch.stack(images) if images else torch.empty(0, *(self.shape or (self.channels, 0, 0))).byte()
 
@@ -87,13 +88,16 @@ class Folder:
         for other in after.tolist():
             if other not in self.bad:  # which of the others are known to be bad changes nothing: they are passed over
                 return self._image(other, crop, seed)
-        raise ValueError(f"neither {self.paths[index]} nor any other file of its label can be read")
+        raise ValueError(
+            f"neither {one_line(self.paths[index])} nor any other file of its label can be read; mend or remove them"
+        )
 
     def _found_bad(self, index: int, reason: str) -> None:
         self.bad[index] = reason
-        message = f"{self.paths[index]} can no longer be read ({reason})"
+        message = f"{one_line(self.paths[index])} can no longer be read ({one_line(reason)})"
         if len(self.bad) > self.max_bad:
             raise ValueError(
-                f"{message}; with it {len(self.bad)} files, more than the {self.max_bad} allowed (max_bad)"
+                f"{message}; with it {len(self.bad)} files, more than the {self.max_bad} allowed: mend or remove them, "
+                "or raise max_bad"
             )
         warnings.warn(f"{message}; the next image with its label stands in for it", UserWarning, stacklevel=5)

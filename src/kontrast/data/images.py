@@ -19,8 +19,10 @@ images at 255 and ignores EXIF orientation.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ from torch.nn import functional
 from kontrast.data.records import Crop
 
 MOST_PIXELS = 89_478_485  # what PIL itself begins to warn at: 256 MB of RGB
+NEVER = ("EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG")  # PIL hands EPS, a program, to Ghostscript; films, no pixels
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # else what it says of damaged files goes to the terminal
 WIDE_MODES = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 
 
@@ -55,7 +59,7 @@ def decode(
     tensor([255, 255, 255], dtype=torch.uint8)
     """
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=formats()) as image:
             width, height = image.size
             if width * height > MOST_PIXELS:
                 raise ImageError(f"{width}×{height} pixels are more than {MOST_PIXELS:,}; reduce it first")
@@ -96,6 +100,17 @@ def decode(
     return crop(pixels, seed)
 
 
+@cache
+def formats() -> tuple[str, ...]:
+    """The formats that are read, whatever a file is named: all of PIL's but `NEVER`.
+
+    >>> "PNG" in formats(), "EPS" in formats()
+    (True, False)
+    """
+    Image.init()
+    return tuple(kind for kind in Image.ID if kind not in NEVER)
+
+
 def from_pil(image: Image.Image, channels: int = 3) -> Tensor:
     """A PIL image of any mode → uint8 ``[channels, h, w]``; channels are 3 (RGB) or 1 (grey).
 
@@ -133,16 +148,29 @@ def from_value(value: Any, channels: int | None = None) -> Tensor:
         grey = value.mode in ("L", "1", *WIDE_MODES, "F")
         return from_pil(value, channels or (1 if grey else 3))
     if isinstance(value, np.ndarray):
-        value = torch.from_numpy(np.array(value, order="C"))
+        if value.dtype.kind not in "iufb":
+            raise ImageError(f"an image is an array of {value.dtype}; expected numbers")
+        value = torch.from_numpy(value.astype(native_type(value.dtype), order="C"))
         value = value.permute(2, 0, 1) if value.ndim == 3 else value
     if not isinstance(value, Tensor) or value.ndim not in (2, 3):
         seen = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise ImageError(f"an image is {seen}; expected a PIL image, an array [H, W, C] or a tensor [C, H, W]")
     value = value[None] if value.ndim == 2 else value
+    if 0 in value.shape:
+        raise ImageError(f"an image is empty, {list(value.shape)}; expected at least a pixel")
     if len(value) not in (1, 3):
         raise ImageError(f"an image has {len(value)} channels {list(value.shape)}; expected 1 or 3")
     pixels = as_uint8(value)
     return (pixels if channels is None else with_channels(pixels, channels)).contiguous()
+
+
+def native_type(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of the same numbers that torch takes: in this machine's byte order, by the name that numpy prefers.
+
+    >>> native_type(np.dtype(">f4")), native_type(np.dtype(np.longdouble))
+    (dtype('float32'), dtype('float64'))
+    """
+    return np.dtype(np.float64 if kind.kind == "f" and kind.itemsize > 8 else kind.newbyteorder("=").str)
 
 
 def with_channels(pixels: Tensor, channels: int) -> Tensor:
@@ -168,12 +196,15 @@ def as_uint8(pixels: Tensor) -> Tensor:
     >>> as_uint8(torch.tensor([0.0, 0.5, 1.0]))
     tensor([  0, 128, 255], dtype=torch.uint8)
     """
+    if pixels.is_complex():
+        raise ImageError(f"pixels are {pixels.dtype}; expected uint8, or floats 0 to 1")
     if pixels.dtype == torch.uint8 or not pixels.numel():
         return pixels.to(torch.uint8)
     if pixels.dtype == torch.bool:
         return pixels.to(torch.uint8).mul_(255)
     top = 1 if pixels.is_floating_point() else 65535 if pixels.dtype == torch.uint16 else 255
-    values = pixels.to(torch.int32) if pixels.dtype == torch.uint16 else pixels
+    # Unsigned types beyond uint8 have no smallest and largest in torch; from 2⁶³ on they turn negative: refused too.
+    values = pixels.to(torch.int64) if pixels.dtype in (torch.uint16, torch.uint32, torch.uint64) else pixels
     least, most = float(values.min()), float(values.max())
     if not (least >= 0 and most <= top):
         raise ImageError(
@@ -214,7 +245,11 @@ class CentreCrop:
         if (height, width) == self.size:
             return part.contiguous()
         batch = part[None] if part.ndim == 3 else part
-        resized = functional.interpolate(batch, self.size, mode="bilinear", antialias=True)
+        if self.size[1] == 1:  # a column of bytes comes out wrong of torch's own way (2.15), or not at all
+            one = functional.interpolate(batch.float(), self.size, mode="bilinear", antialias=True)
+            resized = one.round_().to(batch.dtype)
+        else:
+            resized = functional.interpolate(batch, self.size, mode="bilinear", antialias=True)
         return resized[0] if image.ndim == 3 else resized
 
 

@@ -21,6 +21,7 @@ from PIL import Image
 
 from kontrast.data.images import ImageError, decode
 from kontrast.data.options import Options
+from kontrast.registry import one_line
 
 SHOWN = 10  # skipped files that a message names
 
@@ -126,7 +127,7 @@ def shown(skipped: Sequence[tuple[str, str]]) -> str:
     >>> shown([("a.jpg", "truncated")])
     'a.jpg (truncated)'
     """
-    listed = ", ".join(f"{name} ({reason})".encode(errors="replace").decode() for name, reason in skipped[:SHOWN])
+    listed = ", ".join(one_line(f"{name} ({reason})") for name, reason in skipped[:SHOWN])
     return listed + (f" and {len(skipped) - SHOWN:,} more" if len(skipped) > SHOWN else "")
 
 
@@ -197,4 +198,4 @@ def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
 def _holds(folder: Path) -> str:
     """What lies in a folder without images, in a few words."""
     found = sorted(entry.name for entry in os.scandir(folder))
-    return f"it holds {', '.join(found[:5])}{' …' if len(found) > 5 else ''}" if found else "it is empty"
+    return f"it holds {', '.join(map(one_line, found[:5]))}{' …' if len(found) > 5 else ''}" if found else "it is empty"

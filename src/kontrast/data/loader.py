@@ -7,7 +7,7 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -97,7 +97,7 @@ class Loader:
         """The batches of an epoch from step ``start`` on."""
         if self.workers == 0:
             return (self.batch(epoch, step) for step in range(start, len(self)))
-        return iter(
+        return _raised(
             DataLoader(
                 _Batches(self, epoch),
                 batch_size=None,
@@ -125,14 +125,24 @@ class Loader:
         return Batch(inputs, labels, indices, place, len(whole), epoch, step, self.seed)
 
 
-class _Batches(Dataset[Batch]):
-    """An epoch as torch's loader wants it: batch k at k."""
+class _Batches(Dataset["Batch | ValueError"]):
+    """An epoch as torch's loader wants it: batch k at k, or what is wrong with it."""
 
     def __init__(self, loader: Loader, epoch: int) -> None:
         self.loader, self.at = loader, epoch
 
-    def __getitem__(self, step: int) -> Batch:
-        return self.loader.batch(self.at, step)
+    def __getitem__(self, step: int) -> Batch | ValueError:
+        try:
+            return self.loader.batch(self.at, step)
+        except ValueError as error:  # raised in the worker it would come out as a page of tracebacks
+            return error
+
+
+def _raised(batches: Iterable[Batch | ValueError]) -> Iterator[Batch]:
+    for batch in batches:
+        if isinstance(batch, ValueError):
+            raise batch
+        yield batch
 
 
 def _one_thread(worker: int) -> None:

@@ -21,6 +21,7 @@ from kontrast.data.images import CentreCrop, ImageError, from_value, with_channe
 from kontrast.data.options import Options
 from kontrast.data.records import Crop, DataSet, Memory, Split, each_cropped
 from kontrast.data.statistics import channel_statistics
+from kontrast.registry import quoted
 
 
 class Items:
@@ -163,8 +164,21 @@ def _value(item: Any, index: int, channels: int | None, *, labelled: bool = True
             )
         label = label.item()
     if isinstance(value, list | tuple) or (isinstance(value, Tensor | np.ndarray) and value.ndim == 1):
-        return torch.as_tensor(value).to(torch.float32), label
+        return _vector(value, index), label
     try:
         return from_value(value, channels), label
     except ImageError as error:
         raise ValueError(f"item {index}: {error}") from None
+
+
+def _vector(value: Any, index: int) -> Tensor:
+    """An item that is a feature vector, float32 ``[D]``, finite."""
+    try:
+        row = torch.as_tensor(value)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"item {index} is {quoted(value)}; expected numbers (a vector), or an image as an array or tensor"
+        ) from None
+    if row.is_complex() or not row.numel() or not bool(row.isfinite().all()):
+        raise ValueError(f"item {index} is {quoted(row.tolist())}; expected finite numbers, at least one")
+    return row.to(torch.float32)

@@ -1,7 +1,7 @@
 """What a data set is, once loaded: splits of inputs and labels, read by index.
 
 A split's inputs are anything that can ``read(indices)``: a tensor in memory (`Memory`), files decoded when they are
-read (`kontrast.data.folder.Folder`), a memory-mapped cache (`kontrast.data.cache.CachedImages`), or rows of another
+read (`kontrast.data.folder.Folder`), a cache file (`kontrast.data.cache.CachedImages`), or rows of another
 (`Rows`). Images are uint8 ``[n, C, H, W]`` and vectors float32 ``[n, D]``, so a batch is one indexing and never a loop
 over images where they lie in memory.
 
@@ -267,7 +267,10 @@ class DataSet:
     def num_classes(self) -> int:
         """How many classes; an error if the training rows have no labels."""
         labels = self.train.require_labels("the number of classes")
-        return len(self.class_names) if self.class_names else int(labels.max()) + 1
+        if self.class_names:
+            return len(self.class_names)
+        tested = None if self.test is None else self.test.labels  # has them all where few rows are left to train on
+        return max(int(y.max()) for y in (labels, tested) if y is not None and len(y)) + 1
 
     def limit(self, n: int | None, seed: int = 0, *, test: int | None = None) -> DataSet:
         """At most ``n`` rows of the training and of the unlabelled split, classes even; testing stays whole.

@@ -24,6 +24,7 @@ from kontrast.data.options import Options
 from kontrast.data.records import DataSet, Split
 from kontrast.data.statistics import channel_statistics
 from kontrast.data.storage import store
+from kontrast.registry import one_line
 
 TESTING = ("test", "val", "valid", "validation")
 OTHER = "no image by its suffix"
@@ -75,7 +76,7 @@ def from_folder(path: Path, options: Options) -> DataSet:
         if name in folders:
             parts["unlabelled"] = own_part(list_images(inside[name], listed), None, options)
     others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
-    note = f"images in the folder {path.resolve().name}"
+    note = f"images in the folder {one_line(path.resolve().name)}"
     note += f"; {others:,} files of other kinds beside them" if others else ""
     return assembled(path.resolve().name, parts, names, options, note=note)
 
@@ -105,11 +106,12 @@ def assembled(
     splits = {key: part.split for key, part in parts.items()}
     skipped = tuple((f"{key}: {file}", why) for key, part in parts.items() for file, why in part.skipped)
     return DataSet(
-        name=name,
+        name=name.encode(errors="backslashreplace").decode(),
         train=train,
         test=splits.get("test"),
         unlabelled=splits.get("unlabelled"),
-        class_names=class_names,
+        # Names need not be text, and reports and files of text hold them.
+        class_names=class_names and [name.encode(errors="backslashreplace").decode() for name in class_names],
         kind="image",
         mean=mean,
         std=std,
@@ -141,8 +143,8 @@ def read_part(listing: Listing, classes: Collection[str] | None, options: Option
         unknown = sorted({n.partition("/")[0] for n in listing.names if "/" in n} - set(classes))
         if unknown:
             raise ValueError(
-                f"{listing.folder} has classes that training has not: {', '.join(unknown[:5])}; expected "
-                "the same folders"
+                f"{listing.folder} has classes that training has not: {', '.join(map(one_line, unknown[:5]))}; "
+                "expected the same folders"
             )
         if len(stray) > options.bad_limit(len(listing)):
             raise ValueError(
@@ -169,7 +171,7 @@ def _warn_of_empty(listing: Listing, kept: Listing, classes: Collection[str]) ->
     had = {name.partition("/")[0] for name in named if "/" in name} & set(classes)
     empty = sorted(had - {name.partition("/")[0] for name in kept.names})
     if empty:
-        listed = ", ".join(empty[:5]) + (f" and {len(empty) - 5:,} more" if len(empty) > 5 else "")
+        listed = ", ".join(map(one_line, empty[:5])) + (f" and {len(empty) - 5:,} more" if len(empty) > 5 else "")
         warnings.warn(
             f"{len(empty):,} of {len(classes):,} classes have no image in {listing.folder} that can be read, though "
             f"they count as classes: {listed}",

@@ -6,7 +6,6 @@ A folder that is no run's, or whose files are damaged, is a `ValueError` that sa
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ from torch import Tensor
 
 from kontrast.data import DataSet, Split
 from kontrast.data.arrays import numbered
+from kontrast.data.images import native_type
 from kontrast.doctor.record import Record
+from kontrast.files import RUN_AGAIN, read_json, read_npz
 from kontrast.losses._inputs import number
 from kontrast.recipe import Recipe
 from kontrast.train.folder import RunFolder
@@ -55,7 +56,7 @@ def collect_run(path: Path) -> Record:
 
 def collect_features(features: Any, labels: Any = None, *, temperature: float | None = None) -> Record:
     """Rows ``[N, D]`` with labels ``[N]`` of any kind, and the temperature of the loss they were trained with."""
-    x = features.detach().cpu() if isinstance(features, Tensor) else torch.from_numpy(np.asarray(features))
+    x = features.detach().cpu() if isinstance(features, Tensor) else _tensor(features)
     if x.ndim != 2 or len(x) < 2 or not x.shape[1]:
         raise ValueError(f"features are {list(x.shape)}; expected [N, D], two rows or more")
     if not x.is_floating_point():
@@ -65,7 +66,7 @@ def collect_features(features: Any, labels: Any = None, *, temperature: float | 
         raise ValueError(f"{bad} of {len(x)} rows of features hold NaN or infinity: leave them out, and find out why")
     arrays = {"features": x}
     if labels is not None:
-        y, _, _ = numbered(labels.cpu() if isinstance(labels, Tensor) else np.asarray(labels), None)
+        y, _, _ = numbered(labels, None)
         assert y is not None
         if len(y) != len(x):
             raise ValueError(f"there are {len(y)} labels for {len(x)} rows of features; expected one a row")
@@ -94,36 +95,28 @@ def _opened(recipe: Recipe, began_in: str | None) -> tuple[DataSet, Split]:
 def _lines(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    try:
-        lines = read_metrics(path)
-    except ValueError as error:
-        raise ValueError(_damaged(path, error)) from None
+    lines = read_metrics(path)
     if not all(isinstance(line, dict) for line in lines):
-        raise ValueError(_damaged(path, "a line is no object"))
+        raise ValueError(f"{path} is damaged (a line is no object); {RUN_AGAIN}")
     return lines
 
 
 def _json(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(_damaged(path, error)) from None
-    if not isinstance(found, dict):
-        raise ValueError(_damaged(path, f"it holds {type(found).__name__}, expected an object"))
-    return found
+    return read_json(path, RUN_AGAIN) if path.exists() else {}
 
 
 def _arrays(path: Path) -> dict[str, Tensor]:
     if not path.exists():
         return {}
+    return {name: torch.from_numpy(array) for name, array in read_npz(path, RUN_AGAIN).items()}
+
+
+def _tensor(values: Any) -> Tensor:
+    """An array of numbers of any type and layout, as torch takes them."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: torch.from_numpy(archive[name]) for name in archive.files}
-    except Exception as error:  # numpy and zipfile raise a dozen kinds on a file that was cut
-        raise ValueError(_damaged(path, error)) from None
-
-
-def _damaged(path: Path, reason: object) -> str:
-    return f"{path} is damaged ({reason}); run the recipe once more in another --out, or put the file back"
+        x = np.asarray(values)
+    except ValueError:
+        raise ValueError("the rows of features differ in length; expected [N, D], two rows or more") from None
+    if x.dtype.kind not in "fiub":
+        raise ValueError(f"features are an array of {x.dtype}; expected numbers [N, D], two rows or more")
+    return torch.from_numpy(x.astype(native_type(x.dtype), order="C"))

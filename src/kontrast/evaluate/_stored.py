@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.data import CentreCrop, DataSet, Split
-from kontrast.files import whole_file
+from kontrast.files import read_npz, whole_file
 
 ROWS = 64  # of each split that go into the checksum
 
@@ -36,11 +35,11 @@ def key_of(encoder: nn.Module, data: DataSet, *about: object) -> str:
 def read(path: Path, key: str) -> tuple[Tensor, Tensor] | None:
     """Train and test features, if the file is there, whole, and of this key."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if str(archive["key"]) != key:
-                return None
-            return torch.from_numpy(archive["train"]), torch.from_numpy(archive["test"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        found = read_npz(path, "it is made anew")
+        if str(found["key"]) != key:
+            return None
+        return torch.from_numpy(found["train"]), torch.from_numpy(found["test"])
+    except (OSError, ValueError, KeyError):
         return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.experiment import Measure, Row
+from kontrast.files import RUN_AGAIN, read_json, read_npz
 
 
 def read(cells: Iterable[Cell], measures: Sequence[Measure]) -> list[Row]:
@@ -47,8 +47,7 @@ def _seconds(state: dict[str, Any]) -> float | None:
 
 def result(folder: Path) -> dict[str, Any]:
     """result.json."""
-    found: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    return found
+    return read_json(folder / "result.json", RUN_AGAIN)
 
 
 def accuracy(name: str, title: str, *protocols: str, error: bool = False) -> Measure:
@@ -98,8 +97,7 @@ def analyses(rows: Iterable[Row]) -> Iterator[tuple[Row, dict[str, np.ndarray]]]
     """The first seed's finished rows, each with the arrays of its analysis: what a figure of distributions draws."""
     for row in rows:
         if row.status == "done" and row.path is not None and row.at["seed"] == 0:
-            with np.load(row.path / "analysis.npz", allow_pickle=False) as arrays:
-                yield row, dict(arrays)
+            yield row, read_npz(row.path / "analysis.npz", RUN_AGAIN)
 
 
 # What several papers' experiments read alike.

@@ -73,7 +73,9 @@ def _cell(experiment: Experiment, preset: Preset, at: At, shown: At, changes: Ma
         raise ValueError(f"{experiment.name} has no cell at {place} ({error}); its axes are {known}") from error
     if isinstance(made, Task):
         if changes:
-            raise ValueError(f"{next(iter(changes))!r} is no axis of this experiment, and it trains nothing")
+            raise ValueError(
+                f"{next(iter(changes))!r} is no axis of this experiment, which trains nothing; leave it out"
+            )
         return Cell(shown, dataclasses.replace(made, out=out))
     return Cell(shown, _resolved(made, at["seed"], changes, out))
 

@@ -39,7 +39,7 @@ def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None) -
         x = torch.from_numpy(native if native.flags.writeable else native.copy())  # torch warns of read-only memory
     x = rows(name, x, like=like).detach()
     if len(x) == 0:
-        raise ValueError(f"{name} has shape {list(x.shape)}: there is nothing to measure")
+        raise ValueError(f"{name} has shape {list(x.shape)}: there is nothing to measure; expected at least one row")
     finite = x.isfinite().all(1)
     if not bool(finite.all()):
         bad = int((~finite).sum())

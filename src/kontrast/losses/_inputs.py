@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._autograd import first_order_only
+from kontrast.registry import quoted
 
+COLDEST = 1e-6  # of temperatures, and the inverse of the hottest: beyond, float32 cannot tell the similarities apart
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -48,30 +50,40 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def finite(value: Any) -> bool:
+    """Whether a real number is finite as a float."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        return False
+
+
 def number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
     """A finite number in its range, as a float; any kind of real number, but not a bool or a tensor."""
     bounds = f"above {above:g}" if above is not None else f"of at least {least:g}"
-    if not (isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)):
-        raise ValueError(f"{name} must be a finite number {bounds}, got {value!r}")
+    if not (isinstance(value, numbers.Real) and not isinstance(value, bool) and finite(value)):
+        raise ValueError(f"{name} must be a finite number {bounds}, got {quoted(value)}")
     if (above is not None and value <= above) or (least is not None and value < least):
-        raise ValueError(f"{name} must be a finite number {bounds}, got {value!r}")
+        raise ValueError(f"{name} must be a finite number {bounds}, got {quoted(value)}")
     return float(value)
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:
     """An integer of any kind in its range, as an int."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {quoted(value)}")
     return int(value)
 
 
 def temperature_now(temperature: float | Tensor) -> float:
     """The present value of a temperature, which may be a scalar tensor that is learned."""
-    if not isinstance(temperature, Tensor):
-        return number("temperature", temperature, above=0.0)
-    if temperature.numel() != 1:
+    if isinstance(temperature, Tensor) and temperature.numel() != 1:
         raise ValueError(f"temperature must be a number or a scalar tensor, got shape {list(temperature.shape)}")
-    return number("temperature", float(temperature.detach()), above=0.0)
+    given = float(temperature.detach()) if isinstance(temperature, Tensor) else temperature
+    now = number("temperature", given, above=0.0)
+    if not COLDEST <= now <= 1 / COLDEST:
+        raise ValueError(f"temperature must lie between {COLDEST:g} and {1 / COLDEST:g}, got {now:g}")
+    return now
 
 
 def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, ...] = (2,)) -> Tensor:
@@ -85,7 +97,9 @@ def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, .
     if not x.is_floating_point():
         raise ValueError(f"{name} must hold floating point numbers, got {x.dtype}")
     if 0 in x.shape[1:]:
-        raise ValueError(f"{name} has shape {list(x.shape)}: no views or no dimensions to compare")
+        raise ValueError(
+            f"{name} has shape {list(x.shape)}: no views or no dimensions to compare; accepted: {accepted}, none empty"
+        )
     if like is not None and x.shape[-1] != like.shape[-1]:
         raise ValueError(
             f"{name} has shape {list(x.shape)}, which does not fit {list(like.shape)}: the last sizes must agree"
@@ -117,9 +131,13 @@ def not_empty(name: str, size: int) -> None:
 def integer_labels(name: str, labels: Any, length: int, device: torch.device) -> Tensor:
     """Labels as int64: any integer dtype, any values, also a list or an array."""
     if not isinstance(labels, Tensor):
-        array = np.array(labels)  # a copy: of any byte order and strides, and writable
+        try:
+            array = np.array(labels)  # a copy: of any byte order and strides, and writable
+        except ValueError:
+            raise ValueError(f"{name} is a nest of lists of several lengths; expected integers [{length}]") from None
         if array.dtype.kind not in "iub" and array.size:
-            raise ValueError(f"{name} must be integers, one a row, got {type(labels).__name__} of {array.dtype}")
+            seen = "none" if labels is None else f"{type(labels).__name__} of {array.dtype}"
+            raise ValueError(f"{name} must be integers, one a row, got {seen}")
         labels = torch.from_numpy(array.astype(np.int64))
     elif labels.numel() and (labels.is_floating_point() or labels.is_complex()):
         raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")

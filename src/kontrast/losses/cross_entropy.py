@@ -76,7 +76,7 @@ def classify(loss: Loss, embeddings: Tensor, labels: Any, weight: Tensor) -> Ten
     z = rows("embeddings", embeddings)
     k, dim = weight.shape
     if z.shape[1] != dim:
-        raise ValueError(f"embeddings have shape {list(z.shape)}; this loss was made for dim={dim}")
+        raise ValueError(f"embeddings have shape {list(z.shape)}; this loss was made for dim={dim}: give [N, {dim}]")
     counts = loss._counts(z, "embeddings")
     labels = integer_labels("labels", labels, len(z), z.device)
     if len(labels) and not (int(labels.min()) >= 0 and int(labels.max()) < k):

@@ -19,6 +19,7 @@ from kontrast import distributed, models
 from kontrast.data.seeds import Stream, generator
 from kontrast.geometry import penalty_entropy
 from kontrast.methods._base import Method, Network, Setting, ViewBatch, out_dim
+from kontrast.models._rows import unit_rows
 
 
 class MomentumMethod(Method):
@@ -85,7 +86,7 @@ class MomentumMethod(Method):
         k: Tensor = self.pair.keys(rows)
         if self.shuffle:
             k = models.unshuffle(k, order)
-        return F.normalize(k.float(), dim=1).view(*views.shape[:2], -1)
+        return unit_rows(k.float()).view(*views.shape[:2], -1)
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
         """The online embedding of one view against the target's of the other; the mean of both ways if symmetric."""

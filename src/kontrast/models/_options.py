@@ -8,18 +8,24 @@ from collections.abc import Iterator
 
 import torch
 
+from kontrast.registry import quoted
 
-def positive(name: str, value: int) -> int:
-    """A whole number of at least 1 (numpy's too), as an int, or an error that names the option."""
+MOST_LAYERS = 1000  # of a network: one of a million would be made for hours
+
+
+def positive(name: str, value: int, most: int = 2**31 - 1) -> int:
+    """A whole number from 1 to ``most`` (numpy's too), as an int, or an error that names the option."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least 1, not {quoted(value)}")
+    if value > most:
+        raise ValueError(f"{name} must be a whole number of at most {most:,}, not {quoted(value)}")
     return int(value)
 
 
 def fraction(name: str, value: float) -> float:
     """A number from 0 to 1, or an error that names the option."""
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= value <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {quoted(value)}")
     return value
 
 

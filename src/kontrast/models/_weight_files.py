@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 
+from kontrast.files import RUN_AGAIN, digest, read_json
+
 STAND_INS = (
     "argparse.Namespace",  # SupContrast's "opt"
     "numpy.core.multiarray.scalar",  # a learning rate from numpy, in an optimiser's state
@@ -56,10 +58,15 @@ class Nothing:
 
 def read(path: Path) -> Mapping[str, Any]:
     """What a safetensors file, a run folder or a file of torch.save holds: tensors by name, or dictionaries of them."""
+    card = path / "model.json"
     if path.is_dir():
         path = path / "encoder.safetensors"
     if not path.is_file():
         raise ValueError(f"no file {path}; expected a .safetensors file, a torch.save file or a run folder")
+    if card.is_file():
+        was = read_json(card, RUN_AGAIN).get("weights_sha256")  # older cards have none
+        if was is not None and was != digest(path):
+            raise ValueError(f"{path} is damaged (its content does not match the digest in {card.name}); {RUN_AGAIN}")
     if path.suffix == ".safetensors":
         from safetensors import SafetensorError
         from safetensors.torch import load_file

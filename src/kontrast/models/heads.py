@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from kontrast.models._options import positive, seeded
-from kontrast.registry import nearest
+from kontrast.models._options import MOST_LAYERS, positive, seeded
+from kontrast.registry import nearest, one_line, quoted
 
 
 class LinearHead(nn.Module):
@@ -80,7 +80,9 @@ class MLPHead(nn.Module):
     ) -> None:
         super().__init__()
         self.in_dim, self.out_dim = positive("in_dim", in_dim), positive("out", out)
-        inner = [self.in_dim if hidden is None else positive("hidden", hidden)] * (positive("layers", layers) - 1)
+        inner = [self.in_dim if hidden is None else positive("hidden", hidden)] * (
+            positive("layers", layers, MOST_LAYERS) - 1
+        )
         *pairs, (a, b) = itertools.pairwise([self.in_dim, *inner, self.out_dim])
         made: list[nn.Module] = []
         for i, o in pairs:
@@ -146,4 +148,7 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
         try:
             return kind(in_dim, **{**published, **options})
         except TypeError as error:
-            raise ValueError(f"head {name!r} is a {kind.__name__}, which does not take {options}: {error}") from error
+            said = one_line(str(error).partition("\n")[0])
+            raise ValueError(
+                f"head {name!r} is a {kind.__name__}, which does not take {quoted(options)}: {said}"
+            ) from error

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kontrast import distributed
 from kontrast.models._options import fraction, positive
+from kontrast.models._rows import unit_rows
 
 
 class MemoryBank(nn.Module):
@@ -69,14 +69,14 @@ class MemoryBank(nn.Module):
                 f"features of shape {list(features.shape)}: "
                 f"{len(indices)} indices into this bank need [{len(indices)}, {self.rows.shape[1]}]"
             )
-        features = F.normalize(features.detach().to(self.rows.dtype), dim=1)
+        features = unit_rows(features.detach().to(self.rows.dtype))
         if self.gather_distributed:
             counts = distributed.row_counts(features)
             features, indices = distributed.gather(features, counts), distributed.gather(indices, counts)
         slots, place, times = torch.unique(indices, return_inverse=True, return_counts=True)
         mean = features.new_zeros(len(slots), features.shape[1]).index_add_(0, place, features) / times[:, None]
         m = self.momentum
-        self.rows[slots] = F.normalize(m * self.rows[slots] + (1 - m) * mean, dim=1)  # (1)
+        self.rows[slots] = unit_rows(m * self.rows[slots] + (1 - m) * mean)  # (1)
 
     def _checked(self, indices: Tensor) -> Tensor:
         if indices.ndim != 1 or indices.is_floating_point() or indices.dtype == torch.bool:

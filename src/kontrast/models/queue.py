@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from kontrast import distributed
 from kontrast.models._options import positive
+from kontrast.models._rows import unit_rows
 
 
 class Queue(nn.Module):
@@ -67,7 +68,7 @@ class Queue(nn.Module):
         if keys.ndim != 2 or keys.shape[1] != self.rows.shape[1]:
             raise ValueError(f"keys of shape {list(keys.shape)}: this queue takes [N, {self.rows.shape[1]}]")
         keys = keys.detach().to(self.rows.dtype)
-        keys = F.normalize(keys, dim=1) if self.normalize else keys
+        keys = unit_rows(keys) if self.normalize else keys
         if self.gather_distributed:
             keys = distributed.gather(keys, distributed.row_counts(keys))
         length, late = len(self), max(len(keys) - len(self), 0)

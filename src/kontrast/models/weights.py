@@ -17,6 +17,7 @@ for a file of another, larger network, of which the half that fits would be no g
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from torch import Tensor, nn
 
 from kontrast.models._weight_files import read as read_file
 from kontrast.models.layouts import differences, layouts
+from kontrast.registry import quoted
 
 ONLINE = ["encoder", "backbone", "encoder_q", "base_encoder", "online", "online_encoder", "student", "method"]
 WRAPPERS = ["module", "model", "net", "network", "trunk", "resnet", "feature_extractor", "_orig_mod"]
@@ -89,6 +91,8 @@ def load_weights(
     >>> layer.weight.detach()
     tensor([[1., 1.]])
     """
+    if not isinstance(source, str | os.PathLike | Mapping):
+        raise ValueError(f"weights are {quoted(source)}; expected the path of a file, or a state dict")
     named = "a mapping" if isinstance(source, Mapping) else str(source)
     wanted = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
     shared = _shared_part(wanted)

@@ -68,7 +68,8 @@ def write(paths: Sequence[Path], *, out: Path | None = None, figures: str | None
     beside = place.parent / "figures" if kinds == ["experiment"] else place.parent
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(place, render(page).encode())
+        # Names of files need not be text (a lone surrogate stands for a byte that is none): a page says "?" for those.
+        write_atomically(place, render(page).encode(errors="replace"))
         for figure in figures_of(page) if figures is not None else []:
             beside.mkdir(exist_ok=True)
             write_atomically(beside / f"{figure.name}.{figures}", drawn(figure.spec, str(figures)))

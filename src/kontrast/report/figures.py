@@ -3,6 +3,10 @@
 On a page, ink is ``currentColor`` and paper ``var(--paper)``: a chart has the colours of the text around it, in light,
 dark and on paper, and nothing is drawn again when they change. In a file those are dark grey and white. Data have Okabe
 and Ito's colours, which the colour-blind tell apart, without the two that vanish on white or black.
+
+A chart has its data inside. Specifications may come from somebody else's folder, and Vega-Lite could name addresses to
+load data and pictures from (to draw a file is to fetch them), links to open, and settings for what embeds it. The first
+two are refused, the last are dropped: to draw a chart asks nothing of the network or the disk.
 """
 
 from __future__ import annotations
@@ -63,14 +67,30 @@ THEME: dict[str, Any] = {
 
 
 def themed(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The same chart in the page's colours, without the address of its schema.
+    """The same chart in the page's colours, without the address of its schema and what it would tell the embedder.
 
     >>> made = themed({"$schema": "https://…", "mark": "bar", "config": {"axis": {"labelColor": "red", "offset": 2}}})
     >>> made["config"]["axis"]["labelColor"], made["config"]["axis"]["offset"], "$schema" in made
     ('currentColor', 2, False)
     """
-    made = {key: value for key, value in spec.items() if key not in ("$schema", "config")}
+    if key := leading_out(spec):
+        raise ValueError(
+            f"a chart has the key {key!r}, by which it would load or open something; expected data inside it"
+        )
+    made = {key: value for key, value in spec.items() if key not in ("$schema", "config", "usermeta")}
     return {**made, "config": _merged(spec.get("config", {}), THEME)}
+
+
+def leading_out(spec: Any) -> str | None:
+    """The key by which a chart would load data or pictures, or link to somewhere; None if only data have such keys.
+
+    >>> leading_out({"data": {"url": "https://…"}}), leading_out({"data": {"values": [{"url": "https://…"}]}})
+    ('url', None)
+    """
+    if isinstance(spec, Mapping):
+        inside = (leading_out(value) for key, value in spec.items() if key not in ("values", "datasets"))
+        return next((key for key in ("url", "href") if key in spec), None) or next(filter(None, inside), None)
+    return next(filter(None, map(leading_out, spec)), None) if isinstance(spec, list | tuple) else None
 
 
 def described(spec: Mapping[str, Any]) -> str:
@@ -91,13 +111,13 @@ def drawn(spec: Mapping[str, Any], kind: str) -> bytes:
     made = _light(themed(spec))
     if made.get("width") == "container":
         made |= {"width": WIDE, "autosize": {"type": "fit-x", "contains": "padding"}}
-    converter = vl_convert()
+    converter, settings = vl_convert(), {"vl_version": version(), "allowed_base_urls": []}
     if kind == "svg":
-        return str(converter.vegalite_to_svg(made, vl_version=version())).encode()
+        return str(converter.vegalite_to_svg(made, **settings)).encode()
     if kind == "pdf":
-        return bytes(converter.vegalite_to_pdf(made, vl_version=version()))
+        return bytes(converter.vegalite_to_pdf(made, **settings))
     made["config"]["background"] = LIGHT[PAPER]
-    return bytes(converter.vegalite_to_png(made, vl_version=version(), scale=2.0))
+    return bytes(converter.vegalite_to_png(made, scale=2.0, **settings))
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -228,8 +228,11 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Classes as 0, 1, 2, …; ``classes_`` keeps what they were."""
         check_consistent_length(range(rows), y)
         column = column_or_1d(y, warn=True)
-        check_classification_targets(column)
-        self.classes_, numbers = np.unique(column, return_inverse=True)
+        try:
+            check_classification_targets(column)
+            self.classes_, numbers = np.unique(column, return_inverse=True)
+        except TypeError:
+            raise ValueError("y holds values of several kinds; expected all numbers, or all strings") from None
         return torch.from_numpy(numbers.astype(np.int64))
 
     # ---------------------------------------------------------------------------------------- learning

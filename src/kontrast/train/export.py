@@ -8,20 +8,21 @@ without kontrast.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 import kontrast
 from kontrast import models
 from kontrast.data.tree import OTHER
 from kontrast.evaluate.features import FRACTION
-from kontrast.files import write_atomically, write_json
+from kontrast.files import RUN_AGAIN, read_json, write_atomically, write_json
 from kontrast.models.encoders import _plain_resnet
 from kontrast.train._preparing import in_lines, in_words
 from kontrast.train.folder import RunFolder
@@ -52,6 +53,7 @@ from small_resnet import PlainSmallResNet  # "class" of this card, saved as smal
 model = PlainSmallResNet({channels}, width={width}, depth={depth}, small_stem={small})
 model.load_state_dict(load_file("encoder.safetensors"))
 model.eval()"""
+DIGEST = "weights_sha256"
 INSIDE = {"timm": "net.", "mlp": "layers."}
 """Where the plain model stands inside ours."""
 
@@ -59,9 +61,9 @@ INSIDE = {"timm": "net.", "mlp": "layers."}
 def export(job: Job, folder: RunFolder) -> None:
     """Writes encoder.safetensors and model.json."""
     encoder = job.method.encoder
-    state = plain_state(encoder, job.recipe.encoder.name)
-    write_atomically(folder.encoder, save(state, metadata={"format": "pt"}))
-    write_json(folder.model, card(job, encoder))
+    content = save(plain_state(encoder, job.recipe.encoder.name), metadata={"format": "pt"})
+    write_atomically(folder.encoder, content)
+    write_json(folder.model, {**card(job, encoder), DIGEST: hashlib.sha256(content).hexdigest()})
 
 
 def plain_state(encoder: nn.Module, name: str) -> dict[str, Tensor]:
@@ -159,11 +161,7 @@ def read_card(path: Path) -> dict[str, Any]:
     for file in (folder.model, folder.encoder):
         if not file.exists():
             raise ValueError(f"{path} has no {file.name}; expected the folder of a finished run")
-    try:
-        record: dict[str, Any] = json.loads(folder.model.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{folder.model} is damaged ({error}); copy the run anew, or train it again") from error
-    return record
+    return read_json(folder.model, RUN_AGAIN)
 
 
 def rebuild(path: Path) -> models.Encoder:
@@ -177,5 +175,17 @@ def rebuild(path: Path) -> models.Encoder:
     else:
         encoder = models.encoder(name, in_channels=shape[0], image_size=shape[1], seed=0, **options)
     inside = INSIDE.get(name.partition("/")[0], "")
-    encoder.load_state_dict({inside + key: value for key, value in load_file(folder.encoder).items()})
+    state = read_weights(folder.encoder, record.get(DIGEST))
+    encoder.load_state_dict({inside + key: value for key, value in state.items()})
     return encoder.eval()
+
+
+def read_weights(path: Path, digest: str | None) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, if it is what was written; ``digest`` (SHA-256) is None in older cards."""
+    content = path.read_bytes()
+    if digest is not None and hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(f"{path} is damaged (its content does not match the digest in model.json); {RUN_AGAIN}")
+    try:
+        return load(content)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged ({error}); {RUN_AGAIN}") from error

@@ -2,9 +2,10 @@
 
 <out>/<recipe>-<hash8>/
     recipe.yaml             resolved: everything that decided the run
-    run.json                status, versions, seed, machine, command
+    run.json                status, versions, seed, machine, command; when done, the digests of the files below
     metrics.jsonl           a line a record
     checkpoints/last.pt     everything that is needed to go on (best.pt with early stopping)
+    checkpoints/previous.pt the one before it, until the run is done: gone on from if last.pt is found damaged
     encoder.safetensors     the weights, and model.json: how to rebuild it
     result.json             every number with its protocol
     analysis.npz, .json     features, predictions, neighbours, thumbnails, views, geometry: what a report draws
@@ -15,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import functools
 import hashlib
-import json
 import os
 import platform
 import subprocess
@@ -25,15 +25,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import torch
 
 import kontrast
-from kontrast import distributed
-from kontrast.files import write_atomically, write_json
+from kontrast import distributed, files
+from kontrast.files import read_json, write_atomically, write_json
 from kontrast.recipe import Recipe
+
+LEFT = (
+    "recipe.yaml", "metrics.jsonl", "encoder.safetensors", "model.json", "result.json", "analysis.npz", "analysis.json"
+)  # fmt: skip
+"""What a finished run leaves, and run.json has the digests of."""
 
 
 class Busy(ValueError):
@@ -65,6 +70,11 @@ class RunFolder:
     def last(self) -> Path:
         """The newest checkpoint."""
         return self.path / "checkpoints" / "last.pt"
+
+    @property
+    def previous(self) -> Path:
+        """The checkpoint before the newest."""
+        return self.path / "checkpoints" / "previous.pt"
 
     @property
     def best(self) -> Path:
@@ -99,14 +109,10 @@ class RunFolder:
 
     def read(self) -> dict[str, Any]:
         """run.json, empty if there is none yet."""
-        file = self.path / "run.json"
         try:
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            return read_json(self.path / "run.json", "remove it, and the run goes on")
         except FileNotFoundError:
             return {}
-        except ValueError as error:
-            raise ValueError(f"{file} is damaged ({error}); remove it, and the run goes on") from error
-        return found
 
     @property
     def status(self) -> str | None:
@@ -118,6 +124,14 @@ class RunFolder:
         if distributed.rank() == 0:
             now = {"status": status, "updated": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **more}
             write_json(self.path / "run.json", {**self.read(), **now})
+
+    def digests(self) -> dict[str, str]:
+        """Of what a finished run leaves, by name: SHA-256 of each file."""
+        return {name: files.digest(self.path / name) for name in LEFT if (self.path / name).is_file()}
+
+    def changed(self) -> list[str]:
+        """Which files of a finished run are gone, or are no longer what it wrote."""
+        return files.changed(self.path, self.read().get("files", {}))
 
     def check_data(self, recipe: Recipe) -> None:
         """An error if the file that the run learned from is no longer what it was."""
@@ -134,14 +148,38 @@ class RunFolder:
         if distributed.rank() != 0:
             yield
             return
-        with (self.path / ".lock").open("w") as file:
+        try:
+            lock = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise ValueError(
+                f"the run folder {self.path} cannot be written to: {error.strerror}; see to its permissions, or choose "
+                "another --out"
+            ) from error
+        with lock as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise Busy(
                     f"another process is working in {self.path}; wait for it, or stop it, and call again"
                 ) from None
-            yield
+            _HELD.add(file)
+            try:
+                yield
+            finally:
+                _HELD.discard(file)
+
+
+_HELD: set[TextIO] = set()  # the locks of this process
+
+
+def _let_go() -> None:
+    """In a forked process (one that loads data): else it would keep the folder locked when this one was killed."""
+    for file in _HELD:
+        file.close()  # its own copy: the lock stays until the last one is closed
+    _HELD.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def digest(data: str) -> str | None:

@@ -28,6 +28,7 @@ from kontrast.data import (
     seed_of,
 )
 from kontrast.recipe import Recipe
+from kontrast.train.memory import suffices
 
 LARGE = 224  # pixels a side of views of images that have no one size
 
@@ -97,16 +98,17 @@ def make_job(recipe: Recipe, device: torch.device) -> Job:
     views, crop = _views(recipe, data, size)
     sampler = _sampler(recipe, train)
     steps = recipe.train.steps or (recipe.train.epochs or 0) * sampler.steps
-    encoder = make_encoder(recipe, data, size)
-    head = models.head(
-        recipe.head.name,
-        in_dim=encoder.feature_dim,
-        seed=seed_of(recipe.seed, Stream.NETWORK, 1),
-        **recipe.head.options,
-    )
     classes = data.num_classes if train.labels is not None else None
     setting = methods.Setting(len(train), classes, steps, recipe.seed)
-    method = methods.method(recipe.method.name, encoder, head, setting=setting, **recipe.method.options)
+    with suffices("encoder, head and method as they are asked for", "take smaller ones (width, out, queue …)"):
+        encoder = make_encoder(recipe, data, size)
+        head = models.head(
+            recipe.head.name,
+            in_dim=encoder.feature_dim,
+            seed=seed_of(recipe.seed, Stream.NETWORK, 1),
+            **recipe.head.options,
+        )
+        method = methods.method(recipe.method.name, encoder, head, setting=setting, **recipe.method.options)
     if recipe.train.batch_norm == "sync" and distributed.world_size() > 1:
         method.across_ranks()
     return Job(recipe, data, train, validation, views, crop, method.to(device), sampler, size, device)

@@ -29,7 +29,7 @@ from kontrast.train.loggers import open_loggers
 from kontrast.train.metrics import Metrics
 from kontrast.train.precision import Precision
 from kontrast.train.progress import Progress
-from kontrast.train.state import State, fingerprint
+from kontrast.train.state import State, fingerprint, log_of
 from kontrast.train.stopping import Patience, Stopped, check_finite, listening
 from kontrast.train.watching import Validation, Watch
 
@@ -54,11 +54,13 @@ class Training:
         precision = Precision(recipe.train.precision, job.device)
         self.state = State(job.method, optimiser, precision, Patience(recipe.train.patience))
         self.data = fingerprint(job.train)
-        self.offset = 0
+        self.offset, self.lines = 0, None
         # Rank 0's checkpoint, or its first weights, are everyone's: others may have no such folder.
-        saved = distributed.share(checkpoint.load(folder.last) if self.main and folder.last.exists() else None)
+        saved = distributed.share(checkpoint.newest(folder.last, folder.previous) if self.main else None)
         if saved is not None:
-            self.offset = self.state.restore(saved, recipe.hash, self.data)
+            self.offset, self.lines = self.state.restore(saved, recipe.hash, self.data), log_of(saved)
+            if recipe.train.patience is not None and self.state.patience.best_step and self.main:
+                checkpoint.load_best(folder.best)  # at the end it will be needed: better to know now if it is damaged
         elif distributed.active():
             job.method.load_state_dict(distributed.share(job.method.state_dict()))
         self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
@@ -74,10 +76,12 @@ class Training:
 
     def run(self) -> None:
         """Trains to the end; `Stopped` if a signal asked, after saving."""
+        metrics = Metrics(self.folder.metrics, self.offset, self.lines) if self.main else None
         if self.finished:
+            if metrics is not None:
+                metrics.close()
             return
         recipe, state = self.job.recipe, self.state
-        metrics = Metrics(self.folder.metrics, self.offset) if self.main else None
         loggers = self._loggers() if self.main else []
         progress = Progress(
             self.job.total_steps,
@@ -214,7 +218,8 @@ class Training:
             state = self.state
             state.sums = {key: float(value) for key, value in state.sums.items()}
             self._check(state.sums.get("loss", 0.0))
-            checkpoint.save(self.folder.last, state.capture(self.job.recipe.hash, self.data, metrics.sync()))
+            captured = state.capture(self.job.recipe.hash, self.data, metrics.sync(), metrics.packed())
+            checkpoint.save(self.folder.last, captured, previous=self.folder.previous)
             self.folder.note("training", step=state.step, total_steps=self.job.total_steps)
         self.saved_at = time.monotonic()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kontrast import augment, evaluate, methods, models, optim
 from kontrast.recipe import Part, Recipe
-from kontrast.registry import nearest
+from kontrast.registry import nearest, quoted
 from kontrast.train import loggers, monitors
 
 FROM_DATA = ("in_channels", "image_size", "in_features", "in_dim", "seed", "prefix")
@@ -33,7 +33,8 @@ def resolve(recipe: Recipe) -> Recipe:
     """
     for protocol in recipe.evaluate.protocols:
         _known("protocol", protocol.name, evaluate.names())
-        known = {field.name: None for field in dataclasses.fields(evaluate.PROTOCOLS[protocol.name])}
+        fields = dataclasses.fields(evaluate.PROTOCOLS[protocol.name])
+        known = {field.name: None if field.default is dataclasses.MISSING else field.default for field in fields}
         filled("protocol", protocol, known)  # its defaults stay unwritten: they are the protocol's own
     for monitor in recipe.run.monitors or ():
         monitors.find(monitor)
@@ -51,7 +52,7 @@ def resolve(recipe: Recipe) -> Recipe:
     )
     lr = whole.optim.options["lr"]
     if not isinstance(lr, int | float) or isinstance(lr, bool) or lr <= 0:
-        raise ValueError(f"optim.lr is {lr!r}; expected a number above 0")
+        raise ValueError(f"optim.lr is {quoted(lr)}; expected a number above 0")
     _check_views(whole)
     return Recipe.of(whole.model_dump(mode="json"))
 
@@ -66,10 +67,33 @@ def filled(what: str, part: Part, defaults: Mapping[str, Any]) -> Part:
         if option not in defaults:
             hint = nearest(option, defaults)
             raise ValueError(
-                f"{what} {part.name!r} has no option {option!r}{hint} It has {', '.join(defaults) or 'none'}"
+                f"{what} {part.name!r} has no option {quoted(option)}{hint} It has {', '.join(defaults) or 'none'}"
+            )
+        expected = _expected(defaults[option], part.options[option])
+        if expected:
+            raise ValueError(
+                f"option {option!r} of {what} {part.name!r} is {quoted(part.options[option])}; expected {expected}"
             )
     options = {name: _plain(value) for name, value in {**defaults, **part.options}.items()}
     return Part.model_validate({"name": part.name, **options})
+
+
+def _expected(default: Any, value: Any) -> str | None:
+    """What an option with this default takes, if the value is of another kind; None leaves it to the part itself.
+
+    >>> _expected(0.1, "high"), _expected(True, 1), _expected(0.1, 1), _expected(None, "file.pt")
+    ('a number', 'true or false', None, None)
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or default is None:
+        return None
+    if isinstance(default, bool):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(default, int | float):
+        return None if number else "a number"
+    if isinstance(default, str):
+        return None if isinstance(value, str) else "a word"
+    return "a list" if isinstance(default, list | tuple) and not isinstance(value, list | tuple) else None
 
 
 def defaults_of(call: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Any]:
@@ -112,7 +136,7 @@ def _known(what: str, name: str, known: Iterable[str]) -> None:
     names = list(known)
     if name not in names:
         hint = nearest(name, names)
-        raise ValueError(f"no {what} {name!r}{hint} Known: {', '.join(names)}")
+        raise ValueError(f"no {what} {quoted(name)}{hint} Known: {', '.join(names)}")
 
 
 def _plain(value: Any) -> Any:

@@ -6,11 +6,10 @@ Started by torchrun, every process runs this and they are as one; the files are 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from kontrast import augment, distributed, models
 from kontrast.data import DataSet
 from kontrast.evaluate import Result, Subject, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
-from kontrast.files import write_json
+from kontrast.files import RUN_AGAIN, read_json, write_atomically, write_json
 from kontrast.recipe import Recipe
 from kontrast.train import checkpoint
 from kontrast.train.analysis import analyse
@@ -33,6 +32,7 @@ from kontrast.train.folder import RunFolder, digest, machine
 from kontrast.train.job import Job, load_data, make_job, view_size
 from kontrast.train.loop import Training
 from kontrast.train.memory import keep_freed_memory
+from kontrast.train.mending import damaged
 from kontrast.train.metrics import read_metrics
 from kontrast.train.resolving import resolve
 from kontrast.train.stopping import Stopped
@@ -60,8 +60,7 @@ class Run:
         file = RunFolder(self.path).result
         if not file.exists():
             raise ValueError(f"{self.path} has no result yet (status: {self.status}); run its recipe to the end")
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return found
+        return read_json(file, RUN_AGAIN)
 
     def value(self, protocol: str) -> float:
         """The accuracy by a protocol's name."""
@@ -91,7 +90,8 @@ def run_recipe(recipe: Recipe) -> Run:
     folder = RunFolder.of(recipe)
     if folder.status == "done":
         folder.check_data(recipe)
-        return Run(folder.path)
+        if not damaged(folder):
+            return Run(folder.path)
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
@@ -102,7 +102,12 @@ def run_recipe(recipe: Recipe) -> Run:
         if distributed.active():
             dist.barrier()  # nobody looks for a checkpoint before the folder is there
         with folder.alone():
-            if distributed.share(folder.status) != "done":  # another may have finished it just before we were alone
+            # Another may have finished or mended it just before we were alone.
+            status = distributed.share(folder.status)
+            if status == "done" and damaged(folder, tell=False):
+                status = "damaged"
+                write_atomically(folder.recipe_file, recipe.to_yaml().encode())
+            if status != "done":
                 _run(recipe, folder, device)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
     return Run(folder.path)
@@ -114,6 +119,8 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
     about["data_file"] = digest(recipe.data.name)
     before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
+    if folder.last.exists() or folder.previous.exists():
+        folder.check_data(recipe)
 
     def at_work() -> float:
         return round(before + time.monotonic() - clock, 1)
@@ -126,19 +133,24 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
         if distributed.rank() == 0:
             folder.note("evaluating", step=training.state.step)
             finish(job, folder, training)
-            folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), seconds=at_work())
+            checkpoint.keep_only(folder.last, folder.previous)
+            finished = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+            folder.note("done", finished=finished, seconds=at_work(), files=folder.digests())
     except (Stopped, KeyboardInterrupt):
         folder.note("interrupted", seconds=at_work())
         raise
     except Exception as error:
-        folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
+        with suppress(
+            OSError
+        ):  # on a full disk there is no room for the note either, and its error would hide this one
+            folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
         raise
 
 
 def finish(job: Job, folder: RunFolder, training: Training) -> None:
     """Evaluation, analysis and export of what was trained; of the best in validation, if that was asked for."""
-    if job.recipe.train.patience is not None and folder.best.exists():
-        best = checkpoint.load(folder.best)
+    if job.recipe.train.patience is not None and training.state.patience.best_step:
+        best = checkpoint.load_best(folder.best)
         job.method.load_state_dict(best["method"])
         used = f"best validation, step {best['step']}"
     else:

@@ -1,14 +1,15 @@
 """Everything a run is at a step: what a checkpoint holds, and how it is put back.
 
 Weights, momentum network, queue with its pointer, bank (all in the method), optimiser, scale of the loss, the sums of
-the log's next line, patience, and the random states. The schedule, the sampler's position and all draws are functions
-of the step and need no state; the random states are kept for whatever else may draw.
+the log's next line, the log itself (packed), patience, and the random states. The schedule, the sampler's position and
+all draws are functions of the step and need no state; the random states are kept for whatever else may draw.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +43,7 @@ class State:
             return f"stopped: every training label is fitted at step {self.fitted_at}"
         return f"stopped early: no better validation since step {self.patience.best_step}"
 
-    def capture(self, recipe_hash: str, data: str, offset: int) -> dict[str, Any]:
+    def capture(self, recipe_hash: str, data: str, offset: int, log: bytes | None = None) -> dict[str, Any]:
         """Tensors and plain values, for a checkpoint."""
         return {
             "format": FORMAT,
@@ -50,6 +51,7 @@ class State:
             "data": data,
             "step": self.step,
             "offset": offset,
+            "log": None if log is None else torch.frombuffer(bytearray(log), dtype=torch.uint8),
             "method": self.method.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "precision": self.precision.state_dict(),
@@ -117,3 +119,9 @@ def fingerprint(split: Split) -> str:
     crop = CentreCrop(32) if split.inputs.shape is None else None
     seen.update(split.inputs.read(rows, crop, [0] * len(rows)).numpy().tobytes())
     return seen.hexdigest()[:16]
+
+
+def log_of(saved: dict[str, Any]) -> bytes | None:
+    """The lines of the log that stood before a checkpoint; None in one of before they were kept."""
+    packed = saved.get("log")
+    return None if packed is None else zlib.decompress(packed.numpy().tobytes())

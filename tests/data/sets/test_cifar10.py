@@ -11,7 +11,7 @@ import torch
 
 from kontrast.data.loading import load
 from kontrast.data.records import Memory
-from tests.data.sets.unreachable import no_network, trust_files
+from tests.data.sets.unreachable import trust_files, unplug
 
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 
@@ -47,7 +47,7 @@ def test_the_official_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_without_network_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchvision.datasets.cifar.download_and_extract_archive", no_network)
+    unplug(monkeypatch)
     with pytest.raises(
         ValueError, match=r"could not be downloaded .*no route.*cifar-10-batches-py: data_batch_1, .*KONTRAST_DATA"
     ):

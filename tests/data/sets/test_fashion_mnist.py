@@ -12,7 +12,7 @@ import torch
 
 from kontrast.data.loading import load
 from kontrast.data.sets import fashion_mnist
-from tests.data.sets.unreachable import no_network
+from tests.data.sets.unreachable import unplug
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 28, 28), dtype=np.uint8)
 LABELS = np.array([0, 9, 3, 3, 1, 2], dtype=np.uint8)
@@ -52,7 +52,7 @@ def test_debians_place_is_where_debian_puts_it() -> None:
 
 
 def test_without_network_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchvision.datasets.mnist.download_and_extract_archive", no_network)
+    unplug(monkeypatch)
     with pytest.raises(ValueError, match=r"FashionMNIST/raw: train-images-idx3-ubyte.gz, .*missing"):
         load("fashion-mnist", root=tmp_path)
     with pytest.raises(ValueError, match="download=False"):
@@ -68,4 +68,11 @@ def test_damaged_files(tmp_path: Path) -> None:
         load("fashion-mnist", root=tmp_path)
     path.write_bytes(gzip.compress(gzip.decompress(whole)[:-1]))
     with pytest.raises(ValueError, match=r"4719 bytes for shape \[6, 28, 28\]; it is damaged"):
+        load("fashion-mnist", root=tmp_path)
+
+
+def test_a_small_file_does_not_unfold_without_end(tmp_path: Path) -> None:
+    path = official(tmp_path / "fashion-mnist") / "train-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(bytes(fashion_mnist.LARGEST + 1), 1))
+    with pytest.raises(ValueError, match="unfolds to more than 47,040,016 bytes"):
         load("fashion-mnist", root=tmp_path)

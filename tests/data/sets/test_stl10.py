@@ -10,7 +10,7 @@ import torch
 
 from kontrast.data.loading import load
 from kontrast.data.records import Memory
-from tests.data.sets.unreachable import no_network, trust_files
+from tests.data.sets.unreachable import trust_files, unplug
 
 
 def images(count: int, seed: int) -> np.ndarray:
@@ -42,6 +42,6 @@ def test_the_official_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_without_network_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchvision.datasets.stl10.download_and_extract_archive", no_network)
+    unplug(monkeypatch)
     with pytest.raises(ValueError, match=r"stl10_binary: train_X.bin, .*unlabeled_X.bin.*missing"):
         load("stl10", root=tmp_path)

@@ -11,7 +11,7 @@ import torch
 
 from kontrast.data.loading import load
 from kontrast.data.records import Memory
-from tests.data.sets.unreachable import no_network, trust_files
+from tests.data.sets.unreachable import trust_files, unplug
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (32, 32, 3, 5), dtype=np.uint8)
 
@@ -30,7 +30,7 @@ def test_the_official_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_without_network_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchvision.datasets.svhn.download_url", no_network)
+    unplug(monkeypatch)
     with pytest.raises(
         ValueError, match=r"Expected in .*: train_32x32.mat, test_32x32.mat \(missing: .*ufldl.stanford.edu"
     ):

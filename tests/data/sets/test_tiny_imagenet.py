@@ -13,7 +13,7 @@ from kontrast.data.loading import load
 from kontrast.data.records import Memory
 from kontrast.data.statistics import channel_statistics
 from tests.data.pictures import write
-from tests.data.sets.unreachable import no_network
+from tests.data.sets.unreachable import unplug
 
 IDS = ["n02", "n01", "n10"]  # as published, not sorted
 
@@ -92,7 +92,7 @@ def test_grey_has_statistics_of_its_own(tmp_path: Path) -> None:
 
 
 def test_without_network_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchvision.datasets.utils.download_and_extract_archive", no_network)
+    unplug(monkeypatch)
     with pytest.raises(ValueError, match=r"tiny-imagenet-200: wnids.txt, .*val_annotations.txt.*cs231n"):
         load("tiny-imagenet", root=tmp_path)
     with pytest.raises(ValueError, match="download=False"):

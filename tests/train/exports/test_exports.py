@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,19 @@ def test_an_earlier_export_is_replaced(tmp_path: Path) -> None:
     assert first == again
     assert (first / "encoder.safetensors").stat().st_size > size
     assert sorted(file.name for file in again.iterdir()) == ["README.md", "encoder.safetensors", "model.json"]
+
+
+def test_what_a_killed_export_left_is_cleared_away_and_one_at_work_is_not(tmp_path: Path) -> None:
+    run, out = made(tmp_path / "run", "mlp", (5,)), tmp_path / "out"
+    for name in (".part-killed", ".part-at-work"):
+        (out / name).mkdir(parents=True)
+        (out / name / "encoder.safetensors").write_bytes(b"half")
+    lock = os.open(out / ".part-at-work", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    exports.export_run(run, "safetensors", out)
+    os.close(lock)
+    left = sorted(file.name for file in out.iterdir())
+    assert left == [".part-at-work", "README.md", "encoder.safetensors", "model.json"]
 
 
 def test_mistakes(tmp_path: Path) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import abc
-import http.client
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
-from urllib.error import URLError
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from kontrast.data.archives import ArchiveError, unpack
 from kontrast.data.arrays import resized
+from kontrast.data.downloads import DownloadError, download
 from kontrast.data.options import Options
 from kontrast.data.records import DataSet, Memory, Split
 
@@ -55,11 +55,19 @@ class NamedSet(abc.ABC):
             note=self.note,
         )
 
-    def fetched(self, make: Callable[[], T], folder: Path, files: Sequence[str], url: str) -> T:
-        """``make()``, which may download; an error that names the files and their place if they are not to be had."""
+    def fetched(
+        self, make: Callable[[], T], folder: Path, files: Sequence[str], url: str, fetch: Callable[[], object]
+    ) -> T:
+        """``make()``, after ``fetch()`` where files are missing; an error that names them if they are not to be had."""
         try:
+            try:
+                return make()
+            except (RuntimeError, OSError, EOFError) as error:
+                if not self.options.download or isinstance(error, PermissionError):
+                    raise
+            fetch()
             return make()
-        except (RuntimeError, URLError, http.client.HTTPException, OSError, EOFError) as error:
+        except (RuntimeError, OSError, EOFError, DownloadError, ArchiveError) as error:
             tried = f"could not be downloaded ({error})" if self.options.download else "are not there (download=False)"
             absent = [name for name in files if not (folder / name).exists()]
             state = f"missing: {', '.join(absent)}" if absent else f"there, but damaged: {', '.join(files)}"
@@ -67,3 +75,8 @@ class NamedSet(abc.ABC):
                 f"the files of {self.name} {tried}. Expected in {folder}: {', '.join(files)} ({state}). Get them from "
                 f"{url}, or name their folder by root=… or the variable KONTRAST_DATA"
             ) from error
+
+    def unpacked(self, url: str, name: str, md5: str) -> None:
+        """Fetches an archive into the root (if it is not there), and unpacks it."""
+        where = self.options.where
+        unpack(download(url, where / name, checksum=f"md5:{md5}"), where)

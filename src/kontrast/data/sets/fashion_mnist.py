@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kontrast.data.downloads import download
 from kontrast.data.records import DataSet
 from kontrast.data.sets._base import NamedSet
 
@@ -24,11 +25,12 @@ FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
+LARGEST = 16 + 60_000 * 28 * 28  # bytes of the training images, the largest of the files
 CLASSES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 
 
 class FashionMNIST(NamedSet):
-    """``FashionMNIST/raw`` or ``fashion-mnist`` below the root, or Debian's package; else downloaded by torchvision."""
+    """``FashionMNIST/raw`` or ``fashion-mnist`` below the root, or Debian's package; else downloaded."""
 
     name: ClassVar[str] = "fashion-mnist"
     mean: ClassVar[tuple[float, ...]] = (0.5,)
@@ -48,16 +50,20 @@ class FashionMNIST(NamedSet):
         where = self.options.where
         wanted = [name for pair in FILES.values() for name in pair]
         raw = where / "FashionMNIST" / "raw"
-        for folder in (raw, where / "fashion-mnist", DEBIAN):
-            if all(_file(folder, name) for name in wanted):
-                return folder
         published: Any = torchvision.datasets.FashionMNIST
+        address = published.mirrors[0]
 
-        def fetch() -> Path:
-            published(where, download=self.options.download)
-            return raw
+        def found() -> Path:
+            for folder in (raw, where / "fashion-mnist", DEBIAN):
+                if all(_file(folder, name) for name in wanted):
+                    return folder
+            raise FileNotFoundError(str(raw))
 
-        return self.fetched(fetch, raw, [f"{name}.gz" for name in wanted], published.mirrors[0])
+        def fetch() -> None:
+            for name, md5 in published.resources:
+                download(f"{address}{name}", raw / name, checksum=f"md5:{md5}")
+
+        return self.fetched(found, raw, [f"{name}.gz" for name in wanted], address, fetch)
 
 
 def _file(folder: Path, name: str) -> Path | None:
@@ -69,7 +75,10 @@ def _read_idx(folder: Path, name: str) -> Tensor:
     path = _file(folder, name)
     assert path is not None
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            raw = file.read(LARGEST + 1)  # a small file can unfold to gigabytes
+        if len(raw) > LARGEST:
+            raise ValueError(f"{path} unfolds to more than {LARGEST:,} bytes; it is damaged, fetch it again")
         kind, rank = struct.unpack(">HBB", raw[:4])[1:]
         shape = struct.unpack(f">{rank}I", raw[4 : 4 + 4 * rank])
     except (OSError, EOFError, zlib.error, struct.error) as error:

@@ -42,7 +42,7 @@ class TinyImageNet(NamedSet):
         where = self.options.where
         folder = where / FOLDER
         files = ["wnids.txt", "train/<id>/images/*.JPEG", "val/images/*.JPEG", "val/val_annotations.txt"]
-        self.fetched(lambda: self._fetch(folder), folder, files, URL)
+        self.fetched(lambda: _complete(folder), folder, files, URL, lambda: self.unpacked(URL, f"{FOLDER}.zip", MD5))
         # Every image is 64×64: with the size given nothing need be opened twice.
         options = replace(self.options, size=self.options.size or 64, labelled=None)
         listed = replace(options, check="names")
@@ -52,15 +52,6 @@ class TinyImageNet(NamedSet):
         return assembled(
             self.name, parts, _words(folder, ids), options, statistics=(self.mean, self.std), note=self.note
         )
-
-    def _fetch(self, folder: Path) -> None:
-        from torchvision.datasets.utils import download_and_extract_archive  # type: ignore[import-untyped]
-
-        if (folder / "wnids.txt").is_file() and (folder / "val" / "val_annotations.txt").is_file():
-            return
-        if not self.options.download:
-            raise FileNotFoundError(str(folder))
-        download_and_extract_archive(URL, folder.parent, filename=f"{FOLDER}.zip", md5=MD5)
 
     def _validation(self, folder: Path, ids: list[str]) -> Part:
         """The validation images, with the labels that their list gives them."""
@@ -89,6 +80,13 @@ class TinyImageNet(NamedSet):
             inputs.labels = targets
         warn_of_skipped(kept.skipped, files, listing.folder)
         return Part(Split(inputs, targets), tuple(kept.skipped))
+
+
+def _complete(folder: Path) -> None:
+    """An error if the lists are missing; an archive is moved into its place whole, so the images are there too."""
+    for name in ("wnids.txt", "val/val_annotations.txt"):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(str(folder / name))
 
 
 def _words(folder: Path, ids: list[str]) -> list[str]:

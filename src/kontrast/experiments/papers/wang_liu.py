@@ -20,6 +20,7 @@ from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.outcome import KNN, UNIFORMITY
+from kontrast.files import RUN_AGAIN, read_npz
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -133,14 +134,13 @@ def separation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def gap(folder: Path) -> float | None:
     """Mean similarity of the positive minus that of the nearest negative."""
-    with np.load(folder / "analysis.npz", allow_pickle=False) as arrays:
-        return float((arrays["positive"] - arrays["nearest"][:, 0]).mean())
+    arrays = read_npz(folder / "analysis.npz", RUN_AGAIN, names=("positive", "nearest"))
+    return float((arrays["positive"] - arrays["nearest"][:, 0]).mean())
 
 
 def positive(folder: Path) -> float | None:
     """Mean similarity of the positive."""
-    with np.load(folder / "analysis.npz", allow_pickle=False) as arrays:
-        return float(arrays["positive"].mean())
+    return float(read_npz(folder / "analysis.npz", RUN_AGAIN, names=("positive",))["positive"].mean())
 
 
 def _table(number: int, loss: str) -> Experiment:

@@ -13,7 +13,6 @@ search may go on with it; a finished one needs none, and has none.
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ import torch
 
 from kontrast.experiments.tune.hopeless import half_way, hopeless
 from kontrast.experiments.tune.search import Setting
-from kontrast.files import write_json
+from kontrast.files import read_json, write_json
 from kontrast.recipe import Recipe
 from kontrast.train import NonFiniteLoss, RunFolder, Stopped, Training, make_job, resolve
 from kontrast.train import checkpoint as checkpoints
@@ -95,7 +94,7 @@ def _train(job: Job, folder: RunFolder, others: Sequence[float]) -> None:
         training = _Trial(job, folder, others)
         training.run()
         folder.note("evaluating", step=training.state.step, total_steps=job.total_steps)
-        write_json(folder.result, _scored(job, folder))
+        write_json(folder.result, _scored(job, folder, training.state.patience.best_step))
         folder.note("done", finished=_now())
         shutil.rmtree(folder.last.parent, ignore_errors=True)
     except _GivenUp as reason:
@@ -109,9 +108,9 @@ def _train(job: Job, folder: RunFolder, others: Sequence[float]) -> None:
         folder.note("failed", error=f"{type(error).__name__}: {error}", diverged=diverged)
 
 
-def _scored(job: Job, folder: RunFolder) -> dict[str, Any]:
-    if job.recipe.train.patience is not None and folder.best.exists():
-        job.method.load_state_dict(checkpoints.load(folder.best)["method"])
+def _scored(job: Job, folder: RunFolder, best_step: int) -> dict[str, Any]:
+    if job.recipe.train.patience is not None and best_step:
+        job.method.load_state_dict(checkpoints.load_best(folder.best)["method"])
     results, _ = evaluated(job)
     records = [{**result.record(), "split": HELD_OUT} for result in results]
     about = {"recipe": job.recipe.name, "hash": job.recipe.hash, "seed": job.recipe.seed, "results": records}
@@ -157,7 +156,7 @@ def _known(folder: RunFolder, others: Sequence[float], *, retry: bool = True) ->
     seen = half_way(read_metrics(folder.metrics), state["total_steps"]) if "total_steps" in state else None
     value = None if seen is None else seen[1]
     if status == "done":
-        result = json.loads(folder.result.read_text(encoding="utf-8"))
+        result = read_json(folder.result, f"remove {folder.path}, and the trial is made again")
         if result["score"] is None:
             return Outcome("failed", folder.path, None, value, "the score is no number")
         return Outcome("done", folder.path, result["score"], value, by=result["by"], accuracy=bool(result["results"]))

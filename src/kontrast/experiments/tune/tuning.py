@@ -150,11 +150,12 @@ def _what(recipe: Recipe, what: str | None) -> str:
     name, options = recipe.method.name, recipe.method.options
     found = what or ("k" if "k1" in options else "temperature")
     if found not in WHAT:
-        raise ValueError(f"there is no search for {found!r}; there is {' and '.join(WHAT)}")
+        raise ValueError(f"there is no search for {found!r}; there is {' and '.join(WHAT)}, choose one")
     if found == "k" and "k1" not in options:
         raise ValueError(f"method {name!r} has no k1 and k2; take method=tcl or tcl-self, or search for temperature")
     if found == "temperature" and ("temperature" not in options or "simple" in str(options.get("loss"))):
-        raise ValueError(f"method {name!r} has no temperature here; its options: {', '.join(options) or 'none'}")
+        has = ", ".join(options) or "none"
+        raise ValueError(f"method {name!r} has no temperature here; its options: {has}. Take another recipe")
     return found
 
 

@@ -11,7 +11,7 @@ import itertools
 
 from torch import Tensor, nn
 
-from kontrast.models._options import positive
+from kontrast.models._options import MOST_LAYERS, positive
 from kontrast.models.encoders._base import Encoder, ImageSize, height_and_width
 
 
@@ -51,7 +51,7 @@ class MLP(Encoder):
             in_features = positive("in_channels", in_channels) * height * width
         self.in_features = positive("in_features", in_features)
         self.feature_dim = positive("features", features)
-        inner = [positive("hidden", hidden)] * (positive("depth", depth) - 1)
+        inner = [positive("hidden", hidden)] * (positive("depth", depth, MOST_LAYERS) - 1)
         *pairs, last = itertools.pairwise([self.in_features, *inner, self.feature_dim])
         layers: list[nn.Module] = []
         for a, b in pairs:

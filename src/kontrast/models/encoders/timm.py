@@ -16,6 +16,8 @@ from torch import Tensor
 from kontrast.models._options import positive
 from kontrast.models.encoders._base import ImageEncoder, ImageSize, height_and_width
 
+FILES = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")
+
 
 class TimmEncoder(ImageEncoder):
     """``timm.create_model`` behind the call that all encoders have; ``options`` are timm's.
@@ -38,6 +40,11 @@ class TimmEncoder(ImageEncoder):
         if stem != "auto":
             raise ValueError(
                 f"stem={stem!r} is for resnet18 … resnet101 and small-resnet; timm's stems go with its names"
+            )
+        if named := [option for option in FILES if option in options]:
+            # Older versions of timm unpickle whatever lies there, and a recipe or a model.json may be another's.
+            raise ValueError(
+                f"{named[0]} is not taken: timm would read a file by it. Start from weights by pretrained=…"
             )
         timm = _timm()
         if not timm.is_model(model):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from kontrast.files import RUN_AGAIN, read_json, read_npz
 from kontrast.report.comparison import recipes
 
 Json = dict[str, Any]
@@ -91,23 +92,22 @@ def _read(path: Path) -> Run:
 
 def _json(path: Path) -> Json:
     try:
-        found: Json = json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path, RUN_AGAIN)
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}); remove it, and run the recipe again") from error
-    return found
 
 
 def _lines(path: Path) -> list[Json]:
     """A last line that a kill cut short is left out."""
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line]
+    try:
+        return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line]
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); {RUN_AGAIN}") from error
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         return {}
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in ARRAYS if name in arrays}
+    return read_npz(path, RUN_AGAIN, names=ARRAYS)

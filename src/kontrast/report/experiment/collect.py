@@ -14,6 +14,7 @@ from typing import Any
 
 from kontrast.report.experiment import sphere
 from kontrast.report.experiment.sphere import Way
+from kontrast.report.figures import leading_out
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ def collect(path: Path) -> Record:
             found[chart.name.removesuffix(".vl.json")] = json.loads(chart.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{chart} is damaged ({error}); make it again: kontrast reproduce") from error
+        if key := leading_out(found[chart.name.removesuffix(".vl.json")]):
+            raise ValueError(
+                f"{chart} has the key {key!r}, by which a chart loads or opens something from elsewhere. Those of "
+                "kontrast reproduce have their data inside: make it again, or remove it"
+            )
     runs = tuple(
         Ran(
             place=words(place["at"]),

@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from kontrast.files import read_npz
+
 FRAMES = 60
 LIMIT = 2.0  # a coordinate's largest size: weights may be longer than they should be
 MOST_CLASSES = 6  # as many as there are colours
@@ -54,24 +56,24 @@ def read(folder: Path, name: str, seed: Any) -> Way | None:
     file = folder / "points.npz"
     if not file.is_file():
         return None
-    with np.load(file, allow_pickle=False) as arrays:
-        if not {"labels", "steps", "path", "values", "bounds"} <= set(arrays):
-            return None
-        path, labels = arrays["path"].astype(np.float64), np.unique(arrays["labels"], return_inverse=True)[1]
-        if path.ndim != 3 or path.shape[2] != 3 or not 2 <= labels.max() + 1 <= MOST_CLASSES:
-            return None
-        chosen = thinned(len(path))
-        weights = arrays["weight_path"][chosen].astype(np.float64) if "weight_path" in arrays else None
-        made = Way(
-            name=name,
-            seed=seed,
-            steps=arrays["steps"][chosen],
-            points=path[chosen] / max(float(np.linalg.norm(path, axis=2).max()), 1e-9),
-            labels=labels,
-            values=arrays["values"][chosen],
-            bounds=arrays["bounds"][chosen],
-            weights=None if weights is None else weights / _weight_length(folder, weights),  # (3)
-        )
+    arrays = read_npz(file, "remove its folder, and it is made again")
+    if not {"labels", "steps", "path", "values", "bounds"} <= set(arrays):
+        return None
+    path, labels = arrays["path"].astype(np.float64), np.unique(arrays["labels"], return_inverse=True)[1]
+    if path.ndim != 3 or path.shape[2] != 3 or not 2 <= labels.max() + 1 <= MOST_CLASSES:
+        return None
+    chosen = thinned(len(path))
+    weights = arrays["weight_path"][chosen].astype(np.float64) if "weight_path" in arrays else None
+    made = Way(
+        name=name,
+        seed=seed,
+        steps=arrays["steps"][chosen],
+        points=path[chosen] / max(float(np.linalg.norm(path, axis=2).max()), 1e-9),
+        labels=labels,
+        values=arrays["values"][chosen],
+        bounds=arrays["bounds"][chosen],
+        weights=None if weights is None else weights / _weight_length(folder, weights),  # (3)
+    )
     return _turned(made)
 
 

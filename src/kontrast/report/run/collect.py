@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 from numpy.typing import NDArray
+
+from kontrast.files import RUN_AGAIN, changed, read_npz
 
 Json = dict[str, Any]
 MOST_OTHERS = 200  # runs of the same folder that are looked at
@@ -106,6 +106,8 @@ def collect(path: Path) -> Run:
     except yaml.YAMLError as error:
         recipe = None
         troubles.append(f"recipe.yaml is damaged: {str(error).splitlines()[0]}")
+    state = _json(path / "run.json", troubles)
+    troubles += [f"{name} is not what the run wrote; {RUN_AGAIN}" for name in _changed(path, state)]
     result = _json(path / "result.json", troubles)
     analysis = _json(path / "analysis.json", troubles)
     findings = _json(path / "doctor.json", troubles).get("findings")
@@ -115,7 +117,7 @@ def collect(path: Path) -> Run:
         path=path,
         recipe=recipe,
         recipe_text=text,
-        state=_json(path / "run.json", troubles),
+        state=state,
         lines=_lines(path / "metrics.jsonl", troubles),
         result=result,
         geometry=analysis.get("geometry") or result.get("geometry") or {},
@@ -138,6 +140,12 @@ def _json(path: Path, troubles: list[str]) -> Json:
     return found if isinstance(found, dict) else {}
 
 
+def _changed(path: Path, state: Json) -> list[str]:
+    """Files of a finished run that are there, and no longer what it wrote."""
+    digests = state.get("files") if state.get("status") == "done" else None
+    return [name for name in changed(path, digests) if (path / name).exists()] if isinstance(digests, dict) else []
+
+
 def _lines(path: Path, troubles: list[str]) -> list[Json]:
     """A last line that a kill cut short is left out."""
     try:
@@ -152,12 +160,11 @@ def _lines(path: Path, troubles: list[str]) -> list[Json]:
 
 def _arrays(path: Path, troubles: list[str]) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
+        return read_npz(path, RUN_AGAIN)
     except FileNotFoundError:
         return {}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        troubles.append(f"{path.name} is damaged: {error}")
+    except ValueError as error:
+        troubles.append(str(error).replace(str(path), path.name))
         return {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import models
+from kontrast.files import RUN_AGAIN, read_json
 from kontrast.models.encoders._base import ImageEncoder
 from kontrast.recipe import Recipe
 from kontrast.train._preparing import crop_of, in_lines, in_words
-from kontrast.train.export import read_card, rebuild
+from kontrast.train.export import DIGEST, read_card, rebuild
 from kontrast.train.folder import RunFolder
 
 TOLERANCE = 1e-4
@@ -42,11 +42,12 @@ class Source:
         if crop is not None:  # of an older run, by its recipe
             record["input"]["crop"] = crop
         encoder = rebuild(path)
+        record.pop(DIGEST, None)  # of the run's own file
         if isinstance(encoder, ImageEncoder):  # what others read is in the order that they expect
             encoder.channels_last = False
             encoder.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         recipe = Recipe.read(folder.recipe_file) if folder.recipe_file.exists() else None
-        result = json.loads(folder.result.read_text(encoding="utf-8")) if folder.result.exists() else None
+        result = read_json(folder.result, RUN_AGAIN) if folder.result.exists() else None
         return Source(path, record, encoder, recipe, result)
 
     @property

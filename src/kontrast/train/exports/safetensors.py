@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from safetensors.torch import save
 
 from kontrast.files import write_atomically, write_json
-from kontrast.train.export import loading, plain_state, rebuild, small_resnet_source
+from kontrast.train.export import DIGEST, loading, plain_state, rebuild, small_resnet_source
 from kontrast.train.exports._target import Source, Target
 
 
@@ -21,7 +22,9 @@ class Safetensors(Target):
     def write(self, source: Source, folder: Path) -> str:
         """Read back by kontrast; the run's own tests hold that the lines load them without."""
         state = plain_state(source.encoder, source.name)
-        write_atomically(folder / "encoder.safetensors", save(state, metadata={"format": "pt"}))
+        content = save(state, metadata={"format": "pt"})
+        write_atomically(folder / "encoder.safetensors", content)
+        source.card[DIGEST] = hashlib.sha256(content).hexdigest()
         write_json(folder / "model.json", source.card)
         if source.name == "small-resnet":
             write_atomically(folder / "small_resnet.py", small_resnet_source().encode())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from kontrast import geometry, recipes
 from kontrast.data.seeds import Stream, generator
+from kontrast.files import RUN_AGAIN, read_npz
 
 ANCHORS, CLASSES, DIM, TAU = 1000, 10, 128, 0.1
 
@@ -36,6 +36,6 @@ def _trained(out: Path, seed: int) -> tuple[Tensor, Tensor]:
     """Features of test rows after SupCon; the run lies beside the tasks and is made once."""
     changes = {"name": "tcl-study-supcon", "train.epochs": 10, "seed": seed, "run.out": str(out), "run.progress": False}
     run = recipes.run(recipes.find("supcon-fashion-mini").override(changes))
-    with np.load(run.path / "analysis.npz", allow_pickle=False) as arrays:
-        z, labels = torch.from_numpy(arrays["features"]), torch.from_numpy(arrays["labels"])
+    arrays = read_npz(run.path / "analysis.npz", RUN_AGAIN, names=("features", "labels"))
+    z, labels = torch.from_numpy(arrays["features"]), torch.from_numpy(arrays["labels"])
     return z[:ANCHORS], labels[:ANCHORS]
