@@ -1,0 +1,82 @@
+"""The soak's own judgement on made-up samples, and a short soak."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import soak
+
+
+def samples(count: int = 100, *, leak: float = 0.0, files: float = 0.0, slower: float = 0.0) -> list[dict[str, float]]:
+    """One a minute: memory and files grow by so much a sample, the steps of a CPU second fall by that share."""
+    made, step = [], 0.0
+    for i in range(count):
+        step += 100 * (1 - slower * i)
+        busy = 1 + i % 3  # a neighbour's load: the same work takes longer, the yardstick too
+        made.append(
+            {
+                "time": 60.0 * i,
+                "memory": 500 + leak * i + i % 7,
+                "files": 50 + files * i + i % 5,
+                "processes": 3,
+                "cpu": sum(10.0 * (1 + j % 3) for j in range(i + 1)),
+                "yardstick": 0.1 * busy,
+                "step": step,
+                "lines": i,
+            }
+        )
+    return made
+
+
+def verdicts(**faults: float) -> list[bool]:
+    return [row.passes for row in soak.judged(samples(**faults))]
+
+
+def test_steady_is_flat_whatever_the_neighbours_do() -> None:
+    assert verdicts() == [True, True, True, True]
+
+
+def test_a_leak_of_memory_is_seen() -> None:
+    assert verdicts(leak=0.2) == [False, True, True, True]  # 0.2 of 500 MB a sample: 3.6 % in the 90 that count
+
+
+def test_a_leak_of_files_is_seen() -> None:
+    assert verdicts(files=0.05) == [True, False, True, True]
+
+
+def test_getting_slower_is_seen() -> None:
+    assert verdicts(slower=0.001) == [True, True, False, True]
+
+
+def test_the_warm_up_is_left_out() -> None:
+    warm = samples()
+    for seen in warm[:9]:
+        seen["memory"] = 5000.0
+    assert soak.judged(warm)[0].passes
+    assert max(soak.judged(warm)[0].values) < 600
+
+
+def test_a_process_is_seen_from_outside() -> None:
+    before = soak.open_files(os.getpid())
+    with Path(__file__).open():
+        assert soak.open_files(os.getpid()) == before + 1
+    assert soak.megabytes(os.getpid()) > 1
+    assert soak.cpu_seconds(os.getpid()) > 0
+    assert soak.family(os.getpid())[0] == os.getpid()
+    gone = 2**22 + 1  # above the largest number of a process
+    assert (soak.family(gone), soak.megabytes(gone), soak.open_files(gone), soak.cpu_seconds(gone)) == ([gone], 0, 0, 0)
+
+
+@pytest.mark.slow
+def test_a_minute_and_a_half(tmp_path: Path) -> None:
+    seen = soak.soak(tmp_path, hours=0.025, every=5)
+    end = soak.ending(tmp_path)
+    assert end["status"] == "interrupted"
+    assert end["left over"] == []
+    assert end["checkpoint"] >= seen[-1]["step"] > 0
+    assert {3} <= {sample["processes"] for sample in seen}  # itself and two workers
+    assert "Ended as `interrupted`" in soak.page(seen, end)
+    stored = [json.loads(line) for line in (tmp_path / "samples.jsonl").read_text().splitlines()]
+    assert stored == seen

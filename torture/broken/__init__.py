@@ -1,0 +1,1 @@
+"""Faults of disk and files: what is broken, and what must come of it."""

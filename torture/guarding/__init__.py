@@ -1,0 +1,1 @@
+"""What torture/security.py looks at: the sources, and the packages that are installed."""
