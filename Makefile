@@ -2,10 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
+LOWEST := .venv-lowest/.installed
 # A process a core, of one thread each: small tensors gain nothing from more.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-all check bench docs clean
+.PHONY: demo test test-all test-lowest check bench torture docs clean
 
 demo: $(READY)  ## train, evaluate and analyse on the bundled set, with labels and without
 	$(BIN)/kontrast demo
@@ -15,6 +16,9 @@ test: $(READY)  ## every test but the long ones
 
 test-all: $(READY)  ## the long ones too
 	$(PYTEST) -m ''
+
+test-lowest: $(LOWEST)  ## losses and measures on the lowest versions that are promised
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal tests/losses tests/geometry
 
 check: $(READY)  ## the daily loop: format, lint, types, tests
 	$(BIN)/ruff format .
@@ -30,11 +34,19 @@ bench: $(READY)  ## time and memory of every hot path against its peers and limi
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/evaluation.py
 
+torture: $(READY)  ## kills, faults, bad input, attacks, numerics, determinism: about two hours; soak.py takes two more
+	$(BIN)/python torture/kills.py
+	$(BIN)/python torture/faults.py
+	$(BIN)/python torture/inputs.py
+	$(BIN)/python torture/security.py
+	$(BIN)/python torture/numerics.py
+	$(BIN)/python torture/determinism.py
+
 docs: $(READY)  ## the documentation as a site, in site/
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-lowest site .pytest_cache .mypy_cache .ruff_cache
 
 # Installed anew only when what it is made from changes.
 $(READY): requirements.lock pyproject.toml
@@ -42,3 +54,9 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $(READY)
+
+$(LOWEST): requirements-lowest.txt pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint requirements-lowest.txt --editable . pytest pytest-xdist hypothesis
+	touch $(LOWEST)

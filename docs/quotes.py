@@ -7,6 +7,7 @@
     not resolved at this scale<!--= wl-table-1-cpu verdict 0 -->         and its verdict
     83.78<!--= published WANG_LIU cifar10 ordinary 0.2 -->               a paper's table, kontrast.recipes.published
     5.53<!--= benchmarks/training: gradient caching, …: seconds -->      a cell of a page of docs/benchmarks
+    3682<!--= reliability/faults: **all**: cases -->                     and of docs/reliability
 
 What comes before the comment, up to a space, bar, bracket or comma, is replaced (a "±" goes with its neighbours).
 """
@@ -34,8 +35,8 @@ def value(source: str) -> str:
     """
     if source.startswith("published "):
         return _published(source.split()[1:])
-    if source.startswith("benchmarks/"):
-        return _benchmark(*source.split(": ", 2))
+    if source.startswith(("benchmarks/", "reliability/")):
+        return _page(*source.split(": ", 2))
     folder, what, *rest = source.split()
     found = json.loads((DOCS / "results" / folder / "result.json").read_text(encoding="utf-8"))
     if what in ("claim", "verdict"):
@@ -71,7 +72,7 @@ def _published(keys: list[str]) -> str:
     return " ± ".join(f"{x:g}" for x in found if x is not None) if isinstance(found, tuple) else f"{found:g}"
 
 
-def _benchmark(page: str, row: str, column: str) -> str:
+def _page(page: str, row: str, column: str) -> str:
     """The first table of the page that has both."""
     header: list[str] = []
     for line in (DOCS / f"{page}.md").read_text(encoding="utf-8").splitlines():

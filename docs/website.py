@@ -2,7 +2,7 @@
 
 A link in a page is written for the code host, relative to its file. On the site the same link leads to a page:
 
-    docs/losses/tcl.md → itself        README.md → the home page, CONTRIBUTING.md and CHANGELOG.md → pages of their own
+    docs/losses/tcl.md → itself        README.md → the home page, other pages of the root → pages of their own
     src/kontrast/losses/tcl.py → its page of the reference, which is made of the docstrings
     examples/plain_loop.py → a page that shows it
 """
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "kontrast"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "habits.md", "CHANGELOG.md": "changelog.md"}
+OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "habits.md", "CHANGELOG.md": "changelog.md",
+           "SECURITY.md": "security.md"}  # fmt: skip
 API = "api"
 GUIDES = ("getting-started", "your-images", "your-embeddings", "choosing-a-loss", "temperature", "report", "doctor",
           "sklearn")  # fmt: skip

@@ -85,7 +85,7 @@ with (out / "metrics.jsonl").open("ab") as log:
         for half in (0, 1):
             log.write((json.dumps({"i": i, "half": half, "time": time.time()}) + "\\n").encode())
             log.flush()
-            time.sleep(0.004)
+            time.sleep(0.01)
         write_json(out / "state.json", {"i": i + 1, "offset": log.tell()})
 """
 
@@ -128,16 +128,20 @@ def test_a_sound_program_ends_the_same_and_an_unsound_one_does_not(
     assert failure["round"] == "bad-0"
     assert "lines; expected 80" in failure["differences"][0]
     found = storm.count(good)
-    assert (found["kills"], found["rounds"], found["differences"]) == (6, 1, 0)
-    assert found["aimed"] == 2
+    # A round is over early where a program was done before the kill came; then there is a second one.
+    recorded = storm.rounds(good)
+    assert (found["rounds"], found["differences"]) == (len(recorded), 0)
+    assert found["kills"] == sum(len((path / "kills.jsonl").read_text().splitlines()) for path in recorded) >= 6
+    assert found["aimed"] >= 2
     assert storm.rage({"good": 6}, jobs=1, until=time.monotonic() + 300) == []  # nothing is left to do
     assert storm.count(good) == found
 
     page = f"# Title\n\n{kills.BEGIN}stale\n{kills.END}\nand after"
     made = kills.filled(page, storm)
     assert "stale" not in made
-    assert "| good | counts | 6 | 2 | 1 | 0 |" in made
-    assert "| bad | counts | 6 | 2 | 1 | 0 |" not in made
+    assert f"| good | counts | {found['kills']} | {found['aimed']} | {found['rounds']} | 0 |" in made
+    (row,) = (line for line in made.splitlines() if line.startswith("| bad |"))
+    assert int(row.split("|")[-2]) == len(failure["differences"]) > 0
     assert made.startswith("# Title\n")
     assert made.endswith("\nand after")
     assert kills.filled(made, storm) == made
@@ -158,10 +162,13 @@ def test_a_stopped_storm_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(KeyboardInterrupt):
         storm.rage({"good": 6}, jobs=1, until=time.monotonic() + 300)
     assert storm.count(kind)["kills"] == 0  # no end, and so nothing that counts
-    assert len((storm.folder / "rounds" / "good-0" / "kills.jsonl").read_text().splitlines()) == 2
+    recorded = storm.folder / "rounds" / "good-0" / "kills.jsonl"
+    before = recorded.read_text().splitlines()
+    assert len(before) == 2
     again = Storm.of(ROOT / "src", tmp_path)
     assert again.rage({"good": 6}, jobs=1, until=time.monotonic() + 300) == []
-    assert (again.count(kind)["kills"], again.count(kind)["rounds"]) == (6, 1)
+    assert recorded.read_text().splitlines()[:2] == before
+    assert again.count(kind)["kills"] >= 6
 
 
 def test_a_program_that_fails_by_itself_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
