@@ -19,7 +19,9 @@ import json
 import math
 import os
 import secrets
+import shutil
 import struct
+import tempfile
 import tokenize
 import zipfile
 import zlib
@@ -100,12 +102,40 @@ def _whole(path: Path, previous: Path | None) -> Iterator[BinaryIO]:
         os.close(folder)
 
 
+@contextmanager
+def staging(path: Path) -> Iterator[Path]:
+    """An empty folder beside ``path`` to prepare in what is to be moved there when it is whole; gone at the end.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with staging(Path(folder, "model")) as staged:
+    ...         _ = (staged / "weights").write_bytes(b"1")
+    ...         _ = staged.rename(Path(folder, "model"))
+    ...     os.listdir(folder)
+    ['model']
+    """
+    clear_leftovers(path)
+    staged = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+    lock = os.open(staged, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield staged
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+        os.close(lock)
+
+
 def clear_leftovers(path: Path) -> None:
     """Removes what writers of ``path`` left that are no more; one that is still writing holds its lock."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with contextlib.suppress(OSError), left.open("rb") as file:  # held, or gone meanwhile
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
+        with contextlib.suppress(OSError):  # held, or gone meanwhile
+            lock = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            finally:
+                os.close(lock)
 
 
 def _beside(path: Path) -> tuple[Path, BinaryIO]:

@@ -11,14 +11,14 @@ a kill, leaves the folder as it was. What lay there by the same name is replaced
 
 from __future__ import annotations
 
-import shutil
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
+
+from kontrast.files import staging
 
 MOST_BYTES = 8 << 30  # the largest of the sets here unfolds to 3 GB
 MOST_FILES = 1_000_000
@@ -32,6 +32,7 @@ class ArchiveError(ValueError):
 def unpack(archive: Path, folder: Path, *, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES) -> list[str]:
     """Unpacks an archive into a folder and gives the names of what then lies there, those at its top.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     with zipfile.ZipFile(f"{place}/pair.zip", "w") as made:
     ...         made.writestr("pair/a.txt", "first")
@@ -39,36 +40,39 @@ def unpack(archive: Path, folder: Path, *, most_bytes: int = MOST_BYTES, most_fi
     (['pair'], 'first')
     """
     folder.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{archive.name}.", suffix=".part", dir=folder))
     try:
-        inside = staged / "new"
-        inside.mkdir()
-        left, files = most_bytes, 0
-        for name, declared, content in _members(archive):
-            files += 1
-            if files > most_files:
-                raise ArchiveError(f"{archive} holds more than {most_files:,} files; it is not unpacked")
-            place = inside.joinpath(*_parts(archive, name))
-            if declared > left:
-                raise _too_large(archive, most_bytes)
-            if content is None:
-                place.mkdir(parents=True, exist_ok=True)
-                continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with content, place.open("xb") as file:
-                while part := content.read(CHUNK):
-                    left -= len(part)
-                    if left < 0:
-                        raise _too_large(archive, most_bytes)
-                    file.write(part)
-        return _moved(inside, folder, staged / "old")
+        with staging(folder / archive.name) as staged:
+            inside = staged / "new"
+            inside.mkdir()
+            _write(archive, inside, most_bytes, most_files)
+            return _moved(inside, folder, staged / "old")
     except (FileExistsError, NotADirectoryError) as error:
         raise ArchiveError(f"{archive} holds a name twice ({error.filename}); it is not unpacked") from error
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
         # RuntimeError is zipfile's for a password, NotImplementedError for a compression that it does not know.
         raise ArchiveError(f"{archive} cannot be unpacked ({error}); remove it and get it again") from error
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _write(archive: Path, inside: Path, most_bytes: int, most_files: int) -> None:
+    """All members below a new folder; an error at the first that does not belong there."""
+    left, files = most_bytes, 0
+    for name, declared, content in _members(archive):
+        files += 1
+        if files > most_files:
+            raise ArchiveError(f"{archive} holds more than {most_files:,} files; it is not unpacked")
+        place = inside.joinpath(*_parts(archive, name))
+        if declared > left:
+            raise _too_large(archive, most_bytes)
+        if content is None:
+            place.mkdir(parents=True, exist_ok=True)
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with content, place.open("xb") as file:
+            while part := content.read(CHUNK):
+                left -= len(part)
+                if left < 0:
+                    raise _too_large(archive, most_bytes)
+                file.write(part)
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, IO[bytes] | None]]:

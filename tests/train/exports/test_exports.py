@@ -35,15 +35,15 @@ def test_an_earlier_export_is_replaced(tmp_path: Path) -> None:
 
 def test_what_a_killed_export_left_is_cleared_away_and_one_at_work_is_not(tmp_path: Path) -> None:
     run, out = made(tmp_path / "run", "mlp", (5,)), tmp_path / "out"
-    for name in (".part-killed", ".part-at-work"):
-        (out / name).mkdir(parents=True)
-        (out / name / "encoder.safetensors").write_bytes(b"half")
-    lock = os.open(out / ".part-at-work", os.O_RDONLY)
+    for name in (".out.killed.part", ".out.at-work.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "encoder.safetensors").write_bytes(b"half")
+    lock = os.open(tmp_path / ".out.at-work.part", os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     exports.export_run(run, "safetensors", out)
     os.close(lock)
-    left = sorted(file.name for file in out.iterdir())
-    assert left == [".part-at-work", "README.md", "encoder.safetensors", "model.json"]
+    assert sorted(file.name for file in out.iterdir()) == ["README.md", "encoder.safetensors", "model.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".out.at-work.part", "out", "run"]
 
 
 def test_mistakes(tmp_path: Path) -> None:

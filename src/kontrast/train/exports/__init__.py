@@ -16,24 +16,19 @@ What is written is read back by the tool it is for, and its features compared wi
 
 from __future__ import annotations
 
-import fcntl
 import inspect
 import json
 import os
-import shutil
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import write_atomically, write_json
+from kontrast.files import staging, write_atomically, write_json
 from kontrast.registry import Family, nearest
 from kontrast.train.exports._card import model_card
 from kontrast.train.exports._target import Source, Target
 from kontrast.train.running import Run
 
 TARGETS = Family("kontrast.train.exports")
-PART = ".part-"  # begins the name of the folder that an export is made in
 
 __all__ = ["TARGETS", "Source", "Target", "export_run", "find", "names"]
 
@@ -79,38 +74,18 @@ def export_run(
         raise ValueError(f"{source.name} cannot be exported to {to}: {why}. Targets that work: {', '.join(others)}")
     place = path / "exports" / to if folder is None else Path(folder).expanduser()
     _check_free(place)
-    _clear(place)
-    place.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=PART, dir=place))
-    lock = os.open(staged, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with staging(place) as staged:
         lines = target.write(source, staged)
         prepare = target.preparing(source)
         record = {**source.card, "load": lines, "prepare": prepare, "results": source.results, "export": to}
         write_json(staged / "model.json", record)
         card = model_card(source, to, lines, target.inputs(source), prepare)
         write_atomically(staged / "README.md", card.encode())
+        place.mkdir(exist_ok=True)
         for file in sorted(staged.iterdir()):
             file.replace(place / file.name)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-        os.close(lock)
-        if not any(place.iterdir()):
-            place.rmdir()
     return place
-
-
-def _clear(place: Path) -> None:
-    """Removes what exports left that were killed; one that is still at work holds its lock."""
-    for left in place.glob(f"{PART}*"):
-        with suppress(OSError):
-            lock = os.open(left, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left)
-            finally:
-                os.close(lock)
 
 
 def _check_free(place: Path) -> None:
@@ -119,7 +94,7 @@ def _check_free(place: Path) -> None:
         return
     if not place.is_dir():
         raise ValueError(f"{place} is a file; expected a folder to export into")
-    if all(file.name.startswith(PART) for file in place.iterdir()):
+    if not any(place.iterdir()):
         return
     try:
         earlier = "export" in json.loads((place / "model.json").read_text(encoding="utf-8"))
