@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kontrast.registry import one_line
+from kontrast.registry import one_line, quoted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,6 +182,14 @@ def finite(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return [finite(value) for value in x]
     return None if isinstance(x, float) and not math.isfinite(x) else x
+
+
+def expanded(path: str | os.PathLike[str], what: str = "the path") -> Path:
+    """``path`` with the ``~`` before it replaced; an error that says ``what`` it is for if there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{what} is {quoted(os.fspath(path))}, but there is no such user; expected a path") from None
 
 
 def digest(path: Path) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from kontrast import augment, losses
+import kontrast
+from kontrast import augment, losses, models, recipes, report
 from kontrast.cli._console import LONGEST, paragraph
+from kontrast.doctor import examine_run
 from kontrast.overrides import parse
 from kontrast.recipe import LONGEST_NAME, Recipe
 from kontrast.train import resolve
@@ -85,6 +87,18 @@ def test_a_setting_that_is_no_yaml_is_a_word(word: str) -> None:
 def test_a_views_number_is_decimal(place: str) -> None:
     with pytest.raises(ValueError, match="expected a number from 0 to 1"):
         Recipe.of(SHORT).override([f"augment.views.{place}=none"])
+
+
+def test_a_user_that_is_none_is_said() -> None:
+    for use in (recipes.recipe, report.write, examine_run, kontrast.load):
+        given = ["~nobody-at-all/x"] if use is report.write else "~nobody-at-all/x"
+        with pytest.raises(ValueError, match="but there is no such user; expected a path"):
+            use(given)  # type: ignore[operator]
+
+
+def test_a_heads_name_is_a_word() -> None:
+    with pytest.raises(ValueError, match=r"no head \{'a': 1\}\. Known: none, wang-liu"):
+        models.head({"a": 1}, in_dim=4)  # type: ignore[arg-type]
 
 
 def test_a_part_without_its_name_can_be_given_one() -> None:

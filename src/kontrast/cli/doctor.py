@@ -5,7 +5,6 @@ Status 0: nothing is ill; 1: something is; 2: what was asked is wrong.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._console import err, out
-from kontrast.files import dump, write_json
+from kontrast.files import dump, expanded, write_json
 
 if TYPE_CHECKING:
     from kontrast.doctor import Finding
@@ -41,7 +40,7 @@ def doctor(
     kind, findings = _examined(patient, more or [], temperature)
     if kind == "run":
         try:
-            write_json(Path(patient).expanduser() / "doctor.json", record_of(findings))
+            write_json(expanded(patient) / "doctor.json", record_of(findings))
         except OSError as error:
             err.print(f"doctor.json is not written: {escape(str(error))}", highlight=False, soft_wrap=True)
     if as_json:
@@ -58,7 +57,7 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
     from kontrast import recipes
     from kontrast.registry import nearest
 
-    path = Path(patient).expanduser()
+    path = expanded(patient)
     of_features = path.suffix in (".npy", ".npz")
     if temperature is not None and not of_features:
         raise ValueError(
@@ -69,7 +68,7 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
 
         if len(more) > 1:
             raise ValueError(f"features take one file of labels at most; seen {', '.join(more)}")
-        x, y = load_features(path, Path(more[0]).expanduser() if more else None)
+        x, y = load_features(path, expanded(more[0]) if more else None)
         return "features", stage.examine_features(x, y, temperature=temperature)
     if path.is_dir() and patient not in recipes.names():
         if more:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from kontrast.cli._console import out
 from kontrast.cli._pages import examine
+from kontrast.files import expanded
 
 PRESETS = ("cpu", "paper", "smoke")
 
@@ -60,7 +61,7 @@ def report(
 
 def folder(name: str, runs: Path) -> Path:
     """A folder by its path, or an experiment's by its name; what is neither stays a path, and the report says so."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.is_dir() or path.name != name:
         return path
     here = [runs / f"{name}-{preset}" for preset in PRESETS]

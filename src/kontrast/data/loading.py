@@ -26,9 +26,10 @@ from kontrast.data.arrays import from_arrays, from_file, from_mapping
 from kontrast.data.conforming import conformed
 from kontrast.data.noise import noisy_labels
 from kontrast.data.objects import from_object
-from kontrast.data.options import Options, expanded
+from kontrast.data.options import Options
 from kontrast.data.records import DataSet
 from kontrast.data.tree import from_folder
+from kontrast.files import expanded
 from kontrast.registry import Family, nearest
 
 SETS = Family("kontrast.data.sets")

@@ -7,19 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from kontrast.files import expanded
+
 
 def default_root() -> Path:
     """Where data sets lie: ``$KONTRAST_DATA``, else ``~/.cache/kontrast``."""
     given = os.environ.get("KONTRAST_DATA")
     return expanded(given, "KONTRAST_DATA") if given else Path.home() / ".cache" / "kontrast"
-
-
-def expanded(path: str | os.PathLike[str], what: str) -> Path:
-    """``path`` with the ``~`` before it replaced; an error that says ``what`` it is for if there is no such user."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise ValueError(f"{what} is {os.fspath(path)!r}, but there is no such user; expected a path") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from kontrast.data import DataSet, Split
 from kontrast.data.arrays import numbered
 from kontrast.data.images import native_type
 from kontrast.doctor.record import Record
-from kontrast.files import RUN_AGAIN, read_json, read_npz
+from kontrast.files import RUN_AGAIN, expanded, read_json, read_npz
 from kontrast.losses._inputs import number
 from kontrast.recipe import Recipe
 from kontrast.train.folder import RunFolder
@@ -31,7 +31,7 @@ CPU = torch.device("cpu")
 
 def collect_run(path: Path) -> Record:
     """What the files of a run's folder tell."""
-    path = Path(path).expanduser()
+    path = expanded(path)
     folder = RunFolder(path)
     if not path.is_dir():
         raise ValueError(f"there is no folder {path}; expected the folder of a run")

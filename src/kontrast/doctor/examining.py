@@ -10,7 +10,7 @@ from kontrast.doctor.collecting import collect_features, collect_recipe, collect
 from kontrast.doctor.finding import STATUSES, Finding
 from kontrast.doctor.record import Record
 from kontrast.doctor.rules import RULES
-from kontrast.files import write_json
+from kontrast.files import expanded, write_json
 from kontrast.recipe import Recipe
 
 FIRST = ("failed-run", "refused", "too-short")  # whatever else is found, this is told before it
@@ -65,7 +65,7 @@ def examine(record: Record) -> list[Finding]:
 
 def write(path: str | Path) -> Path:
     """Examines a run and writes doctor.json into its folder, for reports and programs; says where it lies."""
-    file = Path(path).expanduser() / "doctor.json"
+    file = expanded(path) / "doctor.json"
     write_json(file, record_of(examine_run(path)))
     return file
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import write_json
+from kontrast.files import expanded, write_json
 from kontrast.recipe import Recipe
 
 Value = str | int | float | bool | None
@@ -53,7 +53,7 @@ class Cell:
     def path(self) -> Path:
         """Its run folder."""
         out = self.does.run.out if isinstance(self.does, Recipe) else self.does.out
-        return Path(out).expanduser() / self.does.folder
+        return expanded(out) / self.does.folder
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ class Cell:
 
 
 def _absolute(path: str) -> str:
-    return str(Path(path).expanduser().absolute())
+    return str(expanded(path).absolute())
 
 
 def _perform(task: Task, path: Path) -> bool:

@@ -24,7 +24,7 @@ from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Engine, Told
 from kontrast.experiments.experiment import Experiment, Row
 from kontrast.experiments.plan import plan
-from kontrast.files import write_atomically, write_json
+from kontrast.files import expanded, write_atomically, write_json
 from kontrast.train.folder import commit
 
 
@@ -50,7 +50,7 @@ class Sweep:
     ) -> Sweep:
         """Planned, nothing run."""
         cells = plan(experiment, preset, settings, seeds=seeds, out=out)
-        return Sweep(experiment, preset, tuple(settings), tuple(cells), Path(out).expanduser(), seeds)
+        return Sweep(experiment, preset, tuple(settings), tuple(cells), expanded(out), seeds)
 
     @property
     def folder(self) -> Path:

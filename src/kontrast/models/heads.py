@@ -140,9 +140,9 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
         ...
     ValueError: no head 'tlc'; did you mean 'tcl'? Known: none, wang-liu, tcl, tcl-ssl, sce, sce-imagenet, sce-predictor
     """
-    if name not in HEADS:
+    if not isinstance(name, str) or name not in HEADS:
         hint = nearest(name, HEADS)
-        raise ValueError(f"no head {name!r}{hint} Known: {', '.join(HEADS)}")
+        raise ValueError(f"no head {quoted(name)}{hint} Known: {', '.join(HEADS)}")
     kind, published = HEADS[name]
     with seeded(seed):
         try:

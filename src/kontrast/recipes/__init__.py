@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kontrast.files import expanded
 from kontrast.recipe import Recipe
 from kontrast.recipes import fashion_mini, graf, sce, tcl, wang_liu
 from kontrast.registry import nearest
@@ -61,7 +62,7 @@ def recipe(source: str | Path | Mapping[str, Any] | Recipe) -> Recipe:
         return Recipe.of(source)
     if str(source) in names():
         return find(str(source))
-    path = Path(source).expanduser()
+    path = expanded(source)
     if path.is_dir():
         return _of_run(path)
     if path.suffix in (".yaml", ".yml") or path.exists():

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import write_atomically
+from kontrast.files import expanded, write_atomically
 
 __all__ = ["NAME", "write"]
 
@@ -43,7 +43,7 @@ def write(paths: Sequence[Path], *, out: Path | None = None, figures: str | None
 
     if figures is not None and figures not in KINDS:
         raise ValueError(f"figures can be {', '.join(KINDS)}; got {figures!r}")
-    paths = [Path(path).expanduser() for path in paths]
+    paths = [expanded(path) for path in paths]
     if not paths:
         raise ValueError("a report needs at least one run's folder, or an experiment's")
     kinds = [_kind(path) for path in paths]
@@ -64,7 +64,7 @@ def write(paths: Sequence[Path], *, out: Path | None = None, figures: str | None
         from kontrast.report import comparison
 
         page, place = comparison.page(paths), Path(NAME)
-    place = place if out is None else Path(out).expanduser()
+    place = place if out is None else expanded(out)
     beside = place.parent / "figures" if kinds == ["experiment"] else place.parent
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

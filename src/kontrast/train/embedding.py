@@ -10,6 +10,7 @@ from kontrast.data import DataSet, Folder, Inputs, Rows, Split
 from kontrast.data import load as load_data
 from kontrast.evaluate.features import features_of
 from kontrast.evaluate.result import Progress
+from kontrast.files import expanded
 from kontrast.train import feature_files
 from kontrast.train._preparing import crop_of
 from kontrast.train.export import read_card, rebuild
@@ -38,9 +39,9 @@ def embed(
     (`kontrast.train.feature_files`); features go there batch by batch, so that data larger than memory need no more of
     it. ``limit`` keeps at most so many rows, classes even.
     """
-    target = Path(to).expanduser()
+    target = expanded(to)
     feature_files.check(target)
-    path = run.path if isinstance(run, Run) else Path(run).expanduser()
+    path = run.path if isinstance(run, Run) else expanded(run)
     card, encoder, place = read_card(path), rebuild(path), pick_device(device)
     given = card["input"]
     fraction = crop_of(RunFolder(path), given)
@@ -64,7 +65,7 @@ def embed(
         rows=len(rows),
         labels=None if rows.labels is None else rows.labels.numpy(),
         class_names=None if rows.labels is None else found.class_names,
-        paths=_paths(rows.inputs, Path(data).expanduser()),
+        paths=_paths(rows.inputs, expanded(data)),
         about={"data": found.name, "split": split, "limit": limit, "run": card["hash"], "card": card},
     )
     return feature_files.write(target, table)
@@ -76,7 +77,7 @@ def _found(data: str, split: str, given: dict[str, Any], fraction: float | None)
     options: dict[str, Any] = {"channels": given["shape"][0]} if image else {}
     if fraction == 1:
         options["size"] = given["shape"][1]
-    if Path(data).expanduser().is_dir():
+    if expanded(data).is_dir():
         options["memory"] = 0  # each file is read once, and keeps its name
     found = load_data(data, **options)
     have = [name for name in SPLITS if getattr(found, name) is not None]

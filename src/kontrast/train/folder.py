@@ -32,7 +32,7 @@ import torch
 
 import kontrast
 from kontrast import distributed, files
-from kontrast.files import read_json, write_atomically, write_json
+from kontrast.files import expanded, read_json, write_atomically, write_json
 from kontrast.recipe import Recipe
 
 LEFT = (
@@ -54,7 +54,7 @@ class RunFolder:
     @staticmethod
     def of(recipe: Recipe) -> RunFolder:
         """Where a resolved recipe's run lies."""
-        return RunFolder(Path(recipe.run.out).expanduser() / recipe.folder)
+        return RunFolder(expanded(recipe.run.out) / recipe.folder)
 
     @property
     def recipe_file(self) -> Path:
@@ -184,7 +184,7 @@ os.register_at_fork(after_in_child=_let_go)
 
 def digest(data: str) -> str | None:
     """Of a data file's content; None for sets by name and folders of images, which are not read whole."""
-    path = Path(data).expanduser()
+    path = expanded(data)
     if not path.is_file():
         return None
     stat = path.stat()

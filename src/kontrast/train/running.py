@@ -23,7 +23,7 @@ from kontrast import augment, distributed, models
 from kontrast.data import DataSet
 from kontrast.evaluate import Result, Subject, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
-from kontrast.files import RUN_AGAIN, read_json, write_atomically, write_json
+from kontrast.files import RUN_AGAIN, expanded, read_json, write_atomically, write_json
 from kontrast.recipe import Recipe
 from kontrast.train import checkpoint
 from kontrast.train.analysis import analyse
@@ -81,7 +81,7 @@ class Run:
 
 def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
     """The encoder of a finished run, in eval mode, on the CPU."""
-    return rebuild(run.path if isinstance(run, Run) else Path(run).expanduser())
+    return rebuild(run.path if isinstance(run, Run) else expanded(run))
 
 
 def run_recipe(recipe: Recipe) -> Run:
@@ -215,7 +215,7 @@ class _Told:
 
 def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto") -> Subject:
     """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder."""
-    path = run.path if isinstance(run, Run) else Path(run).expanduser()
+    path = run.path if isinstance(run, Run) else expanded(run)
     encoder, recipe = rebuild(path), Run(path).recipe
     began_in = RunFolder(path).read().get("machine", {}).get("folder")
     if began_in and not Path(recipe.data.name).exists() and (Path(began_in) / recipe.data.name).exists():

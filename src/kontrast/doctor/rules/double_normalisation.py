@@ -11,7 +11,6 @@ Reads: model.json (mean, std) or the data, the file that the recipe names; featu
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from kontrast.data.arrays import ALIASES
 from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule
+from kontrast.files import expanded
 
 SAMPLE = 1000  # rows that are looked at
 UNIT = 1e-3  # how far from 1 a length may be: of half precision
@@ -87,7 +87,7 @@ def _few(values: list[float] | tuple[float, ...]) -> str:
 
 def _float_images(name: str) -> tuple[float, float, float, float] | None:
     """Least, most, mean and std of the images in an array file, if they are floats."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.suffix not in (".npy", ".npz") or not path.is_file():
         return None
     loaded = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -24,6 +24,7 @@ from kontrast.experiments.tune.k import choose_k
 from kontrast.experiments.tune.search import Phase, Score, Search, Setting, said
 from kontrast.experiments.tune.temperature import choose_temperature
 from kontrast.experiments.tune.trials import Outcome, run_trial, trial_recipe
+from kontrast.files import expanded
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as find_recipe
 from kontrast.train import resolve
@@ -80,7 +81,7 @@ class Tuning:
             what,
             tuple(range(asked.seed, asked.seed + seeds)),
             tuple(words),
-            Path(asked.run.out).expanduser(),
+            expanded(asked.run.out),
         )
 
     @property

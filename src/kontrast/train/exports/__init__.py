@@ -22,7 +22,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import staging, write_atomically, write_json
+from kontrast.files import expanded, staging, write_atomically, write_json
 from kontrast.registry import Family, nearest
 from kontrast.train.exports._card import model_card
 from kontrast.train.exports._target import Source, Target
@@ -66,13 +66,13 @@ def export_run(
             raise ValueError(
                 f"{to} has no option {option!r}{nearest(option, known)} It has {', '.join(known) or 'none'}"
             )
-    path = run.path if isinstance(run, Run) else Path(run).expanduser()
+    path = run.path if isinstance(run, Run) else expanded(run)
     target, source = kind(**options), Source.read(path)
     why = target.refusal(source)
     if why:
         others = [name for name in names() if name != to and find(name)().refusal(source) is None]
         raise ValueError(f"{source.name} cannot be exported to {to}: {why}. Targets that work: {', '.join(others)}")
-    place = path / "exports" / to if folder is None else Path(folder).expanduser()
+    place = path / "exports" / to if folder is None else expanded(folder)
     _check_free(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     with staging(place) as staged:
