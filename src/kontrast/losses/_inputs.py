@@ -18,7 +18,7 @@ from torch import Tensor
 from kontrast.losses._autograd import first_order_only
 from kontrast.registry import quoted
 
-COLDEST = 1e-6  # of temperatures, and the inverse of the hottest: beyond, float32 cannot tell the similarities apart
+COLDEST, HOTTEST = 1e-6, 1e15  # of temperatures: beyond, similarities over them leave what float32 can tell apart
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -81,8 +81,8 @@ def temperature_now(temperature: float | Tensor) -> float:
         raise ValueError(f"temperature must be a number or a scalar tensor, got shape {list(temperature.shape)}")
     given = float(temperature.detach()) if isinstance(temperature, Tensor) else temperature
     now = number("temperature", given, above=0.0)
-    if not COLDEST <= now <= 1 / COLDEST:
-        raise ValueError(f"temperature must lie between {COLDEST:g} and {1 / COLDEST:g}, got {now:g}")
+    if not COLDEST <= now <= HOTTEST:
+        raise ValueError(f"temperature must lie between {COLDEST:g} and {HOTTEST:g}, got {now:g}")
     return now
 
 

@@ -56,10 +56,10 @@ def read(content: bytes) -> dict[str, Any]:
     >>> read(pickle.dumps({"data": np.eye(2, dtype=np.uint8), "labels": [3, 5]}))
     {'data': array([[1, 0],
            [0, 1]], dtype=uint8), 'labels': [3, 5]}
-    >>> read(pickle.dumps({"data": print}))
+    >>> read(pickle.dumps({"data": len}))
     Traceback (most recent call last):
         ...
-    ValueError: it is no batch of CIFAR's (it names builtins.print); objects are never unpickled
+    ValueError: it is no batch of CIFAR's (it names builtins.len); objects are never unpickled
     """
     try:
         found = _Reader(io.BytesIO(content), encoding="latin1").load()
