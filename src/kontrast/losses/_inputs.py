@@ -18,7 +18,7 @@ from torch import Tensor
 from kontrast.losses._autograd import first_order_only
 from kontrast.registry import quoted
 
-COLDEST, HOTTEST = 1e-6, 1e15  # of temperatures: beyond, similarities over them leave what float32 can tell apart
+COLDEST, HOTTEST = 9.999999e-7, 1e15  # of temperatures, 1e-6 in float32 too: beyond, float32 cannot tell quotients apart
 P = ParamSpec("P")
 R = TypeVar("R")
 
