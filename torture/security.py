@@ -2,8 +2,6 @@
 
     python torture/security.py             all of it, and docs/reliability/security.md anew; status 1 if one fails
     python torture/security.py --long      the attacks in their long form
-    python torture/security.py --compare   this environment's packages against requirements.sha256, and nothing else
-    python torture/security.py --pin       writes requirements.sha256 from this environment
 
 The attacks are tests (`ATTACKS`); a test says how much it tried where that is more than one thing.
 """
@@ -83,10 +81,13 @@ def table(rows: dict[str, tuple[int, int, int]]) -> str:
 
 def audited() -> tuple[str, list[str]]:
     """The packages in words, and what is wrong with them."""
-    there, lock = packages.installed(), packages.locked()
+    there, lock = packages.installed(), packages.locked(packages.LOCK.read_text(encoding="utf-8"))
     wrong = [f"{name} is not installed" for name in lock if name not in there]
+    wrong += [f"{name} has no hash in requirements.lock" for name, (_, hashes) in lock.items() if not hashes]
     wrong += [
-        f"{n} is {there[n].version}, pinned is {v}" for n, v in lock.items() if n in there and there[n].version != v
+        f"{name} is {there[name].version}, pinned is {version}"
+        for name, (version, _) in lock.items()
+        if name in there and there[name].version != version
     ]
     fits = packages.fits()
     wrong += [] if fits == "No broken requirements found." else [f"pip check: {fits}"]
@@ -97,8 +98,8 @@ def audited() -> tuple[str, list[str]]:
     said = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0])))
     apart = sorted(name for name in there if name not in lock and name != "kontrast")
     text = (
-        f"- {len(lock)} packages are pinned in requirements.lock; {len(wrong)} of them are missing here, of another "
-        f"version, damaged or at odds with others (`pip check`: {fits})\n"
+        f"- {len(lock)} packages are pinned in requirements.lock, with the hashes of their files; {len(wrong)} of them "
+        f"are missing here, of another version, damaged or at odds with others (`pip check`: {fits})\n"
         f"- {files:,} of their files compared with the SHA-256 that their wheels list: "
         f"{sum(map(len, damaged.values()))} differ\n"
         f"- licences, as the packages say: {said}\n"
@@ -123,16 +124,8 @@ def page(figures: str, before: str) -> str:
 def main() -> int:
     """Status 1 if anything got through or is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    for flag in ("long", "compare", "pin"):
-        parser.add_argument(f"--{flag}", action="store_true")
+    parser.add_argument("--long", action="store_true", help="the attacks in their long form")
     asked = parser.parse_args()
-    if asked.pin:
-        packages.HASHES.write_text(packages.hashes(), encoding="utf-8")
-        return 0
-    if asked.compare:
-        differ = packages.compared()
-        print("\n".join(differ) or "every package is the one that was tested, file by file")
-        return int(bool(differ))
     count, findings, stale = sources.scanned()
     audit, wrong = audited()
     rows = attacked(asked.long)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torchvision
 from PIL import Image
 from torchvision.transforms.v2 import functional as reference
 
@@ -177,8 +178,11 @@ def test_centre_crop_is_torchvisions_resize_of_the_middle_square(height: int, wi
     top, left, _, _ = CentreCrop(20).box(height, width)  # torchvision rounds an odd margin, we floor it
     assert abs(top - (height - side) / 2) + abs(left - (width - side) / 2) <= 0.5
     expected = reference.resize(image[:, top : top + side, left : left + side], [20, 20], antialias=True)
-    assert torch.equal(CentreCrop(20)(image), expected)
-    assert torch.equal(CentreCrop(20)(image[None])[0], expected), "alone or in a batch"
+    found = CentreCrop(20)(image)
+    # Older ones of torchvision take another way where a processor has AVX-512, by floats, and round otherwise.
+    by_bytes = tuple(map(int, torchvision.__version__.split(".")[:2])) >= (0, 29)
+    assert (found.int() - expected.int()).abs().max() <= (0 if by_bytes else 1)
+    assert torch.equal(CentreCrop(20)(image[None])[0], found), "alone or in a batch"
 
 
 def test_fraction_is_resize_256_crop_224() -> None:

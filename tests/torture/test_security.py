@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 
@@ -62,41 +63,30 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
     assert packages.changed(made) == ["made.py"]
 
 
-def test_the_digest_is_the_wheels(tmp_path: Path) -> None:
-    first = packages.digest(package(tmp_path / "a"))
-    made = package(tmp_path / "b")
-    record = tmp_path / "b" / "made-1.0.dist-info" / "RECORD"
-    pips = "made-1.0.dist-info/INSTALLER,sha256=abc,4\n../../../bin/made,sha256=def,9\n"
-    record.write_text(pips + "".join(sorted(record.read_text().splitlines(keepends=True))))
-    assert packages.digest(made) == first, "what pip adds, and the order, do not count"
-    assert packages.digest(package(tmp_path / "c", "y = 2\n")) != first
+def test_every_pinned_package_has_its_hashes() -> None:
+    """Else pip would refuse the lock."""
+    lock = packages.locked(packages.LOCK.read_text(encoding="utf-8"))
+    assert {"torch", "numpy", "ruff"} <= set(lock)
+    assert [name for name, (_, hashes) in lock.items() if not hashes] == []
+    assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for _, hashes in lock.values() for digest in hashes)
 
 
-def test_an_environment_against_the_pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = package(tmp_path)
-    pins = tmp_path / "pins"
-    monkeypatch.setattr(packages, "HASHES", pins)
+def test_what_is_wrong_with_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, lock = package(tmp_path), tmp_path / "lock"
+    monkeypatch.setattr(packages, "LOCK", lock)
     monkeypatch.setattr(packages, "installed", lambda: {"made": made})
-    good = packages.digest(made)
+    monkeypatch.setattr(packages, "fits", lambda: "No broken requirements found.")
     for line, said in (
-        (f"made==1.0 {good}", None),
-        (f"made==2.0 {good}", "made is 1.0, 2.0 was tested"),
-        (f"other==1.0 {good}", "other is not installed"),
-        (f"made==1.0 {good[::-1]}", "made 1.0 has other files than the one that was tested"),
+        ("made==1.0 --hash=sha256:12", []),
+        ("made==2.0 --hash=sha256:12", ["made is 1.0, pinned is 2.0"]),
+        ("other==1.0 --hash=sha256:12", ["other is not installed"]),
+        ("made==1.0", ["made has no hash in requirements.lock"]),
     ):
-        pins.write_text(f"# a comment\n{line}\n")
-        assert [found[: len(said or "")] for found in packages.compared()] == ([] if said is None else [said])
-    pins.write_text(f"made==1.0 {good}\n")
+        lock.write_text(f"# a comment\n{line}\n")
+        assert security.audited()[1] == said
     (tmp_path / "made.py").write_text("changed")
-    assert "1 files are not as its wheel had them, made.py" in packages.compared()[0]
-
-
-def test_every_pinned_package_has_its_hash() -> None:
-    """A line each in requirements.sha256: python torture/security.py --pin."""
-    lines = [line for line in packages.HASHES.read_text().splitlines() if not line.startswith("#")]
-    pinned = dict(line.partition(" ")[0].split("==") for line in lines)
-    assert pinned == packages.locked()
-    assert all(len(line.partition(" ")[2]) == 64 for line in lines)
+    lock.write_text("made==1.0 --hash=sha256:12\n")
+    assert security.audited()[1] == ["made: made.py is not as its wheel had it"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """The packages that are installed: which, under which licence, whether they are whole and fit together.
 
-A wheel lists its files with their SHA-256 (RECORD). The digest of that list, without what pip adds, is the same where
-the same wheel was installed, so `requirements.sha256` pins what was tested, file by file. It is not the hash of the
-wheel, which pip's ``--require-hashes`` asks for: that takes the wheel itself.
+The lock has the SHA-256 of each release's files, and pip takes no other. A wheel lists its own files with their SHA-256
+(RECORD): by that what was changed after the installation is found.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-LOCK, HASHES = ROOT / "requirements.lock", ROOT / "requirements.sha256"
+LOCK = ROOT / "requirements.lock"
 ADDED = re.compile(r"\.\./|.*/__pycache__/|.*\.pyc$|[^/]+\.dist-info/(INSTALLER|REQUESTED|RECORD|direct_url\.json)$")
 KINDS = {
     "Apache-2.0": r"apache",
@@ -44,20 +43,23 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def locked() -> dict[str, str]:
-    """Name and version of each line of the lock."""
-    lines = (line.partition("#")[0].strip() for line in LOCK.read_text(encoding="utf-8").splitlines())
-    return {plain(name): version for name, _, version in (line.partition("==") for line in lines if line)}
+def locked(lock: str) -> dict[str, tuple[str, list[str]]]:
+    """Of each package in the text of a lock: its version, and the SHA-256 that its files may have.
+
+    >>> locked("# a comment\\nA_b==1.0 \\\\\\n    --hash=sha256:12ab \\\\\\n    --hash=sha256:34cd\\n")
+    {'a-b': ('1.0', ['12ab', '34cd'])}
+    """
+    lines = "\n".join(line for line in lock.splitlines() if not line.startswith("#")).replace("\\\n", " ").splitlines()
+    found = (line.split() for line in lines if line.strip())
+    return {
+        plain(name): (version, [word.removeprefix("--hash=sha256:") for word in words])
+        for (name, _, version), words in ((pin.partition("=="), words) for pin, *words in found)
+    }
 
 
 def installed() -> dict[str, Distribution]:
     """What is in this environment."""
     return {plain(found.metadata["Name"]): found for found in distributions()}
-
-
-def digest(package: Distribution) -> str:
-    """Of the list of files that its wheel had; an error if it has no such list."""
-    return hashlib.sha256("".join(f"{path},{sum_}\n" for path, sum_ in sorted(listed(package))).encode()).hexdigest()
 
 
 def changed(package: Distribution) -> list[str]:
@@ -95,33 +97,6 @@ def fits() -> str:
     """What ``pip check`` says of the environment."""
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
     return (done.stdout or done.stderr).strip()
-
-
-def hashes() -> str:
-    """`requirements.sha256`, made anew: a line a package of the lock."""
-    there = installed()
-    lines = [f"{name}=={version} {digest(there[name])}" for name, version in sorted(locked().items())]
-    head = "# SHA-256 of each wheel's list of files (RECORD), as installed: python torture/security.py --compare\n"
-    return head + "\n".join(lines) + "\n"
-
-
-def compared() -> list[str]:
-    """How this environment differs from `requirements.sha256`: a line each."""
-    there, differ = installed(), []
-    for line in HASHES.read_text(encoding="utf-8").splitlines():
-        if line.startswith("#"):
-            continue
-        pinned, _, expected = line.partition(" ")
-        name, _, version = pinned.partition("==")
-        if name not in there:
-            differ.append(f"{name} is not installed")
-        elif there[name].version != version:
-            differ.append(f"{name} is {there[name].version}, {version} was tested")
-        elif digest(there[name]) != expected:
-            differ.append(f"{name} {version} has other files than the one that was tested (another platform's wheel?)")
-        elif wrong := changed(there[name]):
-            differ.append(f"{name} {version}: {len(wrong)} files are not as its wheel had them, {wrong[0]} for one")
-    return differ
 
 
 def listed(package: Distribution) -> list[tuple[str, str]]:

@@ -18,7 +18,10 @@ from torch import Tensor
 from kontrast.losses._autograd import first_order_only
 from kontrast.registry import quoted
 
-COLDEST, HOTTEST = 9.999999e-7, 1e15  # of temperatures, 1e-6 in float32 too: beyond, float32 cannot tell quotients apart
+COLDEST, HOTTEST = (
+    9.999999e-7,
+    1e15,
+)  # of temperatures, 1e-6 in float32 too: beyond, float32 cannot tell quotients apart
 P = ParamSpec("P")
 R = TypeVar("R")
 
