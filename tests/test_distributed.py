@@ -124,7 +124,7 @@ def together(rank: int, world: int) -> None:
     assert distributed.world_size() == world
 
 
-@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("world", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_value_and_parameter_gradients_are_those_of_one_process(world: int, tmp_path: Path) -> None:
     run_on_ranks(together, world, tmp_path)
 

@@ -170,7 +170,9 @@ def test_a_loss_that_is_no_number_is_status_1(
     assert "report.html" in answer.out
 
 
-@pytest.mark.parametrize(("asked", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("asked", "status"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow), (signal.SIGINT, 130)]
+)
 def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: signal.Signals, status: int) -> None:
     path, made = written(tmp_path, **{"train.epochs": 120, "run.monitor_every": 0})
     folder = RunFolder.of(resolve(made))

@@ -108,6 +108,7 @@ def test_nothing_with_a_score_is_status_1(tmp_path: Path) -> None:
     assert "failed, seed 0: NonFiniteLoss" in answer.stderr
 
 
+@pytest.mark.slow  # for what it is made of, tests/experiments/engines/test_local.py
 def test_killed_and_run_again_it_comes_to_the_same(tmp_path: Path) -> None:
     """SIGKILL in the middle of a trial, no time to save; then the same command, beside one that ran through."""
     path, _ = written(tmp_path, "tcl-self", **{**QUICK, "train.epochs": 6})

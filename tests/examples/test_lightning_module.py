@@ -9,6 +9,7 @@ from tests.examples.running import accuracies
 pytest.importorskip("pytorch_lightning")
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     before, after = accuracies("lightning_module", "--steps", "25", "--limit", "1500")
     assert after > before + 3

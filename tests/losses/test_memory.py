@@ -73,15 +73,19 @@ def check(name: str, n: int) -> None:
 
 
 EVERY = ["supcon", "supcon none", "supcon cold", "supcon in", "tcl", "nt_xent", "info_nce", "hard", "sce", "ressl"]
+FEW = ["supcon", "tcl", "info_nce", "sce"]  # of each shape of its memory one
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from /proc")
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in EVERY]
+)
 def test_budget_at_4096(name: str) -> None:
     check(name, 4096)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from /proc")
+@pytest.mark.slow
 def test_budget_where_blocks_are_no_longer_kept() -> None:
     check("supcon", 12288)
 

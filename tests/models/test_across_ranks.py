@@ -130,6 +130,6 @@ def together(rank: int, world: int) -> None:
     check_too_few(sizes, rank)
 
 
-@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("world", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_several_processes_are_as_one(world: int, tmp_path: Path) -> None:
     run_on_ranks(together, world, tmp_path)

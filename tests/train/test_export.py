@@ -34,7 +34,7 @@ SHORT = {
         ("mlp", {"encoder.hidden": 8}),
         ("small-resnet", {"encoder.width": 4, "encoder.depth": 2}),
         ("small-resnet", {"encoder.width": 4, "encoder.stem": "large", "data.channels": 3}),
-        ("resnet18", {}),
+        pytest.param("resnet18", {}, marks=pytest.mark.slow),
         ("timm/resnet10t", {}),
     ],
 )

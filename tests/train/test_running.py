@@ -122,6 +122,7 @@ def killed(tmp_path: Path, method: str, kills: int, **changes: object) -> None:
     assert not list(folder.rglob("*.part"))
 
 
+@pytest.mark.slow  # tests/torture/test_kills.py has it shorter
 def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path) -> None:
     killed(tmp_path, "sce", 3)
 
@@ -169,6 +170,7 @@ def test_two_processes_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow  # a command of the README is as much
 def test_under_torchrun(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(recipe("supcon", tmp_path, **{"train.epochs": 1}).to_yaml())

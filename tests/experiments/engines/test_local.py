@@ -157,7 +157,10 @@ def test_a_cell_given_up_that_another_process_took_is_waited_for(tmp_path: Path)
     assert cell.state["error"] == "its process died with signal 9"
 
 
-@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "asked",
+    [signal.SIGTERM, *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGKILL, signal.SIGINT))],
+)
 def test_a_stopped_driver_leaves_checkpoints_and_no_process(tmp_path: Path, asked: signal.Signals) -> None:
     """SIGKILL too: its worker finds the connection closed."""
     cell = training(tmp_path, **{"train.epochs": 4000, "run.checkpoint_every": 10**6})
