@@ -7,6 +7,7 @@ import io
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +17,16 @@ import numpy as np
 import pytest
 
 from kontrast.files import (
+    NoFile,
     NotWritten,
+    digest,
     dump,
     finite,
     npz_names,
+    open_regular,
     read_json,
     read_npz,
+    read_regular,
     whole_file,
     write_atomically,
 )
@@ -213,3 +218,40 @@ def test_a_file_that_is_cleared_before_it_is_locked_is_made_anew(
     assert cleared
     assert (tmp_path / "x").read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["x"]
+
+
+# -------------------------------------------------------------------------------------------- what is no file
+
+
+def test_a_pipe_a_folder_a_device_and_a_socket_are_named_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "c").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "d"))
+        for name, kind in {"a": "pipe", "b": "folder", "c": "device", "d": "socket or a device"}.items():
+            for read in (open_regular, digest, lambda path: read_json(path, ""), lambda path: read_npz(path, "")):
+                with pytest.raises(NoFile, match=rf"^{tmp_path}/{name} is a {kind}, no file$"):
+                    read(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        open_regular(tmp_path / "absent")
+
+
+def test_a_file_and_a_link_to_one_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "b").symlink_to("a")
+    assert read_regular(tmp_path / "a") == read_regular(tmp_path / "b") == b"1"
+
+
+def test_leftovers_of_any_kind_are_cleared_and_what_a_link_points_to_stays(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "kept").write_bytes(b"1")
+    os.mkfifo(tmp_path / ".x.1-a.part")
+    (tmp_path / ".x.1-b.part").symlink_to("elsewhere")
+    (tmp_path / ".x.1-c.part").symlink_to("elsewhere/kept")
+    (tmp_path / ".x.1-d.part").symlink_to("nowhere")
+    (tmp_path / ".x.1-e.part" / "deep").mkdir(parents=True)
+    (tmp_path / ".x.1-e.part" / "deep" / "link").symlink_to(tmp_path / "elsewhere")
+    write_atomically(tmp_path / "x", b"new")
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "x"]
+    assert (tmp_path / "elsewhere" / "kept").read_bytes() == b"1"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from kontrast.plain import DEEPEST, MOST_TOLD, MOST_VALUES, check_plain, from_yaml, to_yaml, told
+from kontrast.plain import DEEPEST, MOST_BYTES, MOST_TOLD, MOST_VALUES, check_plain, from_file, from_yaml, to_yaml, told
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,21 @@ def test_what_is_no_yaml_is_a_value_error_of_one_line(text: str) -> None:
         from_yaml(text)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
+
+
+def test_a_file_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(b"\xef\xbb\xbfa: 1\r\n".ljust(MOST_BYTES, b" "))
+    assert from_file(path) == {"a": 1}
+    path.write_bytes(b"a: 1\n".ljust(MOST_BYTES + 1, b" "))
+    with pytest.raises(ValueError, match=r"x\.yaml has more than 1,000,000 bytes; expected a recipe"):
+        from_file(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match=r"x\.yaml is a pipe, no file"):
+        from_file(path)
+    with pytest.raises(ValueError, match="/dev/zero is a device, no file"):
+        from_file(Path("/dev/zero"))
 
 
 def test_anchors_are_taken() -> None:

@@ -5,7 +5,8 @@ file, and what was there before stays until the new one is complete. What a kill
 its lock any more) goes when the file is next written, so it does not pile up.
 
 What is read is checked as far as the format allows: JSON must be an object, every array of an .npz archive is read to
-its end, where its CRC-32 stands, and `digest` tells a file that has changed from one that has not.
+its end, where its CRC-32 stands, and `digest` tells a file that has changed from one that has not. A pipe or a device
+in a file's place, which may never say anything or never end, is not read at all.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import math
 import os
 import secrets
 import shutil
+import stat
 import struct
 import tempfile
 import tokenize
@@ -36,21 +38,16 @@ if TYPE_CHECKING:
     import numpy as np
 
 CURES = {
-    errno.ENOSPC: "Make room there, and call again",
-    errno.EDQUOT: "Make room there, and call again",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Make room there, and call again"),
     errno.EFBIG: "Choose a folder on another disk",
-    errno.EROFS: "Choose a folder that may be written to",
-    errno.EACCES: "Choose a folder that may be written to",
-    errno.EPERM: "Choose a folder that may be written to",
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "Choose a folder that may be written to"),
 }
-DAMAGE = (
+DAMAGE = (  # what zipfile and numpy raise on archives with flipped bits
     ValueError, OSError, EOFError, KeyError, IndexError, NotImplementedError, RuntimeError, SyntaxError, TypeError,
     MemoryError, OverflowError, struct.error, tokenize.TokenError, zlib.error, zipfile.BadZipFile,
 )  # fmt: skip
-"""What zipfile and numpy raise on archives with flipped bits."""
-
 RUN_AGAIN = "run its recipe again, which makes it anew from the last checkpoint, or put back a copy"
-"""What to do about a damaged file of a run."""
+KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe"}
 ARCHIVE_END = 22  # bytes of the record at the end of a zip archive, which says how many files there are
 
 
@@ -63,6 +60,10 @@ class NotWritten(OSError):
     def __str__(self) -> str:
         cure = CURES.get(self.errno or 0, "See to the disk, and call again")
         return f"{self.filename} cannot be written: {self.strerror}. {cure}; what was there before is as it was"
+
+
+class NoFile(ValueError):
+    """A folder, a pipe or a device where a file is expected."""
 
 
 @contextmanager
@@ -127,10 +128,12 @@ def staging(path: Path) -> Iterator[Path]:
 
 
 def clear_leftovers(path: Path) -> None:
-    """Removes what writers of ``path`` left that are no more; one that is still writing holds its lock."""
+    """Removes what writers of ``path`` left that are no more (links, not their ends); who writes holds its lock."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError):  # held, or gone meanwhile
-            lock = os.open(left, os.O_RDONLY)
+            if left.is_symlink():
+                left.unlink()
+            lock = os.open(left, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe would wait for its other end
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -192,9 +195,39 @@ def expanded(path: str | os.PathLike[str], what: str = "the path") -> Path:
         raise ValueError(f"{what} is {quoted(os.fspath(path))}, but there is no such user; expected a path") from None
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """A file to read; what is none, but a folder, a pipe or a device, is `NoFile`, a kind of ValueError.
+
+    >>> open_regular(Path("/dev/zero"))
+    Traceback (most recent call last):
+        ...
+    kontrast.files.NoFile: /dev/zero is a device, no file
+    """
+    return open(path, "rb", opener=_regular)
+
+
+def _regular(path: str, flags: int) -> int:
+    try:
+        handle = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        no_file = NoFile(f"{one_line(path)} is a socket or a device, no file")
+        raise (no_file if error.errno == errno.ENXIO else error) from None
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return handle
+    os.close(handle)
+    raise NoFile(f"{one_line(path)} is a {KINDS.get(stat.S_IFMT(mode), 'device')}, no file")
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a file that is one (see `open_regular`)."""
+    with open_regular(path) as file:
+        return file.read()
+
+
 def digest(path: Path) -> str:
     """SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -214,8 +247,9 @@ def changed(folder: Path, digests: Mapping[str, str]) -> list[str]:
 
 def read_json(path: Path, cure: str) -> dict[str, Any]:
     """The object in a JSON file; if it is damaged, an error that names it and says what to do."""
+    content = read_regular(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}); {cure}") from error
     if not isinstance(found, dict):
@@ -253,13 +287,13 @@ def read_npz(path: Path, cure: str, *, names: Iterable[str] | None = None) -> di
 @contextmanager
 def _archive(path: Path, cure: str) -> Iterator[zipfile.ZipFile]:
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             file.seek(-ARCHIVE_END - len(archive.comment), os.SEEK_END)
             (count,) = struct.unpack("<H", file.read(ARCHIVE_END)[10:12])
             if count not in (len(archive.namelist()), 0xFFFF):  # that many: more than the field can say
                 raise ValueError(f"it should hold {count} arrays, and {len(archive.namelist())} are found")
             yield archive
-    except FileNotFoundError:
+    except (FileNotFoundError, NoFile):
         raise
     except DAMAGE as error:
         said = one_line(str(error)[:200]) or type(error).__name__  # zipfile quotes a damaged name, kilobytes of it

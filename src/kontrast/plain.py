@@ -14,9 +14,11 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from kontrast.files import open_regular
 from kontrast.registry import one_line, quoted
 
 MOST_VALUES, DEEPEST = 10_000, 20  # of a recipe; the largest that there is has 90, four deep
+MOST_BYTES = 1_000_000  # of a file; the largest there is has 2,000
 LARGEST = 3.4e38  # what float32 holds
 LINES = "\x85\u2028\u2029"  # PyYAML writes them as they are, and takes them for line breaks when it reads
 MOST_TOLD = 5  # wrong values in one error
@@ -43,8 +45,12 @@ def from_yaml(text: str) -> Any:
 
 def from_file(path: Path) -> Any:
     """What a file of YAML has, or an error that names it."""
+    with open_regular(path) as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{path} has more than {MOST_BYTES:,} bytes; expected a recipe")
     try:
-        return from_yaml(path.read_text(encoding="utf-8-sig"))
+        return from_yaml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path} is not YAML: {error.reason} at byte {error.start}; expected a recipe in UTF-8"

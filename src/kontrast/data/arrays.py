@@ -24,7 +24,7 @@ from torch import Tensor
 from kontrast.data.images import CentreCrop, ImageError, as_uint8, native_type, with_channels
 from kontrast.data.records import DataSet, Memory, Split
 from kontrast.data.statistics import channel_statistics
-from kontrast.files import DAMAGE, read_npz
+from kontrast.files import DAMAGE, NoFile, open_regular, read_npz
 from kontrast.registry import one_line
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "x_unlabelled", "class_names")
@@ -99,7 +99,7 @@ def from_file(path: Path, **options: Any) -> DataSet:
     DataSet 'features': 3 vectors (3,) without labels
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             first = file.read(6)
             if not first.startswith((b"PK", b"\x93NUMPY")):  # numpy takes anything else for a pickle
                 raise ValueError("its first bytes are those of neither kind; expected what np.savez or np.save writes")
@@ -113,6 +113,8 @@ def from_file(path: Path, **options: Any) -> DataSet:
     except DAMAGE as error:
         if isinstance(error, FileNotFoundError):
             raise ValueError(f"there is no file {path}; expected a .npz or .npy file") from None
+        if isinstance(error, NoFile):
+            raise
         pickled = "allow_pickle" in str(error)
         cure = (
             "it holds Python objects, which are not unpickled; save plain arrays"
