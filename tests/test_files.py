@@ -229,7 +229,7 @@ def test_a_pipe_a_folder_a_device_and_a_socket_are_named_and_not_waited_for(tmp_
     (tmp_path / "c").symlink_to("/dev/zero")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "d"))
-        for name, kind in {"a": "pipe", "b": "folder", "c": "device", "d": "socket or a device"}.items():
+        for name, kind in {"a": "pipe", "b": "folder", "c": "device", "d": "socket"}.items():
             for read in (open_regular, digest, lambda path: read_json(path, ""), lambda path: read_npz(path, "")):
                 with pytest.raises(NoFile, match=rf"^{tmp_path}/{name} is a {kind}, no file$"):
                     read(tmp_path / name)

@@ -16,6 +16,7 @@ import errno
 import fcntl
 import glob
 import hashlib
+import io
 import json
 import math
 import os
@@ -195,7 +196,7 @@ def expanded(path: str | os.PathLike[str], what: str = "the path") -> Path:
         raise ValueError(f"{what} is {quoted(os.fspath(path))}, but there is no such user; expected a path") from None
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """A file to read; what is none, but a folder, a pipe or a device, is `NoFile`, a kind of ValueError.
 
     >>> open_regular(Path("/dev/zero"))
@@ -210,8 +211,7 @@ def _regular(path: str, flags: int) -> int:
     try:
         handle = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
-        no_file = NoFile(f"{one_line(path)} is a socket or a device, no file")
-        raise (no_file if error.errno == errno.ENXIO else error) from None
+        raise (NoFile(f"{one_line(path)} is a socket, no file") if error.errno == errno.ENXIO else error) from None
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return handle
