@@ -42,6 +42,26 @@ def test_it_trains_and_the_same_again_is_already_done(tmp_path: Path) -> None:
     assert json.loads(as_json.stdout) == run.result
 
 
+def test_a_finished_run_whose_files_changed_is_not_believed(tmp_path: Path) -> None:
+    path, made = written(tmp_path)
+    done = runner.invoke(app, ["train", str(path)])
+    folder = RunFolder.of(resolve(made))
+    was = folder.result.read_text()
+    folder.result.write_text(was.replace('"value": 0.', '"value": 0.9'))
+    folder.encoder.write_bytes(b"garbage")
+    assert folder.result.read_text() != was
+    again = runner.invoke(app, ["train", str(path)])
+    assert (again.exit_code, again.stdout) == (0, done.stdout)
+    assert "encoder.safetensors, result.json of" in again.stderr
+    assert "already done" not in again.stderr
+    assert folder.result.read_text() == was
+    other = RunFolder.of(resolve(made.override(["seed=1"])))
+    folder.path.rename(other.path)
+    mistaken = runner.invoke(app, ["train", str(path), "seed=1"])
+    assert mistaken.exit_code != 0
+    assert "holds the run of another recipe" in str(mistaken.exception)
+
+
 def test_another_setting_is_another_folder_and_out_is_where(tmp_path: Path) -> None:
     path, made = written(tmp_path)
     done = runner.invoke(app, ["train", str(path), "optim.lr=0.01", "--out", str(tmp_path / "1e3"), "--json"])

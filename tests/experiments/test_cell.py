@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,39 @@ def test_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert moved.at == {"seed": 0}
     assert cell("counting", Path("runs"), i=1).absolute().path.parent == tmp_path / "runs"
     assert Cell({}, resolve(recipe(out="~/runs"))).absolute().path.is_absolute()
+
+
+def test_a_result_that_was_changed_is_made_anew(tmp_path: Path) -> None:
+    calls.clear()
+    one = cell("counting", tmp_path, i=1)
+    one.perform()
+    for name in ("result.json", "more.txt"):
+        was = (one.path / name).read_text()
+        (one.path / name).write_text(was.replace("2.0", "3.0").replace("beside", "before"))
+        assert not one.done
+        assert str(one.trouble).startswith(f"{name} of {one.path} changed since")
+        assert one.perform()
+        assert one.done
+        assert (one.path / name).read_text() == was
+    assert calls == [1, 1, 1]
+
+
+def test_a_run_that_was_changed_or_is_anothers(tmp_path: Path) -> None:
+    one, other = (Cell({"seed": seed}, resolve(recipe(out=tmp_path, seed=seed))) for seed in (0, 1))
+    one.perform()
+    other.perform()
+    assert not one.perform()
+    result = one.path / "result.json"
+    was = result.read_text()
+    result.write_text(was.replace('"value": 0.', '"value": 0.9'))
+    assert not one.done
+    assert one.perform()
+    assert one.done
+    assert result.read_text() == was
+    shutil.rmtree(one.path)
+    shutil.copytree(other.path, one.path)
+    assert "holds the run of another recipe" in str(one.trouble)
+    with pytest.raises(ValueError, match="holds the run of another recipe"):
+        one.perform()
+    assert one.fail("again"), "nobody will get it done"
+    assert one.state["status"] == "done", "whose it is, it was"

@@ -128,18 +128,23 @@ def test_none_yet(tmp_path: Path) -> None:
     assert checkpoint.newest(tmp_path / "last.pt", tmp_path / "previous.pt") is None
 
 
-@pytest.mark.parametrize("harm", ["flipped", "cut", "gone"])
+@pytest.mark.parametrize("harm", ["flipped", "cut", "gone", "folder", "pipe", "another's"])
 def test_where_the_newest_is_damaged_the_one_before_is_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], harm: str
 ) -> None:
     last, previous = two(tmp_path)
-    if harm == "gone":
+    if harm in ("gone", "folder", "pipe"):
         last.unlink()
+    if harm == "folder":
+        last.mkdir()
+    elif harm == "pipe":
+        os.mkfifo(last)
     elif harm == "cut":
         last.write_bytes(last.read_bytes()[:100])
-    else:
+    elif harm == "flipped":
         flip(last, 800)
-    state = checkpoint.newest(last, previous)
+    another = "another's" if harm == "another's" else ""
+    state = checkpoint.newest(last, previous, lambda seen: another if seen["step"] == 3 else "")
     assert state is not None
     assert state["step"] == 2
     told = capsys.readouterr().err
@@ -210,3 +215,33 @@ def test_json_is_standard(tmp_path: Path) -> None:
     assert (tmp_path / "x.json").read_text().replace("\n", "").replace(
         " ", ""
     ) == '{"a":null,"b":[null,1.5],"c":{"d":"é"}}'
+
+
+def test_of_another_run_and_none_before_it(tmp_path: Path) -> None:
+    last, previous = two(tmp_path)
+    with pytest.raises(
+        checkpoint.Damaged, match=r"last\.pt cannot be gone on from \(no\), and .*previous\.pt cannot be"
+    ):
+        checkpoint.newest(last, previous, lambda seen: "no")
+
+
+def test_the_best_of_another_run_or_step(tmp_path: Path) -> None:
+    path = tmp_path / "best.pt"
+    checkpoint.save(path, {"hash": "a", "step": 7})
+    assert checkpoint.load_best(path, "a", 7)["step"] == 7
+    assert checkpoint.load_best(path, "a")["step"] == 7
+    with pytest.raises(checkpoint.Damaged, match=r"best\.pt is damaged \(it is of another recipe, 'a' and not 'b'"):
+        checkpoint.load_best(path, "b", 7)
+    with pytest.raises(checkpoint.Damaged, match="it is of step 7, and 8 was the best"):
+        checkpoint.load_best(path, "a", 8)
+    path.unlink()
+    with pytest.raises(checkpoint.Damaged, match="it is gone"):
+        checkpoint.load_best(path, "a", 8)
+
+
+def test_a_leftover_of_any_kind_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / ".last.pt.1-a.part").mkdir()
+    os.mkfifo(tmp_path / ".last.pt.2-b.part")
+    checkpoint.save(tmp_path / "last.pt", {"step": 1})
+    assert checkpoint.load(tmp_path / "last.pt")["step"] == 1
+    assert os.listdir(tmp_path) == ["last.pt"]

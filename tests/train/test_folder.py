@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,59 @@ def test_a_damaged_run_json_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(ValueError, match=r"run\.json is damaged .*; remove it, and the run goes on"):
         RunFolder(tmp_path).read()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("status", 5), ("seconds", "x"), ("machine", "x"), ("files", []), ("hash", 1), ("command", {})]
+)
+def test_a_run_json_of_wrong_types_is_named(tmp_path: Path, key: str, value: object) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({key: value}))
+    with pytest.raises(ValueError, match=rf"run\.json is damaged \({key} is .*; remove it, and the run goes on"):
+        RunFolder(tmp_path).read()
+    (tmp_path / "run.json").write_text(json.dumps({key: None, "step": 3}))
+    assert RunFolder(tmp_path).read()["step"] == 3
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", ".lock", "checkpoints", "anything"])
+def test_nothing_is_written_through_links(tmp_path: Path, name: str) -> None:
+    """Whoever hands a run folder over must not choose which other files are written to."""
+    outside, folder = tmp_path / "outside", tmp_path / "run"
+    outside.write_text("precious")
+    folder.mkdir()
+    (folder / name).symlink_to(outside)
+    with pytest.raises(ValueError, match=rf"{re.escape(name)} is a link, and a run writes only inside its folder"):
+        _entered(RunFolder(folder))
+    assert outside.read_text() == "precious"
+
+
+def test_a_pipe_is_no_file_of_a_run(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".lock")
+    with pytest.raises(ValueError, match="is no file"):
+        _entered(RunFolder(tmp_path))
+
+
+def test_a_recipe_that_is_not_the_runs_is_written_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, other = resolve(recipe(out=tmp_path)), resolve(recipe(out=tmp_path).override({"seed": 1}))
+    folder = RunFolder(tmp_path)
+    folder.begin(made)
+    folder.keep_recipe(made)
+    assert capsys.readouterr().err == ""
+    for content in (other.to_yaml(), "", "[" * 50_000, "seed: [1"):
+        folder.recipe_file.write_text(content)
+        folder.keep_recipe(made)
+        assert Recipe.read(folder.recipe_file).hash == made.hash
+        assert "recipe.yaml is not this run's" in capsys.readouterr().err
+
+
+def test_of_another_recipe(tmp_path: Path) -> None:
+    made = resolve(recipe(out=tmp_path))
+    folder = RunFolder(tmp_path)
+    folder.check(made)
+    folder.note("failed", error="before it began")
+    folder.check(made)
+    folder.note("done", hash=made.hash)
+    folder.check(made)
+    for hash_ in ("0" * len(made.hash), None):
+        folder.note("done", hash=hash_)
+        with pytest.raises(ValueError, match="holds the run of another recipe"):
+            folder.check(made)

@@ -184,3 +184,44 @@ def test_what_is_printed_to_a_file_meanwhile_goes_there(capsys: pytest.CaptureFi
         print("accuracy 0.5")
     assert capsys.readouterr().out == "accuracy 0.5\n"
     assert "accuracy" not in out.getvalue()
+
+
+class Gone(io.StringIO):
+    """What nobody reads any more, or has no room."""
+
+    def __init__(self, error: type[OSError], *, terminal: bool) -> None:
+        super().__init__()
+        self.error, self.terminal, self.asked = error, terminal, 0
+
+    def write(self, text: str) -> int:
+        self.asked += 1
+        raise self.error
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("error", [BrokenPipeError, OSError])
+def test_where_nothing_can_be_written_it_falls_silent(
+    error: type[OSError], terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = Gone(error, terminal=terminal)
+    monkeypatch.setattr("sys.stderr", gone)
+    monkeypatch.setenv("TERM", "xterm")
+    clock = Clock()
+    with Progress(9, images_per_step=1, description="run", clock=clock) as progress:
+        for step in range(1, 10):
+            clock.now += 60
+            progress.update(step, loss=1.0)
+        progress.note("said to nobody")
+    assert progress.step == 9
+    assert gone.asked == 1
+
+
+def test_standard_output_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    progress, out = made(Clock(), terminal=True)
+    with progress:
+        progress.update(1, loss=1.0)
+    assert "step 1/100" in out.getvalue()

@@ -11,7 +11,7 @@ import pytest
 from kontrast.train.stopping import NonFiniteLoss, Patience, Stopped, check_finite, listening
 
 
-@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_sets_a_flag_and_handlers_come_back(which: signal.Signals) -> None:
     before = signal.getsignal(which)
     with listening() as asked:
@@ -20,6 +20,16 @@ def test_a_signal_sets_a_flag_and_handlers_come_back(which: signal.Signals) -> N
         assert asked.signum == which
     assert signal.getsignal(which) is before
     assert which.name in str(Stopped(which, 7))
+
+
+def test_nohup_is_left_alone() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with listening() as asked:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert asked.signum is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_second_ctrl_c_does_not_wait() -> None:

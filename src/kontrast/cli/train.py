@@ -46,7 +46,7 @@ def train(
 ) -> None:
     """Train a recipe, evaluate it, and leave a run folder with its report; the same again continues or is done."""
     from kontrast import distributed, recipes
-    from kontrast.train import Run, RunFolder, resolve, run_recipe
+    from kontrast.train import RunFolder, resolve, run_recipe
 
     asked = recipes.recipe(recipe).override(settings or [])
     chosen = resolve(asked if to is None else asked.override({"run.out": str(to)}))
@@ -55,15 +55,16 @@ def train(
         print(chosen.to_yaml(), end="")
         out.print(f"# {escape(str(folder.path))}", highlight=False, soft_wrap=True)
         return
-    status, first = folder.status, distributed.launched_rank() == 0
-    if status == "done" and first:
+    folder.check(chosen)
+    was_done, first = folder.status == "done" and not folder.changed(), distributed.launched_rank() == 0
+    if was_done and first:
         err.print(f"already done: {escape(str(folder.path))}", highlight=False, soft_wrap=True)
-    elif folder.last.exists() and first:
+    elif folder.status != "done" and folder.last.exists() and first:
         at = folder.read().get("step", 0)
         err.print(f"continues at step {at}: {escape(str(folder.path))}", highlight=False, soft_wrap=True)
     with running():
         try:
-            done = Run(folder.path) if status == "done" else run_recipe(chosen)
+            done = run_recipe(chosen)
         except Exception:
             if first and folder.status == "failed" and folder.metrics.exists():  # its page says why, and what to do
                 page = run_page(folder.path)
@@ -72,7 +73,7 @@ def train(
             raise
     if not first or not (done.path / "result.json").exists():
         return
-    page = run_page(done.path, again=status != "done")
+    page = run_page(done.path, again=not was_done)
     if as_json:
         print(dump(done.result))
         return

@@ -73,20 +73,22 @@ class Cell:
 
     @property
     def done(self) -> bool:
-        """Nothing is left to do: it ended well, and its data are what they were."""
+        """Nothing is left to do: it ended well, and its files and data are what they were."""
         return self.trouble is None and self.state.get("status") == "done"
 
     @property
     def trouble(self) -> str | None:
-        """Why what the folder holds cannot be used, if so: it is damaged, or the data file was changed since."""
+        """Why what the folder holds cannot be used, if so: it is damaged, another's, or the data file was changed."""
         from kontrast.train import RunFolder
 
         folder = RunFolder(self.path)
         try:
             if folder.status == "done" and isinstance(self.does, Recipe):
-                folder.check_data(self.does)
-            if folder.status == "done" and not folder.result.exists():
-                return f"{folder.result} is gone; remove the folder, and it is run again"
+                folder.check(self.does)
+            if folder.status == "done" and (changed := folder.changed()):
+                return (
+                    f"{', '.join(changed)} of {self.path} changed since; run the experiment again, which makes it anew"
+                )
         except (OSError, ValueError) as error:
             return str(error)
         return None
@@ -109,7 +111,7 @@ class Cell:
             if isinstance(self.does, Recipe):
                 if resolve(self.does).hash != self.does.hash:  # its run would lie in another folder than the cell's
                     raise ValueError("a cell's recipe has every default written out; make it of resolve(recipe)")
-                was_done = self.state.get("status") == "done"
+                was_done = self.done
                 run_recipe(self.does)
                 return not was_done
             return _perform(self.does, self.path)
@@ -128,14 +130,13 @@ class Cell:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with folder.alone():
-                if folder.status == "done":
-                    return False
-                folder.note("failed", error=error)
+                if folder.status != "done":
+                    folder.note("failed", error=error)
+                return not self.done
         except Busy:
             return False
         except (OSError, ValueError):  # no folder can be made, or its run.json is damaged: the error itself says so
             return True
-        return True
 
 
 def _absolute(path: str) -> str:
@@ -151,7 +152,7 @@ def _perform(task: Task, path: Path) -> bool:
     except OSError as error:
         raise ValueError(f"the folder {path} cannot be made: {error.strerror}; choose another --out") from error
     with folder.alone():
-        if folder.status == "done":
+        if folder.status == "done" and not folder.changed():
             return False
         write_json(path / "task.json", {"call": task.call, "options": dict(task.options)})
         folder.note("running", error=None, started=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
@@ -161,7 +162,8 @@ def _perform(task: Task, path: Path) -> bool:
             folder.note("interrupted")
             raise
         write_json(folder.result, result)
-        folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+        made = [file.name for file in path.iterdir() if file.name != "run.json" and not file.name.startswith(".")]
+        folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), files=folder.digests(sorted(made)))
     return True
 
 

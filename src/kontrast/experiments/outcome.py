@@ -27,7 +27,11 @@ def _row(cell: Cell, measures: Sequence[Measure]) -> Row:
     if status != "done":
         error = state.get("error") if status == "failed" else None
         return Row(dict(cell.at), cell.path.name, status, error=error, path=cell.path)
-    values = {measure.name: measure.read(cell.path) for measure in measures}
+    try:
+        values = {measure.name: measure.read(cell.path) for measure in measures}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        why = f"{cell.path} cannot be read ({type(error).__name__}: {error}); remove the folder, and it is run again"
+        return Row(dict(cell.at), cell.path.name, "failed", error=why, path=cell.path)
     return Row(dict(cell.at), cell.path.name, status, values, seconds=_seconds(state), path=cell.path)
 
 
@@ -38,7 +42,10 @@ def _seconds(state: dict[str, Any]) -> float | None:
     if "started" not in state or "finished" not in state:
         return None
     form = "%Y-%m-%dT%H:%M:%S%z"
-    took = datetime.strptime(state["finished"], form) - datetime.strptime(state["started"], form)
+    try:
+        took = datetime.strptime(state["finished"], form) - datetime.strptime(state["started"], form)
+    except ValueError:
+        return None
     return took.total_seconds()
 
 

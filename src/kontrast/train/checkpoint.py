@@ -16,15 +16,16 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 
-from kontrast.files import whole_file
+from kontrast.files import NoFile, open_regular, whole_file
 
 MARK = b"kontrast sha256 "
 BYTES = hashlib.sha256().digest_size
@@ -50,8 +51,6 @@ def save(path: Path, state: Mapping[str, Any], *, previous: Path | None = None) 
     {'step': 7, 'weight': tensor([1., 1.])}
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{path.name}.*.part"):
-        left.unlink(missing_ok=True)
     buffer = io.BytesIO()
     torch.save(dict(state), buffer)
     buffer.seek(-2, os.SEEK_END)  # the archive ends with the length of its comment
@@ -63,7 +62,11 @@ def save(path: Path, state: Mapping[str, Any], *, previous: Path | None = None) 
 
 def load(path: Path) -> dict[str, Any]:
     """Reads a checkpoint onto the CPU; one that is not what was written is `Damaged`, an error that names it."""
-    with path.open("rb") as file:
+    try:
+        file = open_regular(path)
+    except NoFile as error:
+        raise _damaged(path, str(error)) from None
+    with file:
         _verify(path, file)
         file.seek(0)
         try:
@@ -78,14 +81,18 @@ def load(path: Path) -> dict[str, Any]:
     return state
 
 
-def newest(last: Path, previous: Path) -> dict[str, Any] | None:
+def newest(
+    last: Path, previous: Path, unfit: Callable[[dict[str, Any]], str] = lambda state: ""
+) -> dict[str, Any] | None:
     """The state to go on from, None if there is none yet: the last, or if that is damaged or gone, the one before.
+
+    ``unfit`` says of a state why it is none of this run's, if so.
 
     That the last could not be used is said on stderr, and it is set aside as damaged.pt: the next one that is written
     must not push the good one out for it.
     """
     try:
-        return load(last)
+        return _fitting(last, unfit)
     except FileNotFoundError:
         seen = f"{last} is missing"
     except Damaged as error:
@@ -93,7 +100,7 @@ def newest(last: Path, previous: Path) -> dict[str, Any] | None:
             raise
         seen = str(error).partition("; ")[0]
     try:
-        state = load(previous)
+        state = _fitting(previous, unfit)
     except FileNotFoundError:
         return None
     except Damaged as error:
@@ -104,18 +111,39 @@ def newest(last: Path, previous: Path) -> dict[str, Any] | None:
     return state
 
 
-def load_best(path: Path) -> dict[str, Any]:
-    """The weights that were best in validation; there is one copy, and without it the last are no substitute."""
+def _fitting(path: Path, unfit: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
+    state = load(path)
+    if why := unfit(state):
+        raise Damaged(
+            f"{path} cannot be gone on from ({why}); if the data or the recipe have changed, put them back or choose "
+            "another --out, else put back a copy of the file"
+        )
+    return state
+
+
+def load_best(path: Path, recipe_hash: str, step: int | None = None) -> dict[str, Any]:
+    """The weights that were best in validation, at ``step`` if it is given, of a recipe's run.
+
+    There is one copy, and without it the last are no substitute.
+    """
     try:
-        return load(path)
+        state = load(path)
     except FileNotFoundError:
         raise _damaged(path, "it is gone") from None
+    if state.get("hash", recipe_hash) != recipe_hash:
+        raise _damaged(path, f"it is of another recipe, {state['hash']!r} and not {recipe_hash!r}")
+    if step is not None and state.get("step") != step:
+        raise _damaged(path, f"it is of step {state.get('step')}, and {step} was the best")
+    return state
 
 
 def keep_only(last: Path, previous: Path) -> None:
     """At the end of a run: nothing will be gone on from, so one checkpoint is enough."""
     for file in (previous, last.with_name("damaged.pt")):
-        file.unlink(missing_ok=True)
+        if file.is_dir():
+            shutil.rmtree(file, ignore_errors=True)
+        else:
+            file.unlink(missing_ok=True)
 
 
 def _verify(path: Path, file: BinaryIO) -> None:

@@ -21,7 +21,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +34,17 @@ import kontrast
 from kontrast import distributed, files
 from kontrast.files import expanded, read_json, write_atomically, write_json
 from kontrast.recipe import Recipe
+from kontrast.registry import quoted
 
 LEFT = (
     "recipe.yaml", "metrics.jsonl", "encoder.safetensors", "model.json", "result.json", "analysis.npz", "analysis.json"
 )  # fmt: skip
 """What a finished run leaves, and run.json has the digests of."""
+KINDS = {
+    "status": str, "hash": str, "error": str, "started": str, "finished": str, "data_file": str, "step": int,
+    "seconds": int | float, "machine": dict, "versions": dict, "files": dict, "command": list,
+}  # fmt: skip
+"""Of what run.json says, where it says it."""
 
 
 class Busy(ValueError):
@@ -107,12 +113,28 @@ class RunFolder:
         if not self.recipe_file.exists():
             write_atomically(self.recipe_file, recipe.to_yaml().encode())
 
+    def keep_recipe(self, recipe: Recipe) -> None:
+        """Writes the recipe anew where recipe.yaml is damaged or another's."""
+        try:
+            same = Recipe.read(self.recipe_file).hash == recipe.hash
+        except (OSError, ValueError):
+            same = False
+        if not same:
+            print(f"{self.recipe_file} is not this run's; it is written anew", file=sys.stderr)
+            write_atomically(self.recipe_file, recipe.to_yaml().encode())
+
     def read(self) -> dict[str, Any]:
         """run.json, empty if there is none yet."""
+        cure = "remove it, and the run goes on"
         try:
-            return read_json(self.path / "run.json", "remove it, and the run goes on")
+            found = read_json(self.path / "run.json", cure)
         except FileNotFoundError:
             return {}
+        for key, kind in KINDS.items():
+            if not isinstance(found.get(key), kind | None):
+                seen = f"{key} is {quoted(found[key])}"
+                raise ValueError(f"{self.path / 'run.json'} is damaged ({seen}); {cure}")
+        return found
 
     @property
     def status(self) -> str | None:
@@ -125,21 +147,34 @@ class RunFolder:
             now = {"status": status, "updated": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **more}
             write_json(self.path / "run.json", {**self.read(), **now})
 
-    def digests(self) -> dict[str, str]:
+    def digests(self, names: Iterable[str] = LEFT) -> dict[str, str]:
         """Of what a finished run leaves, by name: SHA-256 of each file."""
-        return {name: files.digest(self.path / name) for name in LEFT if (self.path / name).is_file()}
+        return {name: files.digest(self.path / name) for name in names if (self.path / name).is_file()}
 
     def changed(self) -> list[str]:
         """Which files of a finished run are gone, or are no longer what it wrote."""
-        return files.changed(self.path, self.read().get("files", {}))
+        known = self.read().get("files", {})
+        gone = [] if self.result.exists() or "result.json" in known else ["result.json"]
+        return files.changed(self.path, known) + gone
+
+    def check(self, recipe: Recipe) -> None:
+        """An error if the folder holds another recipe's run, or its data have changed since."""
+        state = self.read()
+        if state.get("hash", recipe.hash) != recipe.hash or (state.get("status") == "done" and "hash" not in state):
+            raise ValueError(
+                f"{self.path} holds the run of another recipe (run.json has the hash {state.get('hash')}, expected is "
+                f"{recipe.hash}). Remove the folder, or choose another --out"
+            )
+        if state.get("status") == "done" or self.last.exists() or self.previous.exists():
+            self.check_data(recipe)
 
     def check_data(self, recipe: Recipe) -> None:
-        """An error if the file that the run learned from is no longer what it was."""
+        """An error if the file that the run learned from is no longer what it was; one that is gone is not read."""
         then, now = self.read().get("data_file"), digest(recipe.data.name)
         if then is not None and now is not None and then != now:
             raise ValueError(
                 f"{self.path} was made with other data: {recipe.data.name} has changed since. Remove the folder or "
-                "choose another --out, to run it on what is there now"
+                "choose another --out, to run it on what is there now; or put the file back"
             )
 
     @contextmanager
@@ -148,8 +183,9 @@ class RunFolder:
         if distributed.rank() != 0:
             yield
             return
+        self._check_own()
         try:
-            lock = (self.path / ".lock").open("w")
+            lock = (self.path / ".lock").open("a")
         except OSError as error:
             raise ValueError(
                 f"the run folder {self.path} cannot be written to: {error.strerror}; see to its permissions, or choose "
@@ -167,6 +203,17 @@ class RunFolder:
                 yield
             finally:
                 _HELD.discard(file)
+
+    def _check_own(self) -> None:
+        """An error if something in the folder is elsewhere, where a run must not write, or is a pipe or a device."""
+        with os.scandir(self.path) as entries:
+            strange = next((e for e in entries if e.is_symlink() or not (e.is_file() or e.is_dir())), None)
+        if strange is not None:
+            kind = "a link" if strange.is_symlink() else "no file"
+            raise ValueError(
+                f"{strange.path} is {kind}, and a run writes only inside its folder; remove it, or put a copy of what "
+                "it points to in its place"
+            )
 
 
 _HELD: set[TextIO] = set()  # the locks of this process

@@ -12,6 +12,7 @@ Between two steps everything that counts is in `State`, so a run may end anywher
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +21,7 @@ import torch
 
 from kontrast import distributed, optim
 from kontrast.data import Batch, Loader
+from kontrast.data.identity import identity
 from kontrast.train import checkpoint
 from kontrast.train.fitting import Fit
 from kontrast.train.folder import RunFolder
@@ -29,7 +31,7 @@ from kontrast.train.loggers import open_loggers
 from kontrast.train.metrics import Metrics
 from kontrast.train.precision import Precision
 from kontrast.train.progress import Progress
-from kontrast.train.state import State, fingerprint, log_of
+from kontrast.train.state import State, log_of, unfit
 from kontrast.train.stopping import Patience, Stopped, check_finite, listening
 from kontrast.train.watching import Validation, Watch
 
@@ -53,14 +55,14 @@ class Training:
         )
         precision = Precision(recipe.train.precision, job.device)
         self.state = State(job.method, optimiser, precision, Patience(recipe.train.patience))
-        self.data = fingerprint(job.train)
+        self.data = identity(job.train)[:16]
         self.offset, self.lines = 0, None
         # Rank 0's checkpoint, or its first weights, are everyone's: others may have no such folder.
-        saved = distributed.share(checkpoint.newest(folder.last, folder.previous) if self.main else None)
+        saved = distributed.share(self._saved() if self.main else None)
         if saved is not None:
-            self.offset, self.lines = self.state.restore(saved, recipe.hash, self.data), log_of(saved)
+            self.offset, self.lines = self.state.restore(saved), log_of(saved)
             if recipe.train.patience is not None and self.state.patience.best_step and self.main:
-                checkpoint.load_best(folder.best)  # at the end it will be needed: better to know now if it is damaged
+                checkpoint.load_best(folder.best, recipe.hash)  # at the end it will be needed: better to know now
         elif distributed.active():
             job.method.load_state_dict(distributed.share(job.method.state_dict()))
         self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
@@ -68,6 +70,10 @@ class Training:
         self.fit = None if recipe.train.fit_every is None else Fit(job)
         if recipe.run.compile:
             job.method.encoder.compile()
+
+    def _saved(self) -> dict[str, Any] | None:
+        why = functools.partial(unfit, recipe_hash=self.job.recipe.hash, data=self.data)
+        return checkpoint.newest(self.folder.last, self.folder.previous, why)
 
     @property
     def finished(self) -> bool:
@@ -176,7 +182,8 @@ class Training:
             score = distributed.of_first(self.validation() if self.main else 0.0)
             better = state.patience.better(score, state.step)
             if better and job.recipe.train.patience is not None and self.main:
-                checkpoint.save(self.folder.best, {"step": state.step, "method": job.method.state_dict()})
+                best = {"hash": job.recipe.hash, "step": state.step, "method": job.method.state_dict()}
+                checkpoint.save(self.folder.best, best)
             state.stopped_early = state.patience.over
             lines.append({**at, "validation": score, "best": state.patience.best})
         if self.fit is not None and self._every(job.recipe.train.fit_every):

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import NotWritten, finite, write_atomically
+from kontrast.files import NotWritten, finite, read_regular, write_atomically
 
 WALL_CLOCK = ("time", "images_per_second", "waiting")
 """Fields that depend on the clock; all others are the same when a run is repeated."""
@@ -34,7 +34,7 @@ class Metrics:
     """
 
     def __init__(self, path: Path, offset: int, lines: bytes | None = None) -> None:
-        seen = path.read_bytes()[:offset] if path.exists() else b""
+        seen = read_regular(path)[:offset] if path.exists() else b""
         if lines is not None and seen != lines:
             print(f"{path} is not as it was; its lines are put back from the checkpoint", file=sys.stderr)
             write_atomically(path, lines)
@@ -81,10 +81,12 @@ class Metrics:
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """Every record of a file; a last line that a kill cut short is left out. One that is damaged is named."""
     records = []
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+    for number, line in enumerate(read_regular(path).split(b"\n")[:-1], 1):
         try:
             record = json.loads(line) if line else None
-        except ValueError as error:
+            if not isinstance(record, dict | None):
+                raise ValueError(f"it holds {type(record).__name__}, expected an object")
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"line {number} of {path} is damaged ({error}); if the run is not done, the same recipe again puts it "
                 "back from the checkpoint, else put back a copy or remove the line"

@@ -23,7 +23,7 @@ from kontrast import augment, distributed, models
 from kontrast.data import DataSet
 from kontrast.evaluate import Result, Subject, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
-from kontrast.files import RUN_AGAIN, expanded, read_json, write_atomically, write_json
+from kontrast.files import RUN_AGAIN, expanded, read_json, write_json
 from kontrast.recipe import Recipe
 from kontrast.train import checkpoint
 from kontrast.train.analysis import analyse
@@ -88,10 +88,9 @@ def run_recipe(recipe: Recipe) -> Run:
     """Trains, evaluates and analyses a recipe; what was done before is not done again."""
     recipe = resolve(recipe)
     folder = RunFolder.of(recipe)
-    if folder.status == "done":
-        folder.check_data(recipe)
-        if not damaged(folder):
-            return Run(folder.path)
+    folder.check(recipe)
+    if folder.status == "done" and not damaged(folder):
+        return Run(folder.path)
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
@@ -104,10 +103,7 @@ def run_recipe(recipe: Recipe) -> Run:
         with folder.alone():
             # Another may have finished or mended it just before we were alone.
             status = distributed.share(folder.status)
-            if status == "done" and damaged(folder, tell=False):
-                status = "damaged"
-                write_atomically(folder.recipe_file, recipe.to_yaml().encode())
-            if status != "done":
+            if status != "done" or damaged(folder, tell=False):
                 _run(recipe, folder, device)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
     return Run(folder.path)
@@ -119,8 +115,8 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
     about["data_file"] = digest(recipe.data.name)
     before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
-    if folder.last.exists() or folder.previous.exists():
-        folder.check_data(recipe)
+    if distributed.rank() == 0:
+        folder.keep_recipe(recipe)
 
     def at_work() -> float:
         return round(before + time.monotonic() - clock, 1)
@@ -150,7 +146,7 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
 def finish(job: Job, folder: RunFolder, training: Training) -> None:
     """Evaluation, analysis and export of what was trained; of the best in validation, if that was asked for."""
     if job.recipe.train.patience is not None and training.state.patience.best_step:
-        best = checkpoint.load_best(folder.best)
+        best = checkpoint.load_best(folder.best, job.recipe.hash, training.state.patience.best_step)
         job.method.load_state_dict(best["method"])
         used = f"best validation, step {best['step']}"
     else:
@@ -220,6 +216,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto") -> Su
     began_in = RunFolder(path).read().get("machine", {}).get("folder")
     if began_in and not Path(recipe.data.name).exists() and (Path(began_in) / recipe.data.name).exists():
         recipe = recipe.override({"data.name": str(Path(began_in) / recipe.data.name)})  # a path from where it was run
+    RunFolder(path).check_data(recipe)
     data, train, _ = load_data(recipe)
     return _subject(
         recipe, encoder, data, view_size(recipe, data, train), pick_device(device), cache=path / "features.npz"

@@ -7,7 +7,6 @@ all draws are functions of the step and need no state; the random states are kep
 
 from __future__ import annotations
 
-import hashlib
 import random
 import zlib
 from dataclasses import dataclass, field
@@ -16,12 +15,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from kontrast.data import CentreCrop, Split
 from kontrast.methods import Method
 from kontrast.train.precision import Precision
 from kontrast.train.stopping import Patience
 
 FORMAT = 1
+KEYS = {
+    "format", "hash", "data", "step", "offset", "method", "optimiser", "precision", "patience", "sums", "stopped_early",
+    "random",
+}  # fmt: skip
 
 
 @dataclass
@@ -62,14 +64,8 @@ class State:
             "random": random_states(),
         }
 
-    def restore(self, saved: dict[str, Any], recipe_hash: str, data: str) -> int:
-        """Puts a checkpoint back; the offset of the log comes with it."""
-        for key, mine, what in (("format", FORMAT, "version"), ("hash", recipe_hash, "recipe"), ("data", data, "data")):
-            if saved.get(key) != mine:
-                raise ValueError(
-                    f"the checkpoint is of another {what} ({saved.get(key)!r}; expected {mine!r}): have the data "
-                    "changed since? Remove the run folder, or choose another --out, to begin anew"
-                )
+    def restore(self, saved: dict[str, Any]) -> int:
+        """Puts a checkpoint back that is not `unfit`; the offset of the log comes with it."""
         self.method.load_state_dict(saved["method"])
         self.optimiser.load_state_dict(saved["optimiser"])
         self.precision.load_state_dict(saved["precision"])
@@ -78,6 +74,20 @@ class State:
         self.fitted_at = saved.get("fitted_at")
         set_random_states(saved["random"])
         return int(saved["offset"])
+
+
+def unfit(saved: dict[str, Any], recipe_hash: str, data: str) -> str:
+    """Why a checkpoint's content is not this run's, empty if it is.
+
+    >>> unfit({"format": FORMAT, "hash": "a"}, "b", "c")
+    "it is of another recipe, 'a' and not 'b'"
+    """
+    for key, mine, what in (("format", FORMAT, "version"), ("hash", recipe_hash, "recipe"), ("data", data, "data")):
+        if key in saved and saved[key] != mine:
+            other = "other data" if what == "data" else f"another {what}"
+            return f"it is of {other}, {saved[key]!r} and not {mine!r}"
+    lacking = sorted(KEYS - set(saved))
+    return f"it lacks {', '.join(lacking)}" if lacking else ""
 
 
 def random_states() -> dict[str, Any]:
@@ -108,17 +118,6 @@ def set_random_states(states: dict[str, Any]) -> None:
     random.setstate((version, tuple(numbers), gauss))
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])
-
-
-def fingerprint(split: Split) -> str:
-    """Of the rows a run learns from: their number, shape, labels, and the content of a few."""
-    seen = hashlib.sha256(f"{len(split)} {split.inputs.shape}".encode())
-    if split.labels is not None:
-        seen.update(split.labels.numpy().tobytes())
-    rows = torch.linspace(0, len(split) - 1, min(16, len(split))).long()
-    crop = CentreCrop(32) if split.inputs.shape is None else None
-    seen.update(split.inputs.read(rows, crop, [0] * len(rows)).numpy().tobytes())
-    return seen.hexdigest()[:16]
 
 
 def log_of(saved: dict[str, Any]) -> bytes | None:

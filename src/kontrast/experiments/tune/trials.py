@@ -95,7 +95,7 @@ def _train(job: Job, folder: RunFolder, others: Sequence[float]) -> None:
         training.run()
         folder.note("evaluating", step=training.state.step, total_steps=job.total_steps)
         write_json(folder.result, _scored(job, folder, training.state.patience.best_step))
-        folder.note("done", finished=_now())
+        folder.note("done", finished=_now(), files=folder.digests())
         shutil.rmtree(folder.last.parent, ignore_errors=True)
     except _GivenUp as reason:
         folder.note("stopped early", note=str(reason))
@@ -110,7 +110,7 @@ def _train(job: Job, folder: RunFolder, others: Sequence[float]) -> None:
 
 def _scored(job: Job, folder: RunFolder, best_step: int) -> dict[str, Any]:
     if job.recipe.train.patience is not None and best_step:
-        job.method.load_state_dict(checkpoints.load_best(folder.best)["method"])
+        job.method.load_state_dict(checkpoints.load_best(folder.best, job.recipe.hash, best_step)["method"])
     results, _ = evaluated(job)
     records = [{**result.record(), "split": HELD_OUT} for result in results]
     about = {"recipe": job.recipe.name, "hash": job.recipe.hash, "seed": job.recipe.seed, "results": records}
@@ -153,6 +153,8 @@ def _known(folder: RunFolder, others: Sequence[float], *, retry: bool = True) ->
     """
     state = folder.read()
     status = state.get("status")
+    if status == "done" and folder.changed():
+        return None
     seen = half_way(read_metrics(folder.metrics), state["total_steps"]) if "total_steps" in state else None
     value = None if seen is None else seen[1]
     if status == "done":
