@@ -3,11 +3,14 @@
 Numbers, words, true and false, null, lists and mappings of them: nothing else is in a recipe, so that it can be
 written, read back and hashed. YAML's anchors can make a file of ten lines unfold to gigabytes, and lists can hold
 themselves; how much a recipe may hold is bounded before anything walks through it.
+
+Files that a run wrote are plain values too, and may be damaged and still be JSON. A *shape* says of which type a value
+is to be; `checked` keeps what is, leaves out what is not, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +114,101 @@ def check_plain(values: Any) -> None:
             )
 
     look(values, "", 0)
+
+
+Shape = Callable[[Any, str, list[str]], Any]
+"""Takes a value, its place, and what was wrong so far; returns what is kept of the value, `NOTHING` if nothing is."""
+NOTHING = object()
+MOST_WRONG = 5  # values of a file that are told one by one
+
+
+def checked(value: Any, shape: Shape, name: str, troubles: list[str]) -> Any:
+    """What of a file's content is of its shape, None if nothing is; the rest is told in ``troubles``.
+
+    >>> troubles = []
+    >>> checked({"step": 5, "error": [1]}, record({"step": number, "error": text}), "run.json", troubles), troubles
+    ({'step': 5}, ['run.json is damaged: error is [1]; expected a text'])
+    """
+    wrong: list[str] = []
+    kept = shape(value, "", wrong)
+    troubles += [f"{name} is damaged: {said}" for said in wrong[:MOST_WRONG]]
+    if len(wrong) > MOST_WRONG:
+        troubles.append(f"{name} is damaged: {len(wrong) - MOST_WRONG:,} more values are not of their type")
+    return None if kept is NOTHING else kept
+
+
+def number(value: Any, place: str, wrong: list[str]) -> Any:
+    """A finite number; NaN and infinity, which JSON does not have, are None."""
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return value
+    return _other(value, place, wrong, "a number")
+
+
+def whole(value: Any, place: str, wrong: list[str]) -> Any:
+    """A whole number of 64 bits."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+        return value
+    return _other(value, place, wrong, "a whole number")
+
+
+def text(value: Any, place: str, wrong: list[str]) -> Any:
+    """A text."""
+    return value if isinstance(value, str) else _other(value, place, wrong, "a text")
+
+
+def flag(value: Any, place: str, wrong: list[str]) -> Any:
+    """True or false."""
+    return value if isinstance(value, bool) else _other(value, place, wrong, "true or false")
+
+
+def scalar(value: Any, place: str, wrong: list[str]) -> Any:
+    """A text, a number, true or false."""
+    return value if isinstance(value, str | bool) else number(value, place, wrong)
+
+
+def items(shape: Shape, *, all_or_none: bool = False) -> Shape:
+    """A list, of which those are kept that have the shape; if its places matter, all or none, and null is one."""
+
+    def look(value: Any, place: str, wrong: list[str]) -> Any:
+        if not isinstance(value, list):
+            return _other(value, place, wrong, "a list")
+        kept = [
+            None if item is None and all_or_none else shape(item, f"{place}.{i}" if place else f"{i}", wrong)
+            for i, item in enumerate(value)
+        ]
+        if all_or_none:
+            return NOTHING if any(item is NOTHING for item in kept) else kept
+        return [item for item in kept if item is not NOTHING and item is not None]
+
+    return look
+
+
+def record(known: Mapping[str, Shape], *, others: Shape | None = None, needed: Sequence[str] = ()) -> Shape:
+    """A mapping: its ``known`` keys, ``others`` if they have a shape, null anywhere; none without the ``needed``."""
+
+    def look(value: Any, place: str, wrong: list[str]) -> Any:
+        if not isinstance(value, Mapping):
+            return _other(value, place, wrong, "a mapping")
+        kept = {}
+        for key, inner in value.items():
+            shape = known.get(key, others)
+            if shape is not None:
+                where = f"{place}.{key[:40]}" if place else key[:40]
+                kept[key] = None if inner is None else shape(inner, where, wrong)
+        kept = {key: inner for key, inner in kept.items() if inner is not NOTHING}
+        missing = [key for key in needed if kept.get(key) is None]
+        if missing:
+            wrong.append(f"{one_line(place) or 'it'} has no {missing[0]}")
+        return NOTHING if missing else kept
+
+    return look
+
+
+def _other(value: Any, place: str, wrong: list[str], expected: str) -> Any:
+    wrong.append(f"{one_line(place) or 'it'} is {quoted(value)}; expected {expected}")
+    return NOTHING
 
 
 def told(error: ValidationError) -> str:

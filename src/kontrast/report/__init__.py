@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import expanded, write_atomically
+from kontrast.files import expanded, read_regular, write_atomically
 
 __all__ = ["NAME", "write"]
 
@@ -97,7 +97,7 @@ def _kind(path: Path) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        found = json.loads(read_regular(path).decode())
+    except (FileNotFoundError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import write_atomically
+from kontrast.files import read_regular, write_atomically
 
 
 @functools.cache
@@ -21,8 +21,8 @@ def library() -> str:
     folder = (Path(root) if root else Path.home() / ".cache") / "kontrast"
     kept = folder / f"vega-{converter.get_vega_version()}-{version()}-{converter.__version__}.js"
     try:
-        return kept.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_regular(kept).decode()
+    except (OSError, ValueError):
         made = str(converter.javascript_bundle(vl_version=version()))
     if "</script" in made.lower():
         raise ValueError("the charts' library cannot stand inside a page: it contains </script")

@@ -27,7 +27,7 @@ def page(paths: Sequence[Path]) -> Page:
     place, by_class = plane(runs), classes(runs)
     near = [*geometry(runs), *simplex(runs)]
     sections = [
-        Section("Which is better", [*_unfinished(runs), *numbers(runs)]),
+        Section("Which is better", [*_unfinished(runs), *_troubles(runs), *numbers(runs)]),
         Section("What differs", _differences(runs)),
         Section("Paired statistics", paired_parts(runs)),
         Section("Training", losses(runs)),
@@ -50,6 +50,10 @@ def _unfinished(runs: Sequence[Run]) -> list[Part]:
         for run in runs
         if run.status != "done"
     ]
+
+
+def _troubles(runs: Sequence[Run]) -> list[Part]:
+    return [Text(f"{run.label}: {trouble}", "bad") for run in runs for trouble in run.troubles]
 
 
 def _differences(runs: Sequence[Run]) -> list[Part]:

@@ -59,7 +59,7 @@ def _corners(run: Run, uniform: Json) -> tuple[Json, ...]:
     if uniform.get("theory"):
         even |= {"x": -round(uniform["theory"], 3), "y": 0.0}
     vertices: Json = {"says": "classes at simplex vertices"}
-    found = simplex_corner(run.geometry.get("simplex", {}).get("embeddings"), run.arrays.get("labels"))
+    found = simplex_corner((run.geometry.get("simplex") or {}).get("embeddings"), run.arrays.get("labels"))
     if found is not None:
         vertices |= {"x": -round(found[1], 3), "y": 1.0}
     return even, vertices
@@ -123,7 +123,7 @@ def simplex(runs: Sequence[Run]) -> list[Figure]:
 def _optimum(runs: Sequence[Run], key: str) -> float | None:
     if key == "within":
         return 1.0
-    known = {(run.geometry.get("simplex", {}).get("embeddings") or {}).get("optimum") for run in runs}
+    known = {((run.geometry.get("simplex") or {}).get("embeddings") or {}).get("optimum") for run in runs}
     found = [float(value) for value in known if value is not None]
     return found[0] if len(found) == 1 else None
 

@@ -1,6 +1,7 @@
 """Several runs' folders as records: what each was, where it stands, what it measured. Files alone.
 
-What a run that did not end has not written is empty here, never guessed.
+What a run that did not end has not written is empty here, never guessed. A file that cannot be read is a `ValueError`;
+a value of another type than it should be is left out, and told in ``troubles``.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import yaml
 
-from kontrast.files import RUN_AGAIN, read_json, read_npz
+from kontrast.files import RUN_AGAIN, read_json, read_npz, read_regular
+from kontrast.plain import Shape, checked
+from kontrast.report import _shapes as shapes
 from kontrast.report.comparison import recipes
 
-Json = dict[str, Any]
+Json = shapes.Json
 ARRAYS = ("predictions", "labels", "test_labels", "between_means", "within")
 
 
@@ -37,6 +38,7 @@ class Run:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     label: str = ""
     group: str = ""
+    troubles: Sequence[str] = ()
 
     @property
     def status(self) -> str:
@@ -46,7 +48,7 @@ class Run:
     def line(self, name: str, of: str = "embeddings") -> Json | None:
         """A line of the geometry by how its name begins."""
         lines = self.geometry.get(of) or []
-        return next((one for one in lines if one["name"].startswith(name) and one["value"] is not None), None)
+        return next((one for one in lines if one["name"].startswith(name) and one.get("value") is not None), None)
 
 
 def collect(paths: Sequence[Path]) -> list[Run]:
@@ -71,43 +73,46 @@ def _read(path: Path) -> Run:
     if not (path / "recipe.yaml").is_file():
         kind = "a task's folder: it trains no encoder" if (path / "task.json").is_file() else "no run's folder"
         raise ValueError(f"{path} is {kind} (there is no recipe.yaml); give folders that `kontrast train` wrote")
-    try:
-        recipe = yaml.safe_load((path / "recipe.yaml").read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path / 'recipe.yaml'} is damaged ({error}); run the recipe again") from error
-    result, analysis = _json(path / "result.json"), _json(path / "analysis.json")
+    troubles: list[str] = []
+    recipe = shapes.read_recipe(path / "recipe.yaml")
+    known = checked(recipe, shapes.RECIPE, "recipe.yaml", troubles) or {}
+    result = _json(path / "result.json", shapes.RESULT, troubles)
+    analysis = _json(path / "analysis.json", shapes.ANALYSIS, troubles)
     return Run(
         path=path,
-        name=str(recipe.get("name", path.name)),
-        seed=int(recipe.get("seed", 0)),
+        name=str(known.get("name") or path.name),
+        seed=known.get("seed") or 0,
         recipe=recipes.flat(recipe),
-        state=_json(path / "run.json"),
-        results=result.get("results") or [],
+        state=_json(path / "run.json", shapes.STATE, troubles),
+        results=[record for record in result.get("results") or [] if record.get("value") is not None],
         geometry=result.get("geometry") or analysis.get("geometry") or {},
-        metrics=_lines(path / "metrics.jsonl"),
+        metrics=_lines(path / "metrics.jsonl", troubles),
         class_names=analysis.get("class_names"),
         arrays=_arrays(path / "analysis.npz"),
+        troubles=troubles,
     )
 
 
-def _json(path: Path) -> Json:
+def _json(path: Path, shape: Shape, troubles: list[str]) -> Json:
     try:
-        return read_json(path, RUN_AGAIN)
+        return checked(read_json(path, RUN_AGAIN), shape, path.name, troubles) or {}
     except FileNotFoundError:
         return {}
 
 
-def _lines(path: Path) -> list[Json]:
+def _lines(path: Path, troubles: list[str]) -> list[Json]:
     """A last line that a kill cut short is left out."""
-    if not path.is_file():
-        return []
     try:
-        return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line]
-    except ValueError as error:
+        found = [json.loads(line) for line in read_regular(path).split(b"\n")[:-1] if line]
+    except FileNotFoundError:
+        return []
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}); {RUN_AGAIN}") from error
+    return checked(found, shapes.LINES, path.name, troubles) or []
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    if not path.is_file():
+    try:
+        return read_npz(path, RUN_AGAIN, names=ARRAYS)
+    except FileNotFoundError:
         return {}
-    return read_npz(path, RUN_AGAIN, names=ARRAYS)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kontrast.files import read_regular
 from kontrast.report.experiment import sphere
 from kontrast.report.experiment.sphere import Way
 from kontrast.report.figures import leading_out
@@ -49,18 +50,18 @@ def collect(path: Path) -> Record:
     """Reads a folder; a ValueError if it is no experiment's."""
     file = path / "result.json"
     try:
-        summary = json.loads(file.read_text(encoding="utf-8"))
+        summary = json.loads(read_regular(file).decode())
     except FileNotFoundError:
         raise ValueError(f"{path} has no result.json; expected an experiment's folder: kontrast reproduce") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is damaged ({error}); make it again: kontrast reproduce … --only-read") from error
     if not isinstance(summary, dict) or "experiment" not in summary or "places" not in summary:
         raise ValueError(f"{file} is not an experiment's; expected what kontrast reproduce writes")
     found = {}
     for chart in sorted(path.glob("*.vl.json")):
         try:
-            found[chart.name.removesuffix(".vl.json")] = json.loads(chart.read_text(encoding="utf-8"))
-        except ValueError as error:
+            found[chart.name.removesuffix(".vl.json")] = json.loads(read_regular(chart).decode())
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{chart} is damaged ({error}); make it again: kontrast reproduce") from error
         if key := leading_out(found[chart.name.removesuffix(".vl.json")]):
             raise ValueError(

@@ -17,14 +17,15 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kontrast.files import read_npz
+from kontrast.files import read_npz, read_regular
+from kontrast.plain import NOTHING, number
 
 FRAMES = 60
 LIMIT = 2.0  # a coordinate's largest size: weights may be longer than they should be
@@ -145,8 +146,12 @@ def _turned(way: Way) -> Way:
 def _weight_length(folder: Path, weights: np.ndarray) -> float:
     """r_W where the task says it, else the longest."""
     try:
-        found: Mapping[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        length = found.get("optimal_weight_radius")
-    except (OSError, ValueError):
-        length = None
-    return float(length) if length else max(float(np.linalg.norm(weights, axis=2).max()), 1e-9)
+        found = json.loads(read_regular(folder / "result.json").decode())
+        length = number(found.get("optimal_weight_radius"), "", [])
+    except (OSError, ValueError, RecursionError, AttributeError):
+        length = NOTHING
+    return (
+        float(length)
+        if isinstance(length, int | float) and length
+        else max(float(np.linalg.norm(weights, axis=2).max()), 1e-9)
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Part, Section, Table
 from kontrast.report.run.collect import Json, Run
-from kontrast.report.run.headline import chance, percent
+from kontrast.report.run.headline import chance, counted, percent
 
 MOST_CLASSES = 40  # that can be read beside each other; of more, those with the most errors are shown
 PAIRS = 10
@@ -157,7 +157,7 @@ def _protocols(run: Run) -> Table:
     for record in run.results:
         error, top5 = record.get("error"), record.get("top5")
         value = f"{100 * record['value']:.2f}" + ("" if error is None else f" ± {100 * error:.2f}")
-        seen = f"{record['train_rows']:,}", f"{record['test_rows']:,}"
+        seen = counted(record.get("train_rows")), counted(record.get("test_rows"))
         rows.append([record["name"], value, "–" if top5 is None else f"{100 * top5:.2f}", *seen, record["protocol"]])
     guess = chance(run)
     if guess is not None:

@@ -1,24 +1,25 @@
 """A run's folder as a record: everything the page draws, read from files and nothing else.
 
-A file that is not there leaves its part empty; one that is damaged does too, and is named in ``troubles``. So a run
-that has only begun, or that failed, has a record as well.
+A file that is not there leaves its part empty; one that is damaged does too, and is named in ``troubles``, as is a
+value of another type than it should be. So a run that has only begun, or that failed, has a record as well.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from numpy.typing import NDArray
 
-from kontrast.files import RUN_AGAIN, changed, read_npz
+from kontrast.files import RUN_AGAIN, changed, open_regular, read_npz
+from kontrast.plain import MOST_BYTES, checked
+from kontrast.report import _shapes as shapes
+from kontrast.report._shapes import read_json, read_lines
 
-Json = dict[str, Any]
+Json = shapes.Json
 MOST_OTHERS = 200  # runs of the same folder that are looked at
 
 
@@ -67,7 +68,7 @@ class Run:
     @property
     def results(self) -> list[Json]:
         """A record a protocol."""
-        return [record for record in self.result.get("results", []) if isinstance(record.get("value"), int | float)]
+        return [record for record in self.result.get("results") or [] if isinstance(record.get("value"), int | float)]
 
     @property
     def steps(self) -> list[Json]:
@@ -86,7 +87,7 @@ class Run:
     def measure(self, where: str, name: str) -> Json | None:
         """A line of the geometry of ``features`` or ``embeddings`` by the beginning of its name."""
         lines = self.geometry.get(where) or []
-        return next((line for line in lines if line["name"].startswith(name) and line["value"] is not None), None)
+        return next((line for line in lines if line["name"].startswith(name) and line.get("value") is not None), None)
 
 
 def collect(path: Path) -> Run:
@@ -100,62 +101,49 @@ def collect(path: Path) -> Run:
     if not (path / "recipe.yaml").exists():
         raise ValueError(f"{path} is not a run's folder: it has no recipe.yaml")
     troubles: list[str] = []
-    text = (path / "recipe.yaml").read_text(encoding="utf-8", errors="replace")
-    try:
-        recipe = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        recipe = None
-        troubles.append(f"recipe.yaml is damaged: {str(error).splitlines()[0]}")
-    state = _json(path / "run.json", troubles)
+    text, recipe = _recipe(path / "recipe.yaml", troubles)
+    state = read_json(path / "run.json", shapes.STATE, troubles)
     troubles += [f"{name} is not what the run wrote; {RUN_AGAIN}" for name in _changed(path, state)]
-    result = _json(path / "result.json", troubles)
-    analysis = _json(path / "analysis.json", troubles)
-    findings = _json(path / "doctor.json", troubles).get("findings")
-    names = analysis.get("class_names") or next((r.get("class_names") for r in result.get("results", [])), None)
-    recipe = recipe if isinstance(recipe, dict) else {}
+    result = read_json(path / "result.json", shapes.RESULT, troubles)
+    analysis = read_json(path / "analysis.json", shapes.ANALYSIS, troubles)
+    findings = read_json(path / "doctor.json", shapes.DOCTOR, troubles).get("findings")
+    names = analysis.get("class_names") or next((r.get("class_names") for r in result.get("results") or []), None)
     return Run(
         path=path,
         recipe=recipe,
         recipe_text=text,
         state=state,
-        lines=_lines(path / "metrics.jsonl", troubles),
+        lines=read_lines(path / "metrics.jsonl", troubles),
         result=result,
         geometry=analysis.get("geometry") or result.get("geometry") or {},
         class_names=[str(name) for name in names or []],
         arrays=_arrays(path / "analysis.npz", troubles),
-        findings=findings if isinstance(findings, list) else None,
+        findings=findings,
         others=_others(path, recipe),
         troubles=troubles,
     )
 
 
-def _json(path: Path, troubles: list[str]) -> Json:
+def _recipe(path: Path, troubles: list[str]) -> tuple[str, Json]:
+    """Its text, and what of it the page asks for."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+        with open_regular(path) as file:
+            text = file.read(MOST_BYTES).decode(errors="replace")
     except (ValueError, OSError) as error:
-        troubles.append(f"{path.name} is damaged: {error}")
-        return {}
-    return found if isinstance(found, dict) else {}
+        troubles.append(shapes.damaged(path, error))
+        return "", {}
+    try:
+        return text, checked(shapes.read_recipe(path), shapes.RECIPE, path.name, troubles) or {}
+    except ValueError as error:
+        troubles.append(shapes.damaged(path, error))
+        return text, {}
 
 
 def _changed(path: Path, state: Json) -> list[str]:
     """Files of a finished run that are there, and no longer what it wrote."""
-    digests = state.get("files") if state.get("status") == "done" else None
-    return [name for name in changed(path, digests) if (path / name).exists()] if isinstance(digests, dict) else []
-
-
-def _lines(path: Path, troubles: list[str]) -> list[Json]:
-    """A last line that a kill cut short is left out."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-        return [json.loads(line) for line in lines if line]
-    except FileNotFoundError:
-        return []
-    except ValueError as error:
-        troubles.append(f"{path.name} is damaged: {error}")
-        return []
+    digests = (state.get("files") if state.get("status") == "done" else None) or {}
+    there = {file.name for file in path.iterdir() if file.is_file()}
+    return changed(path, {name: was for name, was in digests.items() if name in there})
 
 
 def _arrays(path: Path, troubles: list[str]) -> dict[str, NDArray[Any]]:
@@ -164,7 +152,7 @@ def _arrays(path: Path, troubles: list[str]) -> dict[str, NDArray[Any]]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        troubles.append(str(error).replace(str(path), path.name))
+        troubles.append(shapes.damaged(path, error))
         return {}
 
 
@@ -176,15 +164,16 @@ def _others(path: Path, recipe: Json) -> list[Other]:
     data = str((recipe.get("data") or {}).get("name"))
     found: list[Other] = []
     for folder in sorted(path.resolve().parent.iterdir()):
-        if folder == path.resolve() or not (folder / "analysis.json").exists() or len(found) == MOST_OTHERS:
+        if folder == path.resolve() or not (folder / "analysis.json").is_file() or len(found) == MOST_OTHERS:
             continue
         try:
-            named = _DATA.search((folder / "recipe.yaml").read_text(encoding="utf-8"))
-            if named is None or named[1].strip("'\"") != data:
-                continue
-            lines = json.loads((folder / "analysis.json").read_text(encoding="utf-8"))["geometry"]["features"]
-            values = {line["name"]: line["value"] for line in lines}
-            found.append(Other(folder.name, float(values["uniformity, t = 2"]), float(values["tolerance"])))
-        except (OSError, ValueError, KeyError, TypeError):
+            with open_regular(folder / "recipe.yaml") as file:
+                named = _DATA.search(file.read(MOST_BYTES).decode())
+        except (OSError, ValueError):
             continue  # it is only scenery
+        if named is not None and named[1].strip("'\"") == data:
+            lines = read_json(folder / "analysis.json", shapes.ANALYSIS, []).get("geometry") or {}
+            values = {line["name"]: line.get("value") for line in lines.get("features") or []}
+            u, t = values.get("uniformity, t = 2"), values.get("tolerance")
+            found += [] if u is None or t is None else [Other(folder.name, float(u), float(t))]
     return found

@@ -107,8 +107,8 @@ def _about_monitors(run: Run) -> str:
     """Which rows they look at: a user must know where test rows are among them."""
     if not run.monitors:
         return "No monitor looked at this run while it trained."
-    held = run.recipe.get("data", {}).get("validation")
-    split = run.geometry.get("protocol", {}).get("split", "held-out")
+    held = (run.recipe.get("data") or {}).get("validation")
+    split = (run.geometry.get("protocol") or {}).get("split") or "held-out"
     rows = "rows held out of training" if held else f"{split} rows"
     return f"Monitors look at the same few hundred {rows} each time. Nothing was chosen by what they say."
 

@@ -40,7 +40,7 @@ def section(run: Run) -> Section | None:
     maps = {"PCA": pca(x)}
     if len(chosen) >= FEWEST:
         maps = {"t-SNE": tsne(x), **maps}
-    split = (run.geometry.get("protocol") or {}).get("split", "test")
+    split = (run.geometry.get("protocol") or {}).get("split") or "test"
     about = (
         f"{len(chosen):,} {split} rows, features of length 1. t-SNE keeps neighbours together, its distances between "
     )

@@ -234,10 +234,10 @@ def _table(lines: Sequence[Json]) -> Table:
     rows = [
         [
             line["name"],
-            number(line["value"]),
+            number(line.get("value")),
             number(line.get("error")),
             number(line.get("theory")),
-            line.get("meaning", ""),
+            line.get("meaning") or "",
         ]
         for line in lines
     ]

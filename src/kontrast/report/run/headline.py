@@ -28,6 +28,24 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f} %"
 
 
+def counted(count: float | None) -> str:
+    """A count in words.
+
+    >>> counted(10_000), counted(None)
+    ('10,000', '–')
+    """
+    return "–" if count is None else f"{count:,}"
+
+
+def tested(record: dict[str, Any]) -> str:
+    """Which rows a protocol's number is of.
+
+    >>> tested({"test_rows": 2000, "split": "test"})
+    '2,000 test rows'
+    """
+    return f"{counted(record.get('test_rows'))} {record.get('split') or 'test'} rows"
+
+
 def chance(run: Run) -> float | None:
     """The accuracy of guessing: the share of the largest class among the test rows."""
     for record in run.results:
@@ -67,7 +85,7 @@ def _ending(run: Run) -> list[Part]:
 
 def _accuracy(record: dict[str, Any]) -> Number:
     error = record.get("error")
-    about = f"{_short(record['protocol'])}; {record['test_rows']:,} {record['split']} rows"
+    about = f"{_short(record['protocol'])}; {tested(record)}"
     spread = "" if error is None else f" ± {100 * error:.1f}"
     label = {"knn20": "kNN accuracy", "probe": "Linear probe"}.get(record["name"], record["name"])
     return Number(label, f"{100 * record['value']:.1f}{spread} %", about)
@@ -123,8 +141,9 @@ def _said(run: Run) -> list[Part]:
     guess = chance(run)
     best = max(run.results, key=lambda record: float(record["value"]), default=None)
     if best is not None and guess is not None:
-        rows = f"{best['test_rows']:,} {best['split']} rows"
-        said = f"The class of {percent(best['value'])} of {rows} is found; guessing the most frequent would find "
+        said = (
+            f"The class of {percent(best['value'])} of {tested(best)} is found; guessing the most frequent would find "
+        )
         return [Text(f"{said}{percent(guess)}. ± is one standard error over the rows: it says nothing of other seeds.")]
     if run.result.get("note"):
         return [Text(str(run.result["note"]).capitalize() + ".", "note")]
