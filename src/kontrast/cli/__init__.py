@@ -33,6 +33,7 @@ from kontrast.cli import (
 )
 from kontrast.cli._console import err, paragraph
 from kontrast.cli._status import debugging, shown, told
+from kontrast.cli._streams import guarded
 from kontrast.cli._warnings import plain_warnings
 
 app = typer.Typer(
@@ -59,9 +60,17 @@ app.command()(bench.bench)
 
 def main() -> None:
     """Run the command line; input errors become a message and status 2."""
+    with guarded():
+        _answer()
+
+
+def _answer() -> None:
     try:
         with plain_warnings():
-            app()
+            try:
+                app()
+            finally:
+                sys.stdout.flush()  # here its errors can still be told
     except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
         said = told(error)
         if said is None:

@@ -26,7 +26,7 @@ LONGEST = 1200  # characters of a message; a value of a megabyte is not printed 
 PAUSE = 10.0  # seconds between two lines about one job, where there is no terminal
 WIDE = 120  # of what goes into a file or a pipe, where nothing need wrap at a terminal's edge
 
-out = Console() if sys.stdout.isatty() else Console(width=WIDE)
+out = Console() if sys.stdout is not None and sys.stdout.isatty() else Console(width=WIDE)
 err = Console(stderr=True)
 
 

@@ -5,7 +5,8 @@
 | 0 | done |
 | 1 | it ran, and failed: a check does not hold, the loss is no number |
 | 2 | what was asked is wrong |
-| 130, 143 | stopped by Ctrl-C or SIGTERM, after saving |
+| 129, 130, 143 | stopped by SIGHUP (its terminal was closed), Ctrl-C or SIGTERM, after saving |
+| 141 | nobody reads what it prints |
 """
 
 from __future__ import annotations

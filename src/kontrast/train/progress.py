@@ -31,6 +31,30 @@ FRAME = 0.25  # seconds between two drawings of the bar
 MARK = 0.5  # seconds between two marks of where the run was
 
 
+class Lasting(Console):
+    """A console on standard error that falls silent when that can no longer be written, and nothing ends.
+
+    Deviates: rich ends the process with status 1 when nobody reads what it prints.
+
+    >>> console = Lasting(quiet=True)
+    >>> console.print("not shown")
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(stderr=True, quiet=quiet)
+
+    def on_broken_pipe(self) -> None:
+        """Falls silent."""
+        self.quiet = True
+
+    def _check_buffer(self) -> None:
+        try:
+            super()._check_buffer()
+        except OSError:
+            self.quiet = True
+            super()._check_buffer()  # drops what could not be written
+
+
 class Progress:
     """Told every step, draws when it is time.
 
@@ -64,7 +88,7 @@ class Progress:
         self.total_steps, self.start_step, self.step = total_steps, start_step, start_step
         self.images_per_step, self.steps_per_epoch = images_per_step, steps_per_epoch
         self.description, self.quiet = description, quiet
-        self.console = console or Console(stderr=True)
+        self.console = console or Lasting()
         self._bar = self.console.is_terminal and not self.console.is_dumb_terminal
         self._pause = FRAME if self._bar else interval
         self._clock = clock
@@ -85,7 +109,7 @@ class Progress:
         self._begin()
         if self._bar and not self.quiet:
             # What is printed meanwhile goes above the bar, unless it goes to a file.
-            shared = sys.stdout.isatty()
+            shared = sys.stdout is not None and sys.stdout.isatty()
             frame = self._frame(self._started)
             self._live = Live(frame, console=self.console, auto_refresh=False, redirect_stdout=shared)
             self._live.start(refresh=True)

@@ -33,7 +33,10 @@ class Asked:
 
 @contextmanager
 def listening() -> Iterator[Asked]:
-    """SIGTERM and Ctrl-C set a flag instead of ending the process; a second Ctrl-C ends it at once."""
+    """SIGTERM, Ctrl-C and a closed terminal set a flag instead of ending the process; a second Ctrl-C ends it at once.
+
+    A terminal that closes is no reason to stop where SIGHUP is ignored (nohup).
+    """
     asked = Asked()
 
     def heard(signum: int, frame: FrameType | None) -> None:
@@ -41,8 +44,11 @@ def listening() -> Iterator[Asked]:
             raise KeyboardInterrupt
         asked.signum = signum
 
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
     try:
-        before = {s: signal.signal(s, heard) for s in (signal.SIGTERM, signal.SIGINT)}
+        before = {s: signal.signal(s, heard) for s in signals}
     except ValueError:  # not in the main thread: then it is not ours to listen
         yield asked
         return
