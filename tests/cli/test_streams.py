@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,8 @@ def folder(recipe: Recipe) -> RunFolder:
     ["2>&-", "2> >(head -c 1 >/dev/null)", pytest.param("2>/dev/full", marks=pytest.mark.slow)],
 )
 def test_progress_that_nobody_reads_ends_nothing(tmp_path: Path, redirected: str) -> None:
-    path, recipe = written(tmp_path, **{"run.progress": True})
+    changes: dict[str, Any] = {"run.progress": True}
+    path, recipe = written(tmp_path, **changes)
     done = shell(f"train '{path}'", redirected)
     assert done.returncode == 0
     assert "run folder:" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,3 +109,11 @@ def test_the_cache_is_read_while_weights_and_data_are_the_same(
 
 def test_a_subject_shows_what_it_is(encoder: nn.Module, pictures: DataSet) -> None:
     assert repr(Subject.from_encoder(encoder, pictures)) == "Subject: 300 + 100 rows of Sequential in 10 classes"
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_masked_arrays_hide_something(place: int) -> None:
+    given: list[Any] = [np.eye(4, dtype=np.float32), np.arange(4) % 2] * 2
+    given[place] = np.ma.masked_array(given[place], mask=given[place] > 0)
+    with pytest.raises(ValueError, match=r"has \d masked entries; expected none. Leave those rows out, or fill them"):
+        Subject.from_features(*given)

@@ -207,3 +207,28 @@ def test_the_tables_inputs_are_what_the_tests_think() -> None:
     assert inputs["features"].shape == (N, D)
     assert inputs["weights"].shape == (K, D)
     assert inputs["labels"].unique().tolist() == list(range(K))
+
+
+SCALES = [(torch.float32, scale) for scale in (1e-25, 1e-20, 1e20, 1e30)] + [
+    (torch.float64, scale) for scale in (1e-200, 1e200)
+]
+
+
+@every
+@pytest.mark.parametrize(("dtype", "scale"), SCALES)
+def test_rows_of_any_size_give_what_rows_of_size_one_give(measure: Measure, dtype: torch.dtype, scale: float) -> None:
+    inputs = changed(measure.inputs(), measure.features, lambda x: x.to(dtype))
+    scaled = changed(inputs, measure.features, lambda x: x * scale)
+    assert_same(measure(scaled), measure(inputs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["simplex, weights", "spectrum", "spectrum, centred", "collapse", "neural collapse"])
+@pytest.mark.parametrize(("dtype", "scale"), SCALES)
+def test_as_they_are_too_where_size_does_not_count(name: str, dtype: torch.dtype, scale: float) -> None:
+    measure = MEASURES[name]
+    inputs = changed(measure.inputs(), measure.features, lambda x: x.to(dtype))
+    expected = measure(inputs, normalize=False)
+    found = measure(changed(inputs, measure.features, lambda x: x * scale), normalize=False)
+    if "singular_values" in found:
+        found["singular_values"] = found["singular_values"] / scale
+    assert_same(found, expected, rtol=1e-4, atol=1e-5)

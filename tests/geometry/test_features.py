@@ -255,3 +255,18 @@ def test_the_warning_changes_no_value() -> None:
 def test_the_numbers_of_classes_in_the_table_are_large_enough() -> None:
     """Else every test above would test the warning."""
     assert int(clusters(N, D, K)[1].bincount().min()) >= 5
+
+
+@every
+def test_masked_arrays_hide_something(measure: Measure) -> None:
+    """What is masked would be measured all the same; a mask that hides nothing is none."""
+    inputs = measure.inputs()
+    for name in (*measure.features, *(("labels",) if measure.labels else ())):
+        whole = inputs[name].numpy()
+        wrong(measure, f"{name} has 2 masked entries; expected none. Leave", **{name: _masked(whole, 2)})
+        found, expected = measure(inputs | {name: _masked(whole, 0)}), measure(inputs)
+        assert all(torch.equal(found[key], x) for key, x in expected.items())
+
+
+def _masked(x: np.ndarray[Any, Any], hidden: int) -> Any:
+    return np.ma.masked_array(x, mask=np.arange(x.size).reshape(x.shape) < hidden)  # type: ignore[no-untyped-call]

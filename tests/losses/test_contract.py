@@ -535,3 +535,19 @@ def test_unit_rows_are_what_normalize_gives() -> None:
     x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(unit(x), F.normalize(x, dim=1))
     assert torch.autograd.gradcheck(unit, [x])
+
+
+@each_loss
+@pytest.mark.filterwarnings("ignore:Sparse CSR|The PyTorch API of nested:UserWarning")
+def test_tensors_that_are_not_dense_are_refused(case: Case) -> None:
+    for name, x in case.inputs().items():
+        strange = {
+            "sparse_coo": x.to_sparse(),
+            "sparse_csr": x.to_sparse_csr() if x.ndim == 2 else x.to_sparse(),
+            "meta device": x.to("meta"),
+            "nested": torch.nested.nested_tensor([x, x]),
+        }
+        for word, given in strange.items():
+            wanted = "sparse_coo" if given.layout == torch.sparse_coo else word
+            with pytest.raises(ValueError, match=f"^{name} is a tensor .*{wanted}.*; expected an ordinary dense one"):
+                case.make()(**case.inputs() | {name: given})

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import unit
+from kontrast.losses._inputs import directions, unmasked
 
 QUERIES, KEYS = 512, 4096  # of a block: 8 MB, which stays in cache between product and search
 LOWEST = -(2**63)
@@ -41,12 +41,12 @@ def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
         raise ValueError(f"query is {list(query.shape)} and keys {list(keys.shape)}; expected [M, D] and [N, D]")
     if not 1 <= k <= len(keys):
         raise ValueError(f"k is {k}, but there are {len(keys)} keys; expected 1 to {len(keys)}")
-    q = unit(query.float())
+    q = directions(query, torch.float32)
     best = torch.full((len(q), k), LOWEST, dtype=torch.int64, device=q.device)
     width = min(KEYS, 1 << (len(keys) - 1).bit_length())
     buffer = q.new_empty(min(QUERIES, len(q)), width)
     for start in range(0, len(keys), width):
-        part = unit(keys[start : start + width].float())
+        part = directions(keys[start : start + width], torch.float32)
         for first in range(0, len(q), QUERIES):
             rows = slice(first, min(first + QUERIES, len(q)))
             block = buffer[: rows.stop - rows.start]
@@ -74,10 +74,11 @@ def _tensor(name: str, given: Any) -> Tensor:
     """A tensor where it is, an array or a list as one on the CPU."""
     if isinstance(given, Tensor):
         return given
+    unmasked(name, given)
     found = np.asarray(given)
     if found.dtype.kind not in "fiub":
         raise ValueError(f"{name} is {type(given).__name__} of {found.dtype}; expected a tensor or array of numbers")
-    native = np.ascontiguousarray(found, dtype=np.float32)
+    native = np.ascontiguousarray(found, dtype=np.float64 if found.dtype.itemsize > 4 else np.float32)
     return torch.from_numpy(native if native.flags.writeable else native.copy())  # torch warns of read-only memory
 
 

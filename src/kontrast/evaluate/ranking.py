@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kontrast.evaluate.neighbours import number, packed
-from kontrast.losses._inputs import unit
+from kontrast.losses._inputs import directions
 
 RECALLS = (1, 5, 10)
 STRIP = 2**22  # cosines at a time: with their ranks about 150 MB
@@ -42,8 +42,8 @@ def ranking(
     >>> ranking(x, torch.tensor([0, 0, 1, 1])).numbers["mAP@R"]
     1.0
     """
-    q = unit(query.float())
-    keys = q if references is None else unit(references.float())
+    q = directions(query, torch.float32)
+    keys = q if references is None else directions(references, torch.float32)
     y = labels if reference_labels is None else reference_labels
     classes = int(max(labels.max(), y.max())) + 1
     relevant = torch.bincount(y, minlength=classes)[labels] - (1 if references is None else 0)  # R of each query

@@ -13,7 +13,7 @@ from kontrast.augment import Operation
 from kontrast.data import DataSet, Split
 from kontrast.data.arrays import numbered
 from kontrast.evaluate import _stored
-from kontrast.evaluate._inputs import feature_rows, whole
+from kontrast.evaluate._inputs import both_rows, whole
 from kontrast.evaluate.features import extract, fraction_of
 from kontrast.evaluate.result import Progress
 
@@ -65,7 +65,7 @@ class Subject:
 
         ``split`` is what the second part is called in results.
         """
-        x, x_test = feature_rows("train", train), feature_rows("test", test)
+        x, x_test = both_rows(train, test)
         if x.shape[1] != x_test.shape[1]:
             raise ValueError(f"train features are {list(x.shape)} and test {list(x_test.shape)}; expected one length")
         for key, labels in (("train", train_labels), ("test", test_labels)):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import full_precision, integer_labels, number, rows, same_shape, unit
+from kontrast.losses._inputs import directions, full_precision, integer_labels, number, rows, same_shape, unmasked
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,9 +30,13 @@ def measure(function: Callable[P, R]) -> Callable[P, R]:
     return without_gradient
 
 
-def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None) -> Tensor:
-    """Tensor or array ``[N, D]``, finite, in computing precision, its rows of length one if asked."""
+def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None, any_size: bool = False) -> Tensor:
+    """Tensor or array ``[N, D]``, finite, in computing precision, its rows of length one if asked.
+
+    ``any_size``: the measure does not depend on how large they are all together, and sees to that with `sized`.
+    """
     if isinstance(x, np.ndarray):
+        unmasked(name, x)
         if x.dtype.kind != "f":
             raise ValueError(f"{name} must hold floating point numbers, got an array of {x.dtype}")
         native = np.ascontiguousarray(x, dtype=x.dtype.newbyteorder("=") if x.itemsize <= 8 else np.float64)
@@ -48,9 +52,9 @@ def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None) -
             f"{name} holds NaN or infinity in {bad} of {len(x)} rows (first: row {first}): leave them out, or see "
             f"why the encoder makes them"
         )
-    if not normalize and float(x.abs().max()) > 1e100:
+    if not (normalize or any_size) and float(x.abs().max()) > 1e100:
         raise ValueError(f"{name} holds numbers up to {float(x.abs().max()):.0e}, whose squares overflow: scale them")
-    return unit(x) if normalize else x
+    return directions(x) if normalize else x
 
 
 def parts(x: Tensor, height: int = 8192) -> Iterator[tuple[slice, Tensor]]:

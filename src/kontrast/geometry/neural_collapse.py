@@ -30,6 +30,7 @@ from torch import Tensor
 from kontrast.geometry._features import Classes, as_rows, classes, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
 from kontrast.geometry.simplex import _weights, optimum, pairwise_cosines
+from kontrast.losses._inputs import sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +57,7 @@ def neural_collapse(
     >>> [round(x, 6) for x in (found.nc1, found.nc2_angle, found.nc3, found.nc4)]
     [0.0, 0.0, 0.0, 0.0]
     """
-    x = as_rows("features", features, normalize=normalize)
+    x, _ = sized(as_rows("features", features, normalize=normalize, any_size=True))
     found = classes(labels, x, least=2)
     w = None if weights is None else _weights(weights, x, found)
     warn_if_few(int(found.counts.min()), 5, "samples in the smallest class that neural collapse is computed on")

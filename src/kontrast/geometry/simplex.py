@@ -28,7 +28,7 @@ from torch import Tensor
 
 from kontrast.geometry._features import Classes, as_rows, as_tensor, classes, measure, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
-from kontrast.losses._inputs import unit, whole_number
+from kontrast.losses._inputs import directions, sized, whole_number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +77,7 @@ def simplex(
     >>> round(found.across_means, 4), round(found.optimum, 4), round(found.within, 4), round(found.distance, 4)
     (-0.3333, -0.3333, 1.0, 0.0)
     """
-    x = as_rows("features", features, normalize=normalize)
+    x, _ = sized(as_rows("features", features, normalize=normalize, any_size=True))
     found = classes(labels, x, least=2)
     w = None if weights is None else _weights(weights, x, found)
     warn_if_few(int(found.counts.min()), 5, "samples in the smallest class that simplex is computed on")
@@ -137,7 +137,7 @@ def deviations(points: Tensor) -> tuple[float, float, float]:
     >>> [round(x, 4) for x in deviations(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))]  # not centred, else regular
     [0.7071, 0.0, 0.0]
     """
-    points = as_tensor(points).double()
+    points, _ = sized(as_tensor(points).double())
     norms = torch.linalg.vector_norm(points, dim=1)
     rho = float(norms.mean())
     distances = torch.pdist(points)
@@ -156,7 +156,7 @@ def pairwise_cosines(points: Tensor) -> Tensor:
     >>> pairwise_cosines(torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]))
     tensor([ 0., -1.,  0.])
     """
-    z = unit(as_tensor(points))
+    z = directions(as_tensor(points))
     i, j = torch.triu_indices(len(z), len(z), 1, device=z.device)
     return (z @ z.T)[i, j]
 
@@ -182,15 +182,15 @@ def angular(cosines: Tensor) -> Tensor:
 
 def _to_own(x: Tensor, points: Tensor, found: Classes) -> Tensor:
     """(2): the cosine of each row and its class's point."""
-    towards = unit(points).to(x.dtype)
-    return (unit(x) * towards[found.index]).sum(1)
+    towards = directions(points).to(x.dtype)
+    return (directions(x) * towards[found.index]).sum(1)
 
 
 def _weights(weights: Any, x: Tensor, found: Classes) -> Tensor:
-    w = as_rows("weights", weights, normalize=False, like=x)
+    w = as_rows("weights", weights, normalize=False, like=x, any_size=True)
     if len(w) != len(found):
         raise ValueError(
             f"weights has shape {list(w.shape)}, one row a class, but labels hold {len(found)} classes: "
             f"pass features of every class, or the rows of those present"
         )
-    return w.double()
+    return sized(w)[0].double()

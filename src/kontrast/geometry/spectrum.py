@@ -17,7 +17,7 @@ Deviates: RankMe adds 1e−7 to each p_k; here p log p is 0 at p = 0. At D = 2,0
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ from torch import Tensor
 
 from kontrast.geometry._features import as_rows, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, errors_of, jackknife
+from kontrast.losses._inputs import sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,9 +60,11 @@ def spectrum(features: Any, *, center: bool = False, normalize: bool = True, wit
     >>> round(found.effective_rank, 4), found.rank
     (8.0, 8)
     """
-    x = as_rows("features", features, normalize=normalize)
+    x, size = sized(as_rows("features", features, normalize=normalize, any_size=True))
     warn_if_few(len(x), x.shape[1], "rows for the rank of features of this many dimensions")
     result = _spectrum(x, center)
+    if size != 1:
+        result = replace(result, singular_values=result.singular_values * size)
     if not with_error:
         return result
     return Spectrum(**{**vars(result), "errors": _errors(x, center)})
@@ -75,7 +78,7 @@ def collapse(features: Any, *, normalize: bool = True) -> Collapse:
     >>> collapse(x).kind, collapse(x[:, :4] @ torch.randn(4, 16)).kind, collapse(torch.ones(500, 16)).kind
     ('none', 'dimensional', 'complete')
     """
-    x = as_rows("features", features, normalize=normalize)
+    x, _ = sized(as_rows("features", features, normalize=normalize, any_size=True))
     warn_if_few(len(x), x.shape[1], "rows for the rank of features of this many dimensions")
     _, total, gram = moments = _moments(x)
     square = float(gram.trace()) / len(x)

@@ -33,7 +33,7 @@ def full_precision(forward: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(forward)
     def eager(*args: P.args, **kwargs: P.kwargs) -> R:
         tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
-        device = "cpu" if tensor is None else tensor.device.type
+        device = "cpu" if tensor is None or tensor.is_meta else tensor.device.type
         with torch.autocast(device, enabled=False):
             return forward(*args, **kwargs)
 
@@ -95,6 +95,7 @@ def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, .
     accepted = " or ".join(forms[n] for n in ndim)
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {accepted}, got {type(x).__name__}")
+    _dense(name, x, accepted)
     if x.ndim not in ndim:
         raise ValueError(f"{name} has shape {list(x.shape)}; accepted: {accepted}")
     if not x.is_floating_point():
@@ -108,6 +109,12 @@ def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, .
             f"{name} has shape {list(x.shape)}, which does not fit {list(like.shape)}: the last sizes must agree"
         )
     return x if x.dtype in (torch.float32, torch.float64) else x.float()
+
+
+def _dense(name: str, x: Tensor, accepted: str) -> None:
+    if x.is_nested or x.layout != torch.strided or x.is_meta:
+        kind = "nested" if x.is_nested else "on the meta device, without values" if x.is_meta else f"of {x.layout}"
+        raise ValueError(f"{name} is a tensor {kind}; expected an ordinary dense one of shape {accepted}")
 
 
 def same_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -131,9 +138,17 @@ def not_empty(name: str, size: int) -> None:
         raise ValueError(f"{name} is empty: a loss needs at least one row")
 
 
+def unmasked(name: str, given: Any) -> None:
+    """A NumPy array that hides nothing: made a tensor, what is masked would come to light again."""
+    hidden = int(np.ma.getmaskarray(given).sum()) if isinstance(given, np.ma.MaskedArray) else 0
+    if hidden:
+        raise ValueError(f"{name} has {hidden} masked entries; expected none. Leave those rows out, or fill them")
+
+
 def integer_labels(name: str, labels: Any, length: int, device: torch.device) -> Tensor:
     """Labels as int64: any integer dtype, any values, also a list or an array."""
     if not isinstance(labels, Tensor):
+        unmasked(name, labels)
         try:
             array = np.array(labels)  # a copy: of any byte order and strides, and writable
         except ValueError:
@@ -142,7 +157,8 @@ def integer_labels(name: str, labels: Any, length: int, device: torch.device) ->
             seen = "none" if labels is None else f"{type(labels).__name__} of {array.dtype}"
             raise ValueError(f"{name} must be integers, one a row, got {seen}")
         labels = torch.from_numpy(array.astype(np.int64))
-    elif labels.numel() and (labels.is_floating_point() or labels.is_complex()):
+    _dense(name, labels, f"[{length}]")
+    if labels.numel() and (labels.is_floating_point() or labels.is_complex()):
         raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")
     if labels.shape != (length,):
         raise ValueError(f"{name} has shape {list(labels.shape)}; expected [{length}], one a row of the embeddings")
@@ -161,6 +177,40 @@ def unit(x: Tensor) -> Tensor:
             [0.0000, 0.0000]])
     """
     return _Unit.apply(x)  # type: ignore[no-any-return]
+
+
+def directions(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """`unit` for measures, of rows of any size but zero: also where their squares are 0 or infinite in ``dtype``.
+
+    >>> directions(torch.tensor([[3e-30, 4e-30], [3e30, 4e30], [0.0, 0.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.6000, 0.8000],
+            [0.0000, 0.0000]])
+    """
+    dtype = x.dtype if dtype is None else dtype
+    x = x if x.is_floating_point() else x.to(dtype)
+    largest: Tensor = torch.linalg.vector_norm(x, ord=torch.inf, dim=1, keepdim=True)
+    odd = _out_of_reach(largest, dtype)
+    if bool(odd.any()):  # the other rows stay as they are, to the bit
+        x = torch.where(odd, x / largest, x)
+    return unit(x.to(dtype))
+
+
+def sized(x: Tensor) -> tuple[Tensor, float]:
+    """All rows over their largest entry, and that, if their squares are 0 or infinite; else as they are, and 1.
+
+    >>> sized(torch.tensor([[1e-30, 2e-30]])), sized(torch.tensor([[1.0, 2.0]]))
+    ((tensor([[0.5000, 1.0000]]), 2.000...e-30), (tensor([[1., 2.]]), 1.0))
+    """
+    largest: Tensor = torch.linalg.vector_norm(x, ord=torch.inf)
+    return (x / largest, float(largest)) if bool(_out_of_reach(largest, x.dtype)) else (x, 1.0)
+
+
+def _out_of_reach(largest: Tensor, dtype: torch.dtype) -> Tensor:
+    """Whether the squares of rows with such largest entries, or of entries that count beside them, are not numbers."""
+    least = torch.finfo(dtype).tiny ** 0.25  # 3e-10 in float32, 1e-77 in float64
+    found: Tensor = (largest > 0) & largest.isfinite() & ((largest < least) | (largest > 1 / least))
+    return found
 
 
 class _Unit(torch.autograd.Function):

@@ -42,7 +42,7 @@ from torch import Tensor
 from kontrast import augment, distributed, losses, methods, models
 from kontrast.data import DataSet, Memory, Shuffled, Split, Stream, generator, seed_of
 from kontrast.evaluate import votes
-from kontrast.losses._inputs import number, unit, whole_number
+from kontrast.losses._inputs import directions, number, whole_number
 from kontrast.recipe import Recipe
 from kontrast.sklearn._learning import LOSSES, encoded, encoder_of, method_of, train, validation_of
 from kontrast.sklearn._parameters import check_known, check_parameters, device_of, warn_of_equal_views
@@ -248,7 +248,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         view = plain if draw is None else self._view(data, self.method_)
         device = device_of(self.device)
         h = encoded(self.encoder_, data.train.inputs.values, view, device=device, draw=draw)
-        return unit(h) if self.normalize else h
+        return directions(h) if self.normalize else h
 
     def _job(self, data: DataSet, rows: Split, seed: int) -> Job:
         """Everything that the loop needs, made from the parameters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -97,3 +98,27 @@ def test_a_limit_is_in_the_words_and_in_the_rows(subject: Subject, name: str) ->
     found = evaluate(subject, name, limit=140, **QUICK.get(name, {}))
     assert "limited to 140 training rows" in found.protocol
     assert found.train_rows == 140
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in ("knn20", "retrieval", "graf-means", "logistic", "probe", "graf-linear")]
+    + [("graf-means", {"normalize": False})],
+)
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(torch.float32, scale) for scale in (1e-25, 1e-20, 1e20, 1e30)]
+    + [(torch.float64, scale) for scale in (1e-200, 1e200)],
+)
+def test_the_size_of_features_does_not_matter(
+    name: str, options: dict[str, Any], dtype: torch.dtype, scale: float, subject: Subject
+) -> None:
+    train, test = ((x[:300].to(dtype) * scale) for x in (subject.train, subject.test))
+    labels = subject.train_labels[:300], subject.test_labels[:300]
+    small = Subject.from_features(train / scale, labels[0], test / scale, labels[1])
+    first, second = (
+        evaluate(which, name, **QUICK.get(name, {}), **options)
+        for which in (small, Subject.from_features(train, labels[0], test, labels[1]))
+    )
+    assert float((first.predictions == second.predictions).double().mean()) > 0.99, "all but rows on a border"
+    assert len(first.predictions.unique()) > 1

@@ -23,7 +23,7 @@ from kontrast.evaluate._inputs import positive, whole
 from kontrast.evaluate.protocols._base import Protocol, limited, shortened
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
-from kontrast.losses._inputs import unit
+from kontrast.losses._inputs import directions
 
 START, BATCH = 101, 102  # streams of the draws
 
@@ -54,7 +54,7 @@ class GrafLinear(Protocol):
         """Train, then test once."""
         train, test = subject.features(progress)
         x, y = limited(train, subject.train_labels, self.limit, seed)
-        z, z_test = (unit(v) if self.normalize else v for v in (x, test))
+        z, z_test = (directions(v) if self.normalize else v for v in (x, test))
         w = self.fit(z, y, subject.num_classes, seed=seed, progress=progress)
         kind = "unit features" if self.normalize else "features as they are"
         words = (

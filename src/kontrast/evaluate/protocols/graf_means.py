@@ -19,7 +19,7 @@ import torch
 from kontrast.evaluate.protocols._base import Protocol
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
-from kontrast.losses._inputs import unit
+from kontrast.losses._inputs import directions, sized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class GrafMeans(Protocol):
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Nothing is drawn."""
         train, test = subject.features(progress)
-        z, z_test = (unit(x) if self.normalize else x for x in (train, test))
+        z, z_test = (directions(x) if self.normalize else sized(x)[0] for x in (train, test))
         sums = torch.zeros(subject.num_classes, z.shape[1], dtype=torch.float64)
         sums.index_add_(0, subject.train_labels, z.double())
         counts = torch.bincount(subject.train_labels, minlength=subject.num_classes)
