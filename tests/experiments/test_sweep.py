@@ -77,7 +77,7 @@ def test_what_was_damaged_is_a_failed_row(tmp_path: Path) -> None:
     assert [row.status for row in made.rows()] == ["failed", "failed", "done"]
     summary = made.write()
     assert summary["status"] == {"failed": 2, "done": 1}
-    assert "result.json is gone" in (made.rows()[0].error or "")
+    assert "result.json of" in (made.rows()[0].error or "")
     assert "run.json is damaged" in (made.rows()[1].error or "")
 
 

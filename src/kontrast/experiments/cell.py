@@ -162,8 +162,8 @@ def _perform(task: Task, path: Path) -> bool:
             folder.note("interrupted")
             raise
         write_json(folder.result, result)
-        made = [file.name for file in path.iterdir() if file.name != "run.json" and not file.name.startswith(".")]
-        folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), files=folder.digests(sorted(made)))
+        made = sorted({file.name for file in path.glob("[!.]*")} - {"run.json", "log.txt"})  # an engine writes the log
+        folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), files=folder.digests(made))
     return True
 
 

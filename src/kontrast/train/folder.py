@@ -153,9 +153,10 @@ class RunFolder:
 
     def changed(self) -> list[str]:
         """Which files of a finished run are gone, or are no longer what it wrote."""
-        known = self.read().get("files", {})
-        gone = [] if self.result.exists() or "result.json" in known else ["result.json"]
-        return files.changed(self.path, known) + gone
+        state = self.read()
+        known = state.get("files") or {}
+        lacks = state.get("status") == "done" and "result.json" not in known and not self.result.exists()
+        return files.changed(self.path, known) + ["result.json"] * lacks
 
     def check(self, recipe: Recipe) -> None:
         """An error if the folder holds another recipe's run, or its data have changed since."""
