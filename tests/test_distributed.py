@@ -154,6 +154,24 @@ def test_rank_of_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     assert distributed.launched_rank() == 0
     monkeypatch.setenv("RANK", "3")
     assert distributed.launched_rank() == 3
+    assert distributed.launched() == (3, 1)
+
+
+def test_what_torchrun_sets_and_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match=r"^WORLD_SIZE is 2, but RANK, MASTER_ADDR, MASTER_PORT are not set: st"):
+        distributed.launched_rank()
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    with pytest.raises(ValueError, match=r"but RANK is not set: start with torchrun --nproc-per-node=2, which sets"):
+        distributed.launched_rank()
+    monkeypatch.setenv("RANK", "1")
+    assert distributed.launched() == (1, 2)
+    monkeypatch.setenv("RANK", "first")
+    with pytest.raises(ValueError, match=r"the variable RANK is 'first'; expected a whole number"):
+        distributed.launched_rank()
 
 
 def test_without_a_group_everything_is_the_identity() -> None:

@@ -26,6 +26,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from kontrast.registry import quoted
+
+LAUNCHED = ("RANK", "MASTER_ADDR", "MASTER_PORT")  # what torch asks for beside WORLD_SIZE
+
 
 def active() -> bool:
     """Whether a process group exists in this process.
@@ -43,7 +47,30 @@ def rank() -> int:
 
 def launched_rank() -> int:
     """The rank that the launcher (torchrun) gave this process, group or not; 0 without one."""
-    return rank() if active() else int(os.environ.get("RANK", "0"))
+    return rank() if active() else launched()[0]
+
+
+def launched() -> tuple[int, int]:
+    """Rank and number of processes as the launcher's variables say; without any, 0 and 1.
+
+    >>> launched()
+    (0, 1)
+    """
+    rank, size = (_variable(name, default) for name, default in (("RANK", 0), ("WORLD_SIZE", 1)))
+    missing = [name for name in LAUNCHED if not os.environ.get(name)]
+    if size > 1 and missing:
+        raise ValueError(
+            f"WORLD_SIZE is {size}, but {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set: start "
+            f"with torchrun --nproc-per-node={size}, which sets them, or unset WORLD_SIZE for one process"
+        )
+    return rank, size
+
+
+def _variable(name: str, default: int) -> int:
+    given = os.environ.get(name) or str(default)
+    if not given.isdecimal():
+        raise ValueError(f"the variable {name} is {quoted(given)}; expected a whole number, as torchrun sets it")
+    return int(given)
 
 
 def world_size() -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from kontrast.cli import _warnings
 from kontrast.cli._status import shown
-from tests.cli.asking import process
+from tests.cli.asking import ask, process, written
 
 
 @pytest.fixture
@@ -60,3 +60,13 @@ def test_each_text_once_and_pythons_own_way_is_put_back(
             assert places == [__file__], "with --debug it says where from"
         assert warnings.showwarning is mine
     assert warnings.showwarning is before
+
+
+def test_names_of_folders_are_printed_on_one_line_without_a_terminals_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _ = written(tmp_path)
+    answer = ask(monkeypatch, capsys, "train", path, "--dry-run", "--out", f"{tmp_path}/two\nlines\x1b[31m")
+    assert answer.status == 0
+    assert "\x1b" not in answer.out
+    assert r"/two\nlines\x1b[31m/" in answer.out.splitlines()[-1]

@@ -547,7 +547,7 @@ def test_tensors_that_are_not_dense_are_refused(case: Case) -> None:
             "meta device": x.to("meta"),
             "nested": torch.nested.nested_tensor([x, x]),
         }
-        for word, given in strange.items():
-            wanted = "sparse_coo" if given.layout == torch.sparse_coo else word
+        for word, odd in strange.items():
+            wanted = "sparse_coo" if odd.layout == torch.sparse_coo else word
             with pytest.raises(ValueError, match=f"^{name} is a tensor .*{wanted}.*; expected an ordinary dense one"):
-                case.make()(**case.inputs() | {name: given})
+                case.make()(**case.inputs() | {name: odd})

@@ -42,6 +42,15 @@ def paragraph(text: object) -> str:
     return escape(said)
 
 
+def named(path: object) -> str:
+    """A file's or folder's name for `out.print`: as it is, but on one line, without a terminal's commands or markup.
+
+    >>> print(named("runs/two\\nlines [bold]"))
+    runs/two\\nlines \\[bold]
+    """
+    return escape(one_line(str(path)))
+
+
 @contextmanager
 def steps(what: str) -> Iterator[Any]:
     """A callback ``(name, done, of)``: a bar on a terminal, else a line for each step."""

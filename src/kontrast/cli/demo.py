@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, out
+from kontrast.cli._console import err, named, out
 from kontrast.cli._pages import run_page, written
 from kontrast.cli._status import running
 
@@ -68,12 +68,12 @@ def demo(
         highlight=False,
     )
     for run in runs:
-        out.print(f"run folder: {escape(str(run.path))}", highlight=False, soft_wrap=True)
+        out.print(f"run folder: {named(run.path)}", highlight=False, soft_wrap=True)
     pages = [run_page(run.path, again=run.path not in before) for run in runs]
     pages.append(written([run.path for run in runs], to / "report.html"))
     for page in pages:
         if page is not None:
-            out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
+            out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
     out.print(f"{time.monotonic() - began:.0f} s", highlight=False)
 
 

@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, out
+from kontrast.cli._console import err, named, out
 from kontrast.files import dump, expanded, write_json
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def doctor(
         try:
             write_json(expanded(patient) / "doctor.json", record_of(findings))
         except OSError as error:
-            err.print(f"doctor.json is not written: {escape(str(error))}", highlight=False, soft_wrap=True)
+            err.print(f"doctor.json is not written: {named(error)}", highlight=False, soft_wrap=True)
     if as_json:
         print(dump({"patient": patient, "kind": kind, **record_of(findings)}))
     else:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from kontrast.cli._console import counted, out
+from kontrast.cli._console import counted, named, out
 
 
 def embed(
@@ -41,4 +40,4 @@ def embed(
             limit=limit,
             progress=told,
         )
-    out.print(f"written: {escape(str(to))}, {rows:,} rows of {columns}", soft_wrap=True)
+    out.print(f"written: {named(to)}, {rows:,} rows of {columns}", soft_wrap=True)

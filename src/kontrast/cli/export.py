@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from kontrast.cli._console import out
+from kontrast.cli._console import named, out
 
 
 def export(
@@ -28,4 +28,4 @@ def export(
     options: dict[str, Any] = {"normalise": normalise, "opset": opset}
     written = export_run(run, to, folder, **{key: value for key, value in options.items() if value is not None})
     files = ", ".join(sorted(file.name for file in written.iterdir() if not file.name.startswith(".")))
-    out.print(f"written: {escape(str(written))} ({escape(files)})", soft_wrap=True, highlight=False)
+    out.print(f"written: {named(written)} ({escape(files)})", soft_wrap=True, highlight=False)

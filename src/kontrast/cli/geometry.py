@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import kontrast
-from kontrast.cli._console import number, out, steps
+from kontrast.cli._console import named, number, out, steps
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def geometry(
     for note in notes:
         out.print(f"note: {note}", highlight=False, soft_wrap=True)
     target.write_text(dump(record) + "\n")
-    out.print(f"written: {escape(str(target))}", soft_wrap=True)
+    out.print(f"written: {named(target)}", soft_wrap=True)
 
 
 def _geometry_table(lines: Sequence[Line], title: str) -> Table:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from kontrast.cli._console import out
+from kontrast.cli._console import named, out
 from kontrast.cli._pages import examine
 from kontrast.files import expanded
 
@@ -52,7 +51,7 @@ def report(
     if len(paths) == 1:
         examine(paths[0])
     place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
-    out.print(f"report: {escape(str(place))}", highlight=False, soft_wrap=True)
+    out.print(f"report: {named(place)}", highlight=False, soft_wrap=True)
     if show:
         import webbrowser
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from kontrast.cli._console import err, out
+from kontrast.cli._console import err, named, out
 from kontrast.cli._pages import written
 from kontrast.cli._status import running
 from kontrast.files import dump
@@ -95,9 +95,9 @@ def reproduce(
         print(dump(summary))
     else:
         out.print(tables.terminal(summary, show_folders=folders))
-        out.print(f"tables and charts: {escape(str(sweep.folder))}", highlight=False, soft_wrap=True)
+        out.print(f"tables and charts: {named(sweep.folder)}", highlight=False, soft_wrap=True)
         if page is not None:
-            out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
+            out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
     if not only_read and any(not cell.done for cell in sweep.cells):
         raise typer.Exit(1)
 

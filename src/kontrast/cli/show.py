@@ -6,9 +6,8 @@ import shlex
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from kontrast.cli._console import out
+from kontrast.cli._console import named, out
 from kontrast.cli.train import complete_recipe
 
 
@@ -38,4 +37,4 @@ def show(
 
 def _comment(text: str) -> None:
     """A comment has one line."""
-    out.print(f"# {escape(' '.join(text.split()))}", highlight=False, soft_wrap=True)
+    out.print(f"# {named(' '.join(text.split()))}", highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, out
+from kontrast.cli._console import err, named, out
 from kontrast.cli._pages import run_page
 from kontrast.cli._status import running
 from kontrast.files import dump
@@ -53,15 +53,15 @@ def train(
     folder = RunFolder.of(chosen)
     if dry_run:
         print(chosen.to_yaml(), end="")
-        out.print(f"# {escape(str(folder.path))}", highlight=False, soft_wrap=True)
+        out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
         return
     folder.check(chosen)
     was_done, first = folder.status == "done" and not folder.changed(), distributed.launched_rank() == 0
     if was_done and first:
-        err.print(f"already done: {escape(str(folder.path))}", highlight=False, soft_wrap=True)
+        err.print(f"already done: {named(folder.path)}", highlight=False, soft_wrap=True)
     elif folder.status != "done" and folder.last.exists() and first:
         at = folder.read().get("step", 0)
-        err.print(f"continues at step {at}: {escape(str(folder.path))}", highlight=False, soft_wrap=True)
+        err.print(f"continues at step {at}: {named(folder.path)}", highlight=False, soft_wrap=True)
     with running():
         try:
             done = run_recipe(chosen)
@@ -69,7 +69,7 @@ def train(
             if first and folder.status == "failed" and folder.metrics.exists():  # its page says why, and what to do
                 page = run_page(folder.path)
                 if page is not None and not as_json:
-                    out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
+                    out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
             raise
     if not first or not (done.path / "result.json").exists():
         return
@@ -78,9 +78,9 @@ def train(
         print(dump(done.result))
         return
     out.print(results_table([done]))
-    out.print(f"run folder: {escape(str(done.path))}", highlight=False, soft_wrap=True)
+    out.print(f"run folder: {named(done.path)}", highlight=False, soft_wrap=True)
     if page is not None:
-        out.print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
+        out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
 
 
 def results_table(runs: list[Run]) -> Table:

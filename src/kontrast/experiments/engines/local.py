@@ -75,10 +75,10 @@ class Local:
                         worker.dismiss()
         finally:
             _stop(workers)
-        if asked.signum == signal.SIGTERM:
-            raise SystemExit(128 + signal.SIGTERM)
-        if asked.signum is not None:
+        if asked.signum == signal.SIGINT:
             raise KeyboardInterrupt
+        if asked.signum is not None:
+            raise SystemExit(128 + asked.signum)
 
     def _hand_out(self, course: Course, workers: list[_Worker], threads: int) -> None:
         while len([w for w in workers if w.cell is not None]) < self.jobs:

@@ -76,10 +76,10 @@ class Ray:
                         _hear(ray, course, running, one)
             finally:
                 _stop(ray, list(running))
-        if asked.signum == signal.SIGTERM:
-            raise SystemExit(128 + signal.SIGTERM)
-        if asked.signum is not None:
+        if asked.signum == signal.SIGINT:
             raise KeyboardInterrupt
+        if asked.signum is not None:
+            raise SystemExit(128 + asked.signum)
 
     @contextmanager
     def _cluster(self, ray: Any) -> Iterator[None]:
