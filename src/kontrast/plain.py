@@ -137,6 +137,15 @@ def checked(value: Any, shape: Shape, name: str, troubles: list[str]) -> Any:
     return None if kept is NOTHING else kept
 
 
+def whole_or_error(value: Any, shape: Shape, path: Path, cure: str) -> Any:
+    """What of a file's content is of its shape, if all is; else a `ValueError` that names the file."""
+    wrong: list[str] = []
+    kept = shape(value, "", wrong)
+    if wrong:
+        raise ValueError(f"{path} is damaged ({wrong[0]}); {cure}")
+    return kept
+
+
 def number(value: Any, place: str, wrong: list[str]) -> Any:
     """A finite number; NaN and infinity, which JSON does not have, are None."""
     if isinstance(value, float) and not abs(value) < float("inf"):
@@ -186,7 +195,10 @@ def items(shape: Shape, *, all_or_none: bool = False) -> Shape:
 
 
 def record(known: Mapping[str, Shape], *, others: Shape | None = None, needed: Sequence[str] = ()) -> Shape:
-    """A mapping: its ``known`` keys, ``others`` if they have a shape, null anywhere; none without the ``needed``."""
+    """A mapping: its ``known`` keys, ``others`` if they have a shape; none without the ``needed``.
+
+    A null in a number's or a text's place is kept; a mapping or a list that is null is as if it were not there.
+    """
 
     def look(value: Any, place: str, wrong: list[str]) -> Any:
         if not isinstance(value, Mapping):
@@ -194,7 +206,7 @@ def record(known: Mapping[str, Shape], *, others: Shape | None = None, needed: S
         kept = {}
         for key, inner in value.items():
             shape = known.get(key, others)
-            if shape is not None:
+            if shape is not None and (inner is not None or shape in (number, whole, text, flag, scalar)):
                 where = f"{place}.{key[:40]}" if place else key[:40]
                 kept[key] = None if inner is None else shape(inner, where, wrong)
         kept = {key: inner for key, inner in kept.items() if inner is not NOTHING}

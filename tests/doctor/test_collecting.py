@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from kontrast.doctor.collecting import collect_features, collect_run
+from kontrast.doctor.examining import examine
 from tests.doctor import patients
 
 
@@ -59,3 +61,31 @@ def test_any_numbers_and_labels_will_do() -> None:
     assert record.temperature == 0.1
     with pytest.raises(ValueError, match="temperature"):
         collect_features(torch.eye(3), temperature=0.0)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("run.json", {"machine": "x"}),
+        ("run.json", {"step": [1]}),
+        ("analysis.json", {"geometry": 5}),
+        ("analysis.json", {"geometry": {"features": [{"value": 1}]}}),
+        ("model.json", {"input": "x"}),
+        ("model.json", {"input": {"kind": "image", "mean": 5, "std": [1]}}),
+        ("metrics.jsonl", [1, 2]),
+        ("metrics.jsonl", {"step": "x"}),
+    ],
+)
+def test_a_value_of_another_type_is_named(file: str, content: object, tmp_path: Path) -> None:
+    run = patients.edited("healthy", tmp_path / "run")
+    (run / file).write_text(json.dumps(content) + "\n")
+    with pytest.raises(ValueError, match=re.escape(str(run / file)) + r" is damaged \(.*\); "):
+        collect_run(run)
+
+
+def test_null_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    run = patients.edited("healthy", tmp_path / "run")
+    (run / "run.json").write_text('{"machine": null, "status": null}')
+    (run / "analysis.json").write_text('{"geometry": null, "class_names": null}')
+    (run / "model.json").write_text('{"input": null}')
+    assert examine(collect_run(run))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
+import itertools
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -95,3 +98,31 @@ def test_damaged_weights_are_named(tmp_path: Path, harm: str) -> None:
     path.write_bytes(content[:-1] if "cut" in harm else content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(ValueError, match=r"encoder\.safetensors is damaged .*; run its recipe again"):
         read_weights(path, was)
+
+
+VALUES = (None, True, 5, -1, 0, 2**63, 10**400, 0.5, 1e300, "x", [], [1], [None], [0, 28, 28], {}, {"name": 5}, [[1]])
+
+
+def test_a_card_of_other_types_is_damaged(tmp_path: Path) -> None:
+    run = run_recipe(recipe("supcon", tmp_path, encoder="mlp", **SHORT).override({"encoder.hidden": 8})).path
+    whole = json.loads((run / "model.json").read_text())
+    ways = [(), ("encoder",), ("input",), *(("encoder", key) for key in (*whole["encoder"], "strange", "seed"))]
+    ways += [("input", key) for key in whole["input"]]
+    told = 0
+    for way, value in itertools.product(ways, VALUES):
+        harmed = copy.deepcopy(whole)
+        inside: Any = harmed
+        for key in way[:-1]:
+            inside = inside[key]
+        if way:
+            inside[way[-1]] = value
+        (run / "model.json").write_text(json.dumps(harmed if way else value))
+        with contextlib.suppress(ValueError):
+            rebuild(run)
+            continue
+        told += 1
+    assert told > len(ways) * len(VALUES) // 2
+    for value in ("x", 5, None, {"kind": "image"}, {**whole["input"], "shape": [1, "x", 28]}):
+        (run / "model.json").write_text(json.dumps({**whole, "input": value}))
+        with pytest.raises(ValueError, match=r"model\.json is damaged \(.*\); run its recipe again"):
+            rebuild(run)

@@ -20,6 +20,8 @@ from kontrast.data.images import native_type
 from kontrast.doctor.record import Record
 from kontrast.files import RUN_AGAIN, expanded, read_json, read_npz
 from kontrast.losses._inputs import number
+from kontrast.plain import NOTHING, Shape, items, record, scalar, text, whole_or_error
+from kontrast.plain import number as finite
 from kontrast.recipe import Recipe
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import load_data, make_job
@@ -27,6 +29,23 @@ from kontrast.train.metrics import read_metrics
 from kontrast.train.resolving import resolve
 
 CPU = torch.device("cpu")
+
+
+def measure(value: Any, place: str, wrong: list[str]) -> Any:
+    """A line of analysis.json's geometry."""
+    kept = record({"name": text, "value": finite}, needed=["name"])(value, place, wrong)
+    return kept if kept is NOTHING else {"value": None, **kept}
+
+
+STATUS = {"status": text, "error": text, "step": finite, "total_steps": finite}
+RUN = record({**STATUS, "machine": record({"folder": text})})
+LINES = items(record({}, others=finite))
+MEASURES = items(measure)
+SIMPLEX = record({}, others=record({"within": finite}))
+GEOMETRY = {"features": MEASURES, "embeddings": MEASURES, "simplex": SIMPLEX, "protocol": record({"split": text})}
+ANALYSIS = record({"geometry": record(GEOMETRY), "class_names": items(scalar)})
+NORMALS = {"mean": items(finite), "std": items(finite)}
+MODEL = record({"input": record({"kind": text, **NORMALS}, needed=["kind", *NORMALS])})
 
 
 def collect_run(path: Path) -> Record:
@@ -41,15 +60,16 @@ def collect_run(path: Path) -> Record:
             "pass a run, a file of features, or a recipe"
         )
     recipe, about = resolve(Recipe.read(folder.recipe_file)), folder.read()
+    about = whole_or_error(about, RUN, path / "run.json", RUN_AGAIN)
     return Record(
         patient="run",
         path=path,
         written=recipe,
         run=about,
         lines=_lines(folder.metrics),
-        analysis=_json(path / "analysis.json"),
+        analysis=_json(path / "analysis.json", ANALYSIS),
         arrays=_arrays(path / "analysis.npz"),
-        model=_json(folder.model),
+        model=_json(folder.model, MODEL),
         opened=partial(_opened, recipe, about.get("machine", {}).get("folder")),
     )
 
@@ -95,14 +115,11 @@ def _opened(recipe: Recipe, began_in: str | None) -> tuple[DataSet, Split]:
 def _lines(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    lines = read_metrics(path)
-    if not all(isinstance(line, dict) for line in lines):
-        raise ValueError(f"{path} is damaged (a line is no object); {RUN_AGAIN}")
-    return lines
+    return list(whole_or_error(read_metrics(path), LINES, path, RUN_AGAIN))
 
 
-def _json(path: Path) -> dict[str, Any]:
-    return read_json(path, RUN_AGAIN) if path.exists() else {}
+def _json(path: Path, shape: Shape) -> dict[str, Any]:
+    return dict(whole_or_error(read_json(path, RUN_AGAIN), shape, path, RUN_AGAIN)) if path.exists() else {}
 
 
 def _arrays(path: Path) -> dict[str, Tensor]:

@@ -22,8 +22,10 @@ import kontrast
 from kontrast import models
 from kontrast.data.tree import OTHER
 from kontrast.evaluate.features import FRACTION
-from kontrast.files import RUN_AGAIN, read_json, write_atomically, write_json
+from kontrast.files import RUN_AGAIN, read_json, read_regular, write_atomically, write_json
 from kontrast.models.encoders import _plain_resnet
+from kontrast.plain import items, number, record, text, whole, whole_or_error
+from kontrast.registry import one_line, quoted
 from kontrast.train._preparing import in_lines, in_words
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
@@ -56,6 +58,10 @@ model.eval()"""
 DIGEST = "weights_sha256"
 INSIDE = {"timm": "net.", "mlp": "layers."}
 """Where the plain model stands inside ours."""
+LISTS = {"shape": items(whole), "mean": items(number), "std": items(number)}
+INPUT = record({"kind": text, "crop": number, **LISTS}, needed=["kind", *LISTS])
+CARD = record({"encoder": record({"name": text}, needed=["name"]), "input": INPUT, DIGEST: text}, needed=["encoder"])
+"""What is read of model.json."""
 
 
 def export(job: Job, folder: RunFolder) -> None:
@@ -91,7 +97,7 @@ def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
         given["crop"] = FRACTION if job.train.inputs.shape is None else 1.0
         given["resize"] = in_words(given)
     unread = [file for file, why in data.skipped if why != OTHER]
-    record: dict[str, Any] = {
+    found: dict[str, Any] = {
         "encoder": {"name": name, **{k: v for k, v in recipe.encoder.options.items() if k != "pretrained"}},
         "input": given,
         "feature_dim": int(getattr(encoder, "feature_dim", 0)),
@@ -103,10 +109,10 @@ def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
         "load": loading(encoder, name, recipe.encoder.options, given["shape"]),
     }
     if data.kind == "image":
-        record["prepare"] = in_lines(given)
+        found["prepare"] = in_lines(given)
     if name == "small-resnet":
-        record["class"] = small_resnet_source()
-    return record
+        found["class"] = small_resnet_source()
+    return found
 
 
 def small_resnet_source() -> str:
@@ -156,33 +162,37 @@ def _constructor(layer: nn.Module) -> str:
 
 
 def read_card(path: Path) -> dict[str, Any]:
-    """model.json of a run folder that has the weights too."""
+    """model.json of a run folder that has the weights too; one that is damaged is a `ValueError`."""
     folder = RunFolder(path)
     for file in (folder.model, folder.encoder):
         if not file.exists():
             raise ValueError(f"{path} has no {file.name}; expected the folder of a finished run")
-    return read_json(folder.model, RUN_AGAIN)
+    found = read_json(folder.model, RUN_AGAIN)
+    given = whole_or_error(found, CARD, folder.model, RUN_AGAIN).get("input")
+    if given is None or len(given["shape"]) != {"vector": 1, "image": 3}.get(given["kind"]) or min(given["shape"]) < 1:
+        raise ValueError(f"{folder.model} is damaged (its input is {quoted(found.get('input'))}); {RUN_AGAIN}")
+    return found
 
 
 def rebuild(path: Path) -> models.Encoder:
     """The encoder of a run folder, in eval mode; nothing but model.json and the weights is read."""
     folder = RunFolder(path)
-    record = read_card(path)
-    options, given = dict(record["encoder"]), record["input"]
+    read = read_card(path)
+    options, given = dict(read["encoder"]), read["input"]
     name, shape = options.pop("name"), given["shape"]
-    if given["kind"] == "vector":
-        encoder = models.encoder(name, in_features=shape[0], seed=0, **options)
-    else:
-        encoder = models.encoder(name, in_channels=shape[0], image_size=shape[1], seed=0, **options)
-    inside = INSIDE.get(name.partition("/")[0], "")
-    state = read_weights(folder.encoder, record.get(DIGEST))
-    encoder.load_state_dict({inside + key: value for key, value in state.items()})
+    state, inside = read_weights(folder.encoder, read.get(DIGEST)), INSIDE.get(name.partition("/")[0], "")
+    size = {"in_features": shape[0]} if given["kind"] == "vector" else {"in_channels": shape[0], "image_size": shape[1]}
+    try:
+        encoder = models.encoder(name, **size, seed=0, **options)
+        encoder.load_state_dict({inside + key: value for key, value in state.items()})
+    except (TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{folder.model} is damaged ({one_line(str(error)[:200])}); {RUN_AGAIN}") from error
     return encoder.eval()
 
 
 def read_weights(path: Path, digest: str | None) -> dict[str, Tensor]:
     """The tensors of a safetensors file, if it is what was written; ``digest`` (SHA-256) is None in older cards."""
-    content = path.read_bytes()
+    content = read_regular(path)
     if digest is not None and hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{path} is damaged (its content does not match the digest in model.json); {RUN_AGAIN}")
     try:

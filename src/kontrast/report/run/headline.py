@@ -121,7 +121,11 @@ def _geometry(run: Run) -> list[Number]:
     for name, label in words.items():
         line = run.measure("features", name)
         if line is not None:
-            best = f"; {line['meaning']}: {line['theory']:.3g}".replace("-", "−") if _number(line.get("theory")) else ""
+            best = (
+                f"; {line.get('meaning') or 'theory'}: {line['theory']:.3g}".replace("-", "−")
+                if _number(line.get("theory"))
+                else ""
+            )
             found.append(
                 Number(label, f"{line['value']:.3g}".replace("-", "−"), f"of the features{about.get(name, '')}{best}")
             )
