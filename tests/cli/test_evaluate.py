@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -153,3 +154,9 @@ def test_errors_say_what_to_do(files: Path, arguments: list[str], says: str, mon
     done = runner.invoke(app, arguments)
     assert isinstance(done.exception, ValueError)  # which main() prints, with status 2
     assert re.search(says, str(done.exception)), str(done.exception)
+
+
+def test_a_pipe_is_no_array_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.npy")
+    answer = runner.invoke(app, [str(tmp_path / "x.npy"), str(tmp_path / "x.npy")])
+    assert "x.npy is a pipe, no file" in str(answer.exception)

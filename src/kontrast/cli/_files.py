@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kontrast.files import DAMAGE, npz_names, read_npz
+from kontrast.files import DAMAGE, npz_names, open_regular, read_npz
 from kontrast.registry import one_line
 
 Array = np.ndarray[Any, Any]
@@ -113,10 +113,11 @@ def _opened(path: Path) -> Iterator[Any]:
         raise ValueError(f"{path} is neither .npy nor .npz: save arrays with numpy.save or numpy.savez")
     if not path.exists():
         raise ValueError(f"there is no file {path}; expected an array that numpy saved, .npy or .npz")
-    if zipfile.is_zipfile(path):
-        yield _Archive(path)
-        return
-    with path.open("rb") as file:
+    with open_regular(path) as file:
+        if zipfile.is_zipfile(file):
+            yield _Archive(path)
+            return
+        file.seek(0)
         try:
             loaded = np.load(file, allow_pickle=False)
             if file.read(1):

@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NoReturn, TextIO, cast
 
 UNREAD = 141  # 128 + SIGPIPE
 
 
-class _Stream:
+class _Stream(ABC):
     """A stream of text; what becomes of an error in writing is in `_failed`."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -43,8 +44,9 @@ class _Stream:
         except OSError as error:
             self._failed(error)
 
+    @abstractmethod
     def _failed(self, error: OSError) -> None:
-        raise NotImplementedError
+        """What becomes of it."""
 
     def _into_nothing(self) -> None:
         """What is still to be written, at the latest when Python ends, goes nowhere."""

@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from rich.console import Console
 from torch import nn
 
 from kontrast import augment, distributed, models
@@ -34,6 +33,7 @@ from kontrast.train.loop import Training
 from kontrast.train.memory import keep_freed_memory
 from kontrast.train.mending import damaged
 from kontrast.train.metrics import read_metrics
+from kontrast.train.progress import Lasting
 from kontrast.train.resolving import resolve
 from kontrast.train.stopping import Stopped
 
@@ -198,7 +198,7 @@ class _Told:
 
     def __init__(self, name: str, *, quiet: bool, pause: float = 10.0) -> None:
         self.name, self.pause, self.last = name, pause, time.monotonic()
-        self.console = Console(stderr=True, quiet=quiet)
+        self.console = Lasting(quiet=quiet)
 
     def say(self, text: str) -> None:
         self.console.print(f"{self.name}: {text}", highlight=False, markup=False)
@@ -258,7 +258,7 @@ def _why_not(job: Job) -> str:
 @contextmanager
 def processes(device: str) -> Iterator[torch.device]:
     """The device to compute on; under torchrun also the group of processes, made and taken down."""
-    started = int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.active()
+    started = distributed.launched()[1] > 1 and not distributed.active()
     chosen = pick_device(device)
     if started:
         dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
