@@ -41,6 +41,8 @@ VALUES = [
 
 def places(value: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a nest, the whole among them."""
+    if len(before) > 30:
+        return [before]
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [before, *(place for key, one in inner for place in places(one, (*before, key)))]
 
