@@ -16,10 +16,11 @@ import torch
 from safetensors.torch import load_file
 
 import kontrast
+from kontrast.evaluate import evaluate
 from kontrast.train import Run, Training, checkpoint, load, make_job, resolve, run_recipe
 from kontrast.train.folder import RunFolder
 from kontrast.train.loop import batches
-from kontrast.train.running import pick_device
+from kontrast.train.running import pick_device, subject_of
 from tests.processes import run_on_ranks
 from tests.train.small import ALL, recipe, same_runs
 
@@ -245,6 +246,21 @@ def test_changed_data_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ValueError, match=r"was made with other data: .*mine\.npz has changed since"):
         run_recipe(made)
     assert calls == 0
+
+
+def test_changed_data_are_not_evaluated_from_old_features(tmp_path: Path) -> None:
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    x, y = draw.integers(0, 255, (120, 8, 8), dtype=np.uint8), np.arange(120) % 3
+    np.savez(tmp_path / "mine.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    run = run_recipe(
+        recipe("supcon", tmp_path, data=str(tmp_path / "mine.npz"), **{"data.limit": None, "data.test_limit": None})
+    )
+    evaluate(subject_of(run), "knn20")
+    np.savez(tmp_path / "mine.npz", x_train=x, y_train=y, x_test=255 - x, y_test=y)
+    with pytest.raises(ValueError, match=r"was made with other data: .*mine\.npz has changed since"):
+        subject_of(run)
 
 
 def test_two_processes_in_one_folder_is_an_error(tmp_path: Path) -> None:

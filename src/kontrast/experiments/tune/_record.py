@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from kontrast.experiments.intervals import Interval, interval
 from kontrast.experiments.tune.remark import against, remark
 from kontrast.experiments.tune.search import Ending, Phase, Score, Setting
 from kontrast.experiments.tune.trials import HELD_OUT, Outcome
-from kontrast.files import write_json
+from kontrast.files import read_json, write_json
 
 if TYPE_CHECKING:
     from kontrast.experiments.tune.tuning import Tuning
@@ -82,7 +81,7 @@ class Record:
             **more,
         }
         file = t.folder / "tune.json"
-        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        known = read_json(file, "remove it, and it is written anew") if file.exists() else {}
         if known != record and (more["status"] == "done" or known.get("status") != "done"):
             t.folder.mkdir(parents=True, exist_ok=True)
             write_json(file, record)

@@ -22,7 +22,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import expanded, staging, write_atomically, write_json
+from kontrast.files import expanded, read_regular, staging, write_atomically, write_json
 from kontrast.registry import Family, nearest
 from kontrast.train.exports._card import model_card
 from kontrast.train.exports._target import Source, Target
@@ -97,7 +97,7 @@ def _check_free(place: Path) -> None:
     if not any(place.iterdir()):
         return
     try:
-        earlier = "export" in json.loads((place / "model.json").read_text(encoding="utf-8"))
+        earlier = "export" in json.loads(read_regular(place / "model.json"))
     except (OSError, ValueError, TypeError):
         earlier = False
     if not earlier:
