@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kontrast import analysed
 from kontrast.data import DataSet, Split
 from kontrast.data.arrays import numbered
 from kontrast.data.images import native_type
 from kontrast.doctor.record import Record
-from kontrast.files import RUN_AGAIN, expanded, read_json, read_npz
+from kontrast.files import RUN_AGAIN, expanded, read_json
 from kontrast.losses._inputs import number
 from kontrast.plain import NOTHING, Shape, items, record, scalar, text, whole_or_error
 from kontrast.plain import number as finite
@@ -125,7 +126,11 @@ def _json(path: Path, shape: Shape) -> dict[str, Any]:
 def _arrays(path: Path) -> dict[str, Tensor]:
     if not path.exists():
         return {}
-    return {name: torch.from_numpy(array) for name, array in read_npz(path, RUN_AGAIN).items()}
+    strange: list[str] = []
+    found = analysed.read(path, strange)
+    if strange:
+        raise ValueError(f"{path} is damaged ({'; '.join(strange)}); {RUN_AGAIN}")
+    return {name: torch.from_numpy(array) for name, array in found.items()}
 
 
 def _tensor(values: Any) -> Tensor:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kontrast.files import RUN_AGAIN, read_json, read_npz, read_regular
+from kontrast import analysed
+from kontrast.files import RUN_AGAIN, read_json, read_regular
 from kontrast.plain import Shape, checked
 from kontrast.report import _shapes as shapes
 from kontrast.report.comparison import recipes
@@ -88,7 +89,7 @@ def _read(path: Path) -> Run:
         geometry=result.get("geometry") or analysis.get("geometry") or {},
         metrics=_lines(path / "metrics.jsonl", troubles),
         class_names=analysis.get("class_names"),
-        arrays=_arrays(path / "analysis.npz"),
+        arrays=_arrays(path / "analysis.npz", troubles),
         troubles=troubles,
     )
 
@@ -111,8 +112,8 @@ def _lines(path: Path, troubles: list[str]) -> list[Json]:
     return checked(found, shapes.LINES, path.name, troubles) or []
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
+def _arrays(path: Path, troubles: list[str]) -> dict[str, np.ndarray]:
     try:
-        return read_npz(path, RUN_AGAIN, names=ARRAYS)
+        return analysed.read(path, troubles, ARRAYS)
     except FileNotFoundError:
         return {}

@@ -14,7 +14,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kontrast.files import RUN_AGAIN, changed, open_regular, read_npz
+from kontrast import analysed
+from kontrast.files import RUN_AGAIN, changed, open_regular
 from kontrast.plain import MOST_BYTES, checked
 from kontrast.report import _shapes as shapes
 from kontrast.report._shapes import read_json, read_lines
@@ -147,13 +148,16 @@ def _changed(path: Path, state: Json) -> list[str]:
 
 
 def _arrays(path: Path, troubles: list[str]) -> dict[str, NDArray[Any]]:
+    strange: list[str] = []
     try:
-        return read_npz(path, RUN_AGAIN)
+        return analysed.read(path, strange)
     except FileNotFoundError:
         return {}
     except ValueError as error:
         troubles.append(shapes.damaged(path, error))
         return {}
+    finally:
+        troubles += [f"{path.name}: {what}" for what in strange]
 
 
 _DATA = re.compile(r"^data:\n(?:  .*\n)*?  name: (.*)$", re.MULTILINE)
