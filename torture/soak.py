@@ -1,7 +1,8 @@
 """A run of hours with monitors, checkpoints and TensorBoard: are memory, open files and speed flat?
 
-    python torture/soak.py                      two hours, and docs/reliability/soak.md anew
-    python torture/soak.py --hours 0.1 --out /tmp/soak --no-page
+    python torture/soak.py                      two hours and a quarter, and docs/reliability/soak.md anew
+    python torture/soak.py --hours 0.1 --beside 2 --out /tmp/soak --no-page
+    python torture/soak.py --hours 0            the last part alone, on what --out holds of before
 
 SCE (momentum encoder, queue) trains in a process of its own on the bundled images, written out as a folder of PNG files
 of several sizes, so that two data workers decode them when they are read; every monitor once an epoch, a checkpoint at
@@ -11,12 +12,17 @@ outside the process and its workers are looked at every half minute:
     memory     what they have allocated, in MB: anonymous and shared memory, a page shared by several counted once;
                not the libraries' pages, whose share falls whenever another program maps them
     files      their open file descriptors
-    speed      steps in a second of the process's own CPU time, relative to a fixed piece of work done at the same
-               minute: a neighbour's load slows both, and divides out
+    speed      steps in a second of the process's own CPU time; also relative to a fixed piece of work done at the same
+               minute
 
 The first tenth is left out: libraries are still loaded then. A quantity is flat if Theil and Sen's slope (the median of
 the slopes of all pairs of samples), over the whole of the time, comes to less than 2 % of the median. Then the run
 is asked to stop by SIGINT, has to end as interrupted with a whole checkpoint, and to leave no temporary file.
+
+Speed is not judged by its slope: neighbours on the machine take caches and memory from a training run, and not as much
+from the fixed piece of work. Instead the run goes on for a quarter of an hour, with the log and the checkpoint of all
+its hours, and beside it a fresh one of the same recipe: what slows one slows the other. It has kept its speed if its
+steps in a CPU second are those of the fresh one within 2 %.
 """
 
 from __future__ import annotations
@@ -24,11 +30,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -150,28 +158,56 @@ def as_files(folder: Path) -> Path:
     return folder
 
 
-def soak(folder: Path, hours: float, every: float) -> list[dict[str, float]]:
-    """Trains for so long and gives the samples; they are in samples.jsonl as they come."""
-    folder.mkdir(parents=True, exist_ok=True)
-    places = (f"data.name={as_files(folder / 'images')}", f"run.out={folder / 'runs'}")
-    command = [sys.executable, "-m", "kontrast", "train", RECIPE, *SETTINGS, *places]
-    samples, ends = [], time.monotonic() + 3600 * hours
-    with (folder / "log.txt").open("w") as log, (folder / "samples.jsonl").open("w") as record:
+@contextmanager
+def training(folder: Path, out: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The run, in a process that is asked to stop at the end; its folder lies in ``out``."""
+    places = (f"data.name={as_files(folder / 'images')}", f"run.out={folder / out}")
+    with (folder / f"{out}.txt").open("w") as log:
+        command = [sys.executable, "-m", "kontrast", "train", RECIPE, *SETTINGS, *places]
         child = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            while time.monotonic() < ends:
-                time.sleep(max(0.0, min(every, ends - time.monotonic())))
-                if child.poll() is not None:
-                    raise SystemExit(
-                        f"the run ended by itself with status {child.returncode}; see {folder / 'log.txt'}"
-                    )
-                for metrics in (folder / "runs").glob("*/metrics.jsonl"):
-                    samples.append(sample(child.pid, metrics))
-                    print(json.dumps(samples[-1]), file=record, flush=True)
+            yield child
         finally:
             child.send_signal(signal.SIGINT)
             child.wait(timeout=300)
+
+
+def pauses(seconds: float, every: float, *children: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Comes back every so often for so long; an error if one of the processes ends."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        time.sleep(max(0.0, min(every, ends - time.monotonic())))
+        for child in children:
+            if child.poll() is not None:
+                raise SystemExit(f"a run ended by itself with status {child.returncode}; see the .txt beside it")
+        yield
+
+
+def soak(folder: Path, hours: float, every: float) -> list[dict[str, float]]:
+    """Trains for so long and gives the samples; they are in samples.jsonl as they come."""
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = []
+    with (folder / "samples.jsonl").open("w") as record, training(folder, "runs") as child:
+        for _ in pauses(3600 * hours, every, child):
+            for metrics in (folder / "runs").glob("*/metrics.jsonl"):
+                samples.append(sample(child.pid, metrics))
+                print(json.dumps(samples[-1]), file=record, flush=True)
     return samples
+
+
+def beside(folder: Path, minutes: float, every: float) -> list[list[dict[str, float]]]:
+    """The run goes on, and a fresh one beside it: samples of both at the same times, from when both train."""
+    shutil.rmtree(folder / "fresh", ignore_errors=True)
+    pairs: list[list[dict[str, float]]] = []
+    with training(folder, "runs") as old, training(folder, "fresh") as fresh:
+        (began,) = (folder / "runs").glob("*/metrics.jsonl")
+        lines = len(_text(began).splitlines())
+        for _ in pauses(60 * minutes, every, old, fresh):
+            logs = [next((folder / out).glob("*/metrics.jsonl"), None) for out in ("runs", "fresh")]
+            if None not in logs and len(_text(began).splitlines()) > lines and _text(logs[1]):  # type: ignore[arg-type]
+                pairs.append([sample(p.pid, log) for p, log in zip((old, fresh), logs, strict=True) if log is not None])
+    (folder / "beside.json").write_text(json.dumps(pairs))
+    return pairs
 
 
 def ending(folder: Path) -> dict[str, Any]:
@@ -248,13 +284,34 @@ def judged(samples: list[dict[str, float]]) -> list[Row]:
     return [
         Row("memory, MB", times, [seen["memory"] for seen in kept], digits=1),
         Row("open files", times, [seen["files"] for seen in kept], digits=0),
-        Row("steps in a CPU second × the yardstick's seconds", when, relative, digits=4),
+        Row("steps in a CPU second × the yardstick's seconds", when, relative, digits=4, counts=False),
         Row("steps in a CPU second", when, plain, digits=2, counts=False),
     ]
 
 
-def page(samples: list[dict[str, float]], end: dict[str, Any]) -> str:
+def kept_speed(pairs: list[list[dict[str, float]]]) -> tuple[float, float]:
+    """Steps in a CPU second of the old run by those of the fresh one, over all of the time; and its standard error.
+
+    The error is that of the median of eight parts of the time, from their scatter.
+    """
+
+    def ratio(first: int, last: int) -> float:
+        rates = [
+            (pairs[last][i]["step"] - pairs[first][i]["step"]) / (pairs[last][i]["cpu"] - pairs[first][i]["cpu"])
+            for i in (0, 1)
+        ]
+        return rates[0] / rates[1]
+
+    cuts = np.linspace(0, len(pairs) - 1, 9).round().astype(int)
+    parts = [ratio(first, last) for first, last in pairwise(cuts)]
+    return ratio(0, len(pairs) - 1), float(np.std(parts, ddof=1) / np.sqrt(len(parts)))
+
+
+def page(samples: list[dict[str, float]], end: dict[str, Any], pairs: list[list[dict[str, float]]]) -> str:
     """docs/reliability/soak.md."""
+    speed, error = kept_speed(pairs)
+    verdict = "kept" if abs(speed - 1) < FLAT else "**not kept**"
+    minutes = (pairs[-1][0]["time"] - pairs[0][0]["time"]) / 60
     hours = (samples[-1]["time"] - samples[0]["time"]) / 3600
     versions = f"torch {torch.__version__.partition('+')[0]}, Python {sys.version.split()[0]}"
     left = ", ".join(end["left over"]) or "none"
@@ -272,6 +329,9 @@ def page(samples: list[dict[str, float]], end: dict[str, Any]) -> str:
             "|---|---:|---:|---:|---|",
             *map(str, judged(samples)),
             "",
+            f"Gone on from step {pairs[0][0]['step']:,.0f} for {minutes:.0f} minutes beside a fresh run: "
+            f"{speed:.3f} ± {error:.3f} of its steps in a CPU second, {verdict}.",
+            "",
             f"Ended as `{end['status']}` at step {end['checkpoint']:,}, which the checkpoint has; temporary files "
             f"left: {left}. metrics.jsonl had {samples[-1]['lines']:,} lines and {end['metrics']:.1f} MB, "
             f"TensorBoard's file {end['tensorboard']:.1f} MB.",
@@ -284,18 +344,26 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=float, default=2.0)
+    parser.add_argument("--beside", type=float, default=15.0, help="minutes beside a fresh run")
     parser.add_argument("--every", type=float, default=EVERY, help="seconds between samples")
     parser.add_argument("--out", type=Path, default=Path("runs/soak"))
     parser.add_argument("--page", action=argparse.BooleanOptionalAction, default=True)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    samples = soak(chosen.out, chosen.hours, chosen.every)
-    text = page(samples, ending(chosen.out))
+    if chosen.hours:
+        samples = soak(chosen.out, chosen.hours, chosen.every)
+    else:
+        samples = [json.loads(line) for line in (chosen.out / "samples.jsonl").read_text().splitlines()]
+    end = ending(chosen.out)
+    pairs = beside(chosen.out, chosen.beside, chosen.every)
+    text = page(samples, end, pairs)
     print(text)
     if chosen.page:
         PAGE.parent.mkdir(parents=True, exist_ok=True)
         PAGE.write_text(text, encoding="utf-8")
     moving = [row.name for row in judged(samples) if not row.passes]
+    if abs(kept_speed(pairs)[0] - 1) >= FLAT:
+        moving.append("speed")
     if moving:
         raise SystemExit(f"not flat: {', '.join(moving)}")
 

@@ -25,7 +25,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-ROOT = ("registry", "files", "plain", "overrides", "recipe", "simplex", "distributed")
+ROOT = ("registry", "files", "plain", "analysed", "overrides", "recipe", "simplex", "distributed")
 ARROW = (
     "data",
     "augment",

@@ -46,8 +46,18 @@ def test_a_leak_of_files_is_seen() -> None:
     assert verdicts(files=0.05) == [True, False, True, True]
 
 
-def test_getting_slower_is_seen() -> None:
-    assert verdicts(slower=0.001) == [True, True, False, True]
+def test_getting_slower_is_seen_in_the_slope() -> None:
+    assert verdicts(slower=0.001) == [True, True, True, True], "told of, not judged by"
+    assert soak.judged(samples(slower=0.001))[2].drift < -0.05
+
+
+@pytest.mark.parametrize("slower", [0.0, 0.01, 0.05])
+def test_an_old_run_beside_a_fresh_one(slower: float) -> None:
+    """The neighbours' load is in both: the CPU seconds of a step go up and down."""
+    pairs = [[{**seen, "step": 5000 + seen["step"] * (1 - slower)}, seen] for seen in samples(40)]
+    speed, error = soak.kept_speed(pairs)
+    assert speed == pytest.approx(1 - slower)
+    assert error < 1e-9
 
 
 def test_the_warm_up_is_left_out() -> None:
@@ -77,6 +87,11 @@ def test_a_minute_and_a_half(tmp_path: Path) -> None:
     assert end["left over"] == []
     assert end["checkpoint"] >= seen[-1]["step"] > 0
     assert {3} <= {sample["processes"] for sample in seen}  # itself and two workers
-    assert "Ended as `interrupted`" in soak.page(seen, end)
+    pairs = soak.beside(tmp_path, minutes=1.0, every=5)
+    assert pairs[0][0]["step"] >= end["checkpoint"], "the old one goes on from there"
+    assert pairs[0][1]["step"] < end["checkpoint"], "the fresh one begins"
+    text = soak.page(seen, end, pairs)
+    assert "Ended as `interrupted`" in text
+    assert "beside a fresh run: " in text
     stored = [json.loads(line) for line in (tmp_path / "samples.jsonl").read_text().splitlines()]
     assert stored == seen
