@@ -15,14 +15,14 @@ from kontrast.files import RUN_AGAIN, read_npz
 
 WHOLE, BYTES, REAL = "whole numbers", "bytes", "numbers"
 KINDS = {WHOLE: "iu", BYTES: "u", REAL: "f"}
-FORMS = {  # what they hold, and their axes: those of one letter are of one length
+FORMS = {  # what they hold, and their axes: those of one letter are of one length, * of any
     "features": (REAL, "nd"), "rows": (WHOLE, "n"), "labels": (WHOLE, "n"),
     "predictions": (WHOLE, "t"), "test_labels": (WHOLE, "t"),
     "query_rows": (WHOLE, "q"), "neighbours": (WHOLE, "qk"),
     "query_labels": (WHOLE, "q"), "neighbour_labels": (WHOLE, "qk"),
-    "query_images": (BYTES, "qCHW"), "neighbour_images": (BYTES, "qkCHW"),
-    "sample_images": (BYTES, "sXYZ"), "sample_views": (BYTES, "svUVW"),
-    "thumbnail_rows": (WHOLE, "m"), "thumbnails": (BYTES, "mCHW"),
+    "query_images": (BYTES, "q***"), "neighbour_images": (BYTES, "qk***"),
+    "sample_images": (BYTES, "s***"), "sample_views": (BYTES, "sv***"),
+    "thumbnail_rows": (WHOLE, "m"), "thumbnails": (BYTES, "m***"),
     "positive": (REAL, "p"), "nearest": (REAL, "pc"),
     "between_means": (REAL, "b"), "between_weights": (REAL, "w"), "within": (REAL, "i"),
 }  # fmt: skip
@@ -49,7 +49,7 @@ def fitting(arrays: dict[str, np.ndarray[Any, Any]], troubles: list[str]) -> dic
         x = arrays[name]
         if not x.size:
             continue
-        seen = dict(zip(axes, x.shape, strict=False))
+        seen = {axis: length for axis, length in zip(axes, x.shape, strict=False) if axis != "*"}
         fits = x.ndim == len(axes) and _holds(x, kind)
         if fits and all(lengths.get(axis, length) == length for axis, length in seen.items()):
             lengths |= seen

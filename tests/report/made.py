@@ -56,7 +56,7 @@ def folder(
             "labels": truth,
             "predictions": guess,
             "query_rows": np.array([0, 1]),
-            "neighbours": np.zeros((2, 5)),
+            "neighbours": np.zeros((2, 5), dtype=np.int64),
         }
         arrays["neighbour_labels"] = np.array([[0, 0, 0, 0, 0], [1, 0, 1, 1, 0]])
         means = np.full(max(k * (k - 1) // 2, 1), -0.2)

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch.nn import functional as F
 
-from kontrast import augment, data, doctor, evaluate, losses
+from kontrast import augment, data, doctor, evaluate, geometry, losses
 from kontrast.augment.decoding import CropAtDecoding
 from kontrast.data.images import CentreCrop, ImageError, as_uint8, from_value
 from kontrast.data.listing import shown
@@ -180,3 +180,11 @@ def test_a_loss_says_what_labels_it_takes() -> None:
 def test_the_estimator_says_that_labels_are_of_one_kind() -> None:
     with pytest.raises(ValueError, match="y holds values of several kinds; expected all numbers, or all strings"):
         ContrastiveEncoder(max_iter=1).fit(np.eye(4), np.array(["a", 1, None, "b"], dtype=object))
+
+
+def test_a_masked_array_of_records_is_no_features() -> None:
+    records = np.ma.masked_array(np.zeros((4, 6), dtype=[("a", "<i4"), ("b", "<f4")]))
+    with pytest.raises(ValueError, match="features"):
+        geometry.uniformity(records)
+    with pytest.raises(ValueError, match="train"):
+        evaluate.Subject.from_features(records, np.arange(4) % 2, np.eye(6)[:4], np.arange(4) % 2)

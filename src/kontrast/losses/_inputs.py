@@ -140,7 +140,8 @@ def not_empty(name: str, size: int) -> None:
 
 def unmasked(name: str, given: Any) -> None:
     """A NumPy array that hides nothing: made a tensor, what is masked would come to light again."""
-    hidden = int(np.ma.getmaskarray(given).sum()) if isinstance(given, np.ma.MaskedArray) else 0
+    masked = isinstance(given, np.ma.MaskedArray) and given.dtype.names is None  # records are refused as such
+    hidden = int(np.ma.getmaskarray(given).sum()) if masked else 0
     if hidden:
         raise ValueError(f"{name} has {hidden} masked entries; expected none. Leave those rows out, or fill them")
 
