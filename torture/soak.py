@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import signal
@@ -295,16 +296,19 @@ def kept_speed(pairs: list[list[dict[str, float]]]) -> tuple[float, float]:
     The error is that of the median of eight parts of the time, from their scatter.
     """
 
+    if len(pairs) < 9 or min(last["step"] - first["step"] for first, last in zip(pairs[0], pairs[-1], strict=True)) < 9:
+        raise SystemExit(f"{len(pairs)} looks at both runs are too few to compare them; choose a longer --beside")
+
     def ratio(first: int, last: int) -> float:
-        rates = [
-            (pairs[last][i]["step"] - pairs[first][i]["step"]) / (pairs[last][i]["cpu"] - pairs[first][i]["cpu"])
+        (old, cpu_old), (fresh, cpu_fresh) = (
+            (pairs[last][i]["step"] - pairs[first][i]["step"], pairs[last][i]["cpu"] - pairs[first][i]["cpu"])
             for i in (0, 1)
-        ]
-        return rates[0] / rates[1]
+        )
+        return old * cpu_fresh / (fresh * cpu_old) if fresh * cpu_old else math.nan
 
     cuts = np.linspace(0, len(pairs) - 1, 9).round().astype(int)
     parts = [ratio(first, last) for first, last in pairwise(cuts)]
-    return ratio(0, len(pairs) - 1), float(np.std(parts, ddof=1) / np.sqrt(len(parts)))
+    return ratio(0, len(pairs) - 1), float(np.nanstd(parts, ddof=1) / np.sqrt(len(parts)))
 
 
 def page(samples: list[dict[str, float]], end: dict[str, Any], pairs: list[list[dict[str, float]]]) -> str:

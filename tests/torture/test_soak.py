@@ -79,6 +79,11 @@ def test_a_process_is_seen_from_outside() -> None:
     assert (soak.family(gone), soak.megabytes(gone), soak.open_files(gone), soak.cpu_seconds(gone)) == ([gone], 0, 0, 0)
 
 
+def test_too_few_looks_are_said_to_be() -> None:
+    with pytest.raises(SystemExit, match="8 looks at both runs are too few"):
+        soak.kept_speed([[seen, seen] for seen in samples(8)])
+
+
 @pytest.mark.slow
 def test_a_minute_and_a_half(tmp_path: Path) -> None:
     seen = soak.soak(tmp_path, hours=0.025, every=5)
@@ -87,7 +92,7 @@ def test_a_minute_and_a_half(tmp_path: Path) -> None:
     assert end["left over"] == []
     assert end["checkpoint"] >= seen[-1]["step"] > 0
     assert {3} <= {sample["processes"] for sample in seen}  # itself and two workers
-    pairs = soak.beside(tmp_path, minutes=1.0, every=5)
+    pairs = soak.beside(tmp_path, minutes=2.0, every=4)
     assert pairs[0][0]["step"] >= end["checkpoint"], "the old one goes on from there"
     assert pairs[0][1]["step"] < end["checkpoint"], "the fresh one begins"
     text = soak.page(seen, end, pairs)
