@@ -36,7 +36,7 @@ def identity(split: Split, *, times: bool = False) -> str:
     """
     seen = hashlib.blake2b(f"{len(split)} {split.inputs.shape}".encode(), digest_size=16)
     if split.labels is not None:
-        seen.update(_bytes(split.labels))
+        seen.update(raw(split.labels))
     seen.update(_content(split.inputs, times))
     return seen.hexdigest()
 
@@ -44,9 +44,9 @@ def identity(split: Split, *, times: bool = False) -> str:
 def _content(inputs: Inputs, times: bool) -> bytes:
     seen = hashlib.blake2b(digest_size=16)
     if isinstance(inputs, Rows):
-        seen.update(_content(inputs.inputs, times) + _bytes(inputs.rows))
+        seen.update(_content(inputs.inputs, times) + raw(inputs.rows))
     elif isinstance(inputs, Memory):
-        seen.update(_bytes(inputs.values))
+        seen.update(raw(inputs.values))
     elif isinstance(inputs, CachedImages):
         seen.update(inputs.header["checksum"].encode())
     elif isinstance(inputs, Folder):
@@ -56,7 +56,7 @@ def _content(inputs: Inputs, times: bool) -> bytes:
         count = min(ROWS, len(inputs))
         crop = CentreCrop(32) if inputs.shape is None else None
         rows = torch.arange(count) * len(inputs) // max(count, 1)
-        seen.update(_bytes(inputs.read(rows, crop, [0] * count if crop else None)))
+        seen.update(raw(inputs.read(rows, crop, [0] * count if crop else None)))
     return seen.digest()
 
 
@@ -68,6 +68,7 @@ def _about(path: str, times: bool) -> bytes:
     return f"{stat.st_size} {stat.st_mtime_ns if times else ''}".encode()
 
 
-def _bytes(tensor: Tensor) -> memoryview | bytes:
+def raw(tensor: Tensor) -> memoryview | bytes:
+    """A tensor's bytes, in the order of its values."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     return flat.view(torch.uint8).numpy().data if flat.numel() else b""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.data import DataSet
-from kontrast.data.identity import identity
+from kontrast.data.identity import identity, raw
 from kontrast.files import read_npz, whole_file
 
 
@@ -22,7 +22,7 @@ def key_of(encoder: nn.Module, data: DataSet, *about: object) -> str:
     for name, tensor in encoder.state_dict().items():
         if isinstance(tensor, Tensor):
             found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-            found.update(_bytes(tensor))
+            found.update(raw(tensor))
     for split in (data.train, data.test):
         if split is not None:
             found.update(identity(split, times=True).encode())
@@ -45,8 +45,3 @@ def write(path: Path, key: str, train: Tensor, test: Tensor) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
         np.savez(file, key=np.array(key), train=train.numpy(), test=test.numpy())
-
-
-def _bytes(tensor: Tensor) -> bytes:
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""

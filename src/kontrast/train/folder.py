@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import fcntl
 import functools
-import hashlib
 import os
 import platform
 import subprocess
@@ -241,8 +240,7 @@ def digest(data: str) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: Path, size: int, changed: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return files.digest(path)[:16]
 
 
 def machine(device: torch.device) -> dict[str, Any]:
