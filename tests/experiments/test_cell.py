@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kontrast.experiments.cell import Cell, Task
+from kontrast.recipe import Recipe
 from kontrast.train import Run, resolve
 from kontrast.train.folder import Busy, RunFolder
 from tests.train.small import recipe
@@ -123,6 +124,25 @@ def test_a_recipe(tmp_path: Path) -> None:
     assert "abacus" in early.state["error"]  # before the run had a folder
     with pytest.raises(ValueError, match=r"make it of resolve\(recipe\)"):
         Cell({}, recipe(out=tmp_path)).perform()
+
+
+def test_a_run_that_another_finishes_just_before_was_not_done_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two drivers begin the same cell; the other one ends before this one has the folder to itself."""
+    one = Cell({"seed": 0}, resolve(recipe(out=tmp_path, **{"train.epochs": 1})))
+    begin, others = RunFolder.begin, []
+
+    def begin_late(folder: RunFolder, made: Recipe) -> None:
+        if not others:
+            others.append(folder)
+            others.append(one.perform())
+        begin(folder, made)
+
+    monkeypatch.setattr(RunFolder, "begin", begin_late)
+    assert one.perform() is False
+    assert others[1] is True
+    assert one.done
 
 
 def test_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

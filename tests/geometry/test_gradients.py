@@ -202,7 +202,13 @@ def test_eq_6_of_collapsed_classes_is_zero_for_the_positive() -> None:
 
 
 def test_a_grid_is_as_many_calls() -> None:
+    """Equal up to rounding: exponentials of a whole grid and of one number take other instructions on some CPUs.
+
+    Each part is e^t in float64 with |t| ≤ 1/τ + log D < 50: rounding of t and of e^t is at most 100 units, and the
+    result is rounded once more to the dtype of the rows. The response is a difference of such parts.
+    """
     x, labels = clusters(25, 4, 3)
+    unit = 100 * torch.finfo(torch.float64).eps + torch.finfo(x.dtype).eps
     k1s, k2s = [0.0, 1.0, 4000.0], [0.5, 1.0]
     grid = gradient_response(x, labels, temperature=0.1, k1=k1s, k2=k2s)
     assert grid.positive.shape == grid.negative.shape == (25, 3, 2)
@@ -210,8 +216,10 @@ def test_a_grid_is_as_many_calls() -> None:
         for j, k2 in enumerate(k2s):
             one = gradient_response(x, labels, temperature=0.1, k1=k1, k2=k2)
             assert one.positive.shape == (25,)
-            for name in ("x", "p_positive", "y", "p_negative", "positive", "negative"):
-                assert torch.equal(getattr(grid, name)[:, i, j], getattr(one, name)), name
+            for name in ("x", "p_positive", "y", "p_negative", "negative"):
+                assert torch.allclose(getattr(grid, name)[:, i, j], getattr(one, name), rtol=unit, atol=0), name
+            within = unit * (one.x + one.p_positive + one.y)
+            assert bool(((grid.positive[:, i, j] - one.positive).abs() <= within).all())
 
 
 def test_a_list_beside_a_number_is_a_grid_of_one_column() -> None:

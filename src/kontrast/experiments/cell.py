@@ -103,17 +103,16 @@ class Cell:
         return replace(self, does=self.does.model_copy(update={"run": moved}))
 
     def perform(self) -> bool:
-        """Does it, in this process, unless it is done, which is False; errors are written into run.json and raised."""
-        from kontrast.train import Stopped, resolve, run_recipe
+        """Run the cell in this process; returns False if it was done already. Errors go into run.json and are raised."""
+        from kontrast.train import Stopped, resolve
         from kontrast.train.folder import Busy
+        from kontrast.train.running import perform
 
         try:
             if isinstance(self.does, Recipe):
                 if resolve(self.does).hash != self.does.hash:  # its run would lie in another folder than the cell's
                     raise ValueError("a cell's recipe has every default written out; make it of resolve(recipe)")
-                was_done = self.done
-                run_recipe(self.does)
-                return not was_done
+                return perform(self.does)
             return _perform(self.does, self.path)
         except (Busy, Stopped):
             raise

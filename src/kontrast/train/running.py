@@ -87,10 +87,19 @@ def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
 def run_recipe(recipe: Recipe) -> Run:
     """Trains, evaluates and analyses a recipe; what was done before is not done again."""
     recipe = resolve(recipe)
+    perform(recipe)
+    return Run(RunFolder.of(recipe).path)
+
+
+def perform(recipe: Recipe) -> bool:
+    """Run a resolved recipe; returns False if there was nothing to do, because its run was done already.
+
+    Whether it was done is only known once the folder is ours alone: another process may finish it at any time before.
+    """
     folder = RunFolder.of(recipe)
     folder.check(recipe)
     if folder.status == "done" and not damaged(folder):
-        return Run(folder.path)
+        return False
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
@@ -103,10 +112,11 @@ def run_recipe(recipe: Recipe) -> Run:
         with folder.alone():
             # Another may have finished or mended it just before we were alone.
             status = distributed.share(folder.status)
-            if status != "done" or damaged(folder, tell=False):
+            has_work = status != "done" or bool(damaged(folder, tell=False))
+            if has_work:
                 _run(recipe, folder, device)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
-    return Run(folder.path)
+    return has_work
 
 
 def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
