@@ -6,7 +6,11 @@ LOWEST := .venv-lowest/.installed
 # A process a core, of one thread each: small tensors gain nothing from more.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-all test-lowest check bench torture docs clean
+# What an older CPU would compute with: other instructions round otherwise, and other lengths are summed at once.
+OLDER_CPU := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_CORETYPE=Nehalem
+NUMERICAL := $(addprefix tests/,losses geometry theory evaluate optim models methods)
+
+.PHONY: demo test test-all test-older-cpu test-lowest check bench torture docs clean
 
 demo: $(READY)  ## train, evaluate and analyse on the bundled set, with labels and without
 	$(BIN)/kontrast demo
@@ -16,6 +20,9 @@ test: $(READY)  ## every test but the long ones
 
 test-all: $(READY)  ## the long ones too
 	$(PYTEST) -m ''
+
+test-older-cpu: $(READY)  ## the numerical tests with the instructions of an older CPU
+	$(OLDER_CPU) $(PYTEST) $(NUMERICAL)
 
 test-lowest: $(LOWEST)  ## losses and measures on the lowest versions that are promised
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal tests/losses tests/geometry
