@@ -28,7 +28,9 @@ def test_arrays_and_geometry(tmp_path: Path) -> None:
     accuracy = float((arrays["predictions"] == digits.test.labels).float().mean())
     assert abs(accuracy - run.value("knn20")) < 1e-6
     similar = F.normalize(test[arrays["query_rows"]], dim=1) @ F.normalize(train, dim=1).T
-    assert torch.equal(arrays["neighbours"], similar.topk(5).indices)
+    assert all(len(set(row)) == 5 for row in arrays["neighbours"].tolist())
+    # Cosines in float32: two that are this close may stand in either order.
+    torch.testing.assert_close(similar.gather(1, arrays["neighbours"]), similar.topk(5).values, rtol=0, atol=1e-5)
     assert torch.equal(arrays["neighbour_labels"], digits.train.labels[arrays["neighbours"]])
     assert torch.equal(arrays["query_labels"], digits.test.labels[arrays["query_rows"]])
     assert torch.equal(arrays["query_images"], digits.test.inputs.read(arrays["query_rows"]))
