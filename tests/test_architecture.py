@@ -71,6 +71,13 @@ def test_the_check_can_fail() -> None:
     assert "losses" in allowed("geometry")
     assert "losses" not in allowed("registry")
     assert stage("kontrast.report.page") == "report"
+    assert {"train", "doctor", "report", "recipes"} <= allowed("pipeline"), "the main job joins them"
+    assert not [left for left in kontrast.ARROW[: kontrast.ARROW.index("pipeline")] if "pipeline" in allowed(left)]
+
+
+def test_the_arrow_is_drawn_as_it_is() -> None:
+    drawn = kontrast.__doc__.partition("::")[2].partition("\n\n")[2].partition("\n\n")[0]
+    assert tuple(drawn.replace("→", " ").split()) == kontrast.ARROW
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if stage(dotted(p)) == "report"], ids=dotted)

@@ -3,11 +3,12 @@
 The package is an arrow of stages. A stage may import what stands left of it, never what stands right::
 
     data → augment → models → losses → geometry → theory → optim → methods → evaluate → train
-         → recipes → experiments → doctor → report → cli
+         → recipes → experiments → doctor → report → pipeline → cli
 
-The first four do not import each other, ``report`` never imports torch, and the root modules (``registry``, ``files``,
-``plain``, ``overrides``, ``recipe``, ``simplex``, ``distributed``) stand before the arrow and import no stage.
-``compat``, ``sklearn`` and ``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this true.
+Each stage is a folder, ``pipeline`` (the main job) one file. The first four do not import each other, ``report`` never
+imports torch, and the root modules (``registry``, ``files``, ``plain``, ``overrides``, ``recipe``, ``simplex``,
+``distributed``) stand before the arrow and import no stage. ``compat``, ``sklearn`` and ``cli`` are shells at its right
+end. ``tests/test_architecture.py`` holds this true.
 
 Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named. The main job is
 ``kontrast.run("tcl-fashion-mini")``, and ``kontrast.load(run)`` gives the encoder it trained.
@@ -41,6 +42,7 @@ ARROW = (
     "experiments",
     "doctor",
     "report",
+    "pipeline",
     "cli",
 )
 SHELLS = ("compat", "sklearn", "cli")
@@ -53,7 +55,7 @@ def __dir__() -> list[str]:
 
 
 # Names of the package itself, and where they live.
-PUBLIC = {"run": "recipes", "load": "train", "Recipe": "recipe", "Run": "train"}
+PUBLIC = {"run": "pipeline", "load": "train", "Recipe": "recipe", "Run": "train"}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from kontrast.cli import app
-from kontrast.cli.demo import RECIPES
+from kontrast.cli.demo import RECIPES, worse_than_pixels
 from kontrast.train import Run, Training
 from tests.cli.asking import ask
 
@@ -32,8 +34,40 @@ def test_the_table_has_each_run_and_raw_pixels(tmp_path: Path) -> None:
         assert f"run folder: {run.path}" in done.stdout
     assert rows["raw pixels"].count("±") == 2
     assert "Accuracy on the 100 test images" in done.stdout
+    pixels = dict(zip(("knn20", "probe"), accuracies(rows["raw pixels"]), strict=True))
+    for name, run in runs.items():
+        below = any(100 * run.value(protocol) < value - 0.05 for protocol, value in pixels.items())
+        above = all(100 * run.value(protocol) > value + 0.05 for protocol, value in pixels.items())
+        said = f"{name} is below raw pixels: " in done.stdout
+        assert said or not below
+        assert not (said and above)
     again = runner.invoke(app, ["demo", "--out", str(tmp_path), *TINY])
     assert again.stdout.splitlines()[:-1] == done.stdout.splitlines()[:-1], "all but the seconds"
+
+
+def accuracies(row: str) -> list[float]:
+    return [float(number) for number in re.findall(r"([\d.]+) ±", row)]
+
+
+RAW = [
+    {"name": "raw pixels: knn20", "value": 0.80, "error": 0.003},
+    {"name": "raw pixels: probe", "value": 0.83, "error": 0.004},
+]
+
+
+def test_who_is_below_raw_pixels_is_named_with_the_difference() -> None:
+    def result(knn: float, probe: float) -> list[dict[str, Any]]:
+        values = {"knn20": knn, "probe": probe, "logistic": 0.1, "raw pixels: knn20": 0.1}
+        return [{"name": name, "value": value, "error": 0.004} for name, value in values.items()]
+
+    assert worse_than_pixels("sce", result(0.75, 0.81), RAW) == [
+        "sce is below raw pixels: kNN, k = 20 by 5.0 ± 0.5 points, linear probe by 2.0 ± 0.6 points."
+    ]
+    assert worse_than_pixels("sce", result(0.85, 0.81), RAW) == [
+        "sce is below raw pixels: linear probe by 2.0 ± 0.6 points."
+    ]
+    assert worse_than_pixels("tcl", result(0.85, 0.83), RAW) == [], "as good is not below"
+    assert worse_than_pixels("tcl", [], RAW) == []
 
 
 def test_it_stops_like_train(

@@ -40,7 +40,7 @@ def test_runs(
     assert command.program in PROGRAMS, f"{command.program} is run by no test; mark the block: <!-- not run: … -->"
     smoke.fill(workshop)
     monkeypatch.chdir(workshop)
-    monkeypatch.setattr("kontrast.cli.train.run_page", lambda path, again: None)  # it takes longer than the two steps
+    monkeypatch.setattr("kontrast.pipeline.write_page", lambda run, failed: None)  # it takes longer than the two steps
     words, to = _redirected(command.words)
     while "=" in words[0]:
         monkeypatch.setenv(*words.pop(0).split("=", 1))

@@ -140,6 +140,11 @@ def _pulled() -> Recipe:
     return _vectors("tcl", method__k1=1e9, method__temperature=0.1, optim__lr=0.1)
 
 
+def _tuned(**changes: Any) -> Recipe:
+    """Goes on from the weights of a healthy run."""
+    return _images("supcon", encoder__pretrained=str(run("healthy")), **{**LONGER, "optim__lr": 1e-4, **changes})
+
+
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "healthy": lambda: _images("supcon", train__epochs=8),
     "healthy-self": lambda: _images("simclr", train__epochs=8),
@@ -162,6 +167,8 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "divided": _divided,
     "big-pictures": _big_pictures,
     "pulled": _pulled,
+    "spoiled": lambda: _tuned(encoder__norm="train", optim__lr=300.0),
+    "tuned": _tuned,
 }
 
 
@@ -184,6 +191,7 @@ DISEASES = {
     "by-heart": "train-test-gap",
     "divided": "double-normalisation",
     "big-pictures": "data-bound",
+    "spoiled": "worse-than-start",
 }
 """What each run was made to have; "lonely" also has a batch too small, "slow" a loss at chance; "pulled" collapses."""
 

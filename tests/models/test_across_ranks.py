@@ -120,6 +120,24 @@ def check_shuffle(sizes: list[int], rank: int) -> None:
     torch.testing.assert_close(models.unshuffle(pair.keys(shuffled), order), own(expected, sizes, rank))
 
 
+def check_frozen(sizes: list[int], rank: int) -> None:
+    """An encoder whose batch norm keeps its statistics, converted: what one process computes on the whole batch."""
+    x = drawn(sum(sizes), 5, seed=7)
+    one, many = (models.encoder("mlp", in_features=5, hidden=8, features=4, seed=0).double() for _ in range(2))
+    for made in (one, many):
+        made.layers[1].running_mean.fill_(0.3)
+        made.norm = "frozen"
+    models.sync_batch_norm(many).train()
+    one.train()
+    before = {name: buffer.clone() for name, buffer in many.named_buffers()}
+    h = many(own(x, sizes, rank))
+    torch.testing.assert_close(h, own(one(x), sizes, rank))
+    h.sum().backward()
+    assert isinstance(many.layers[1], models.SyncBatchNorm)
+    for name, buffer in many.named_buffers():
+        assert torch.equal(buffer, before[name]), name
+
+
 def together(rank: int, world: int) -> None:
     for sizes in SIZES[world]:
         for momentum, affine, channels_last in ((0.1, True, False), (None, True, True), (0.1, False, False)):
@@ -127,6 +145,7 @@ def together(rank: int, world: int) -> None:
         check_precision(sizes, rank)
         check_memory(sizes, rank)
         check_shuffle(sizes, rank)
+        check_frozen(sizes, rank)
     check_too_few(sizes, rank)
 
 

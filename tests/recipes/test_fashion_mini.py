@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import kontrast
 from kontrast import methods
+from kontrast.recipes import recipe as recipe_of
 from kontrast.recipes.fashion_mini import RECIPES
-from kontrast.train import resolve
+from kontrast.train import resolve, run_recipe
 
 SHORT = {
     "data": {"limit": 300, "test_limit": 100},
@@ -50,7 +50,7 @@ def test_the_papers_views() -> None:
 @pytest.mark.parametrize("name", RECIPES)
 def test_two_steps_of_it(name: str, tmp_path: Path) -> None:
     quiet = {"out": str(tmp_path), "progress": False, "monitor_every": 0, "log_every": 1}
-    run = kontrast.run(name, **SHORT, run=quiet)
+    run = run_recipe(recipe_of(name, **SHORT, run=quiet))
     assert run.status == "done"
     assert run.path.name.startswith(f"{name}-")
     assert [line["step"] for line in run.metrics()] == [1, 2]
@@ -62,4 +62,4 @@ def test_two_steps_of_it(name: str, tmp_path: Path) -> None:
 def test_a_single_epoch_is_long_enough_for_the_warm_up(name: str, tmp_path: Path) -> None:
     """The first thing that anybody tries is train.epochs=1."""
     short = {**SHORT, "train": {"epochs": 1, "batch_size": 100}}
-    assert kontrast.run(name, **short, run={"out": str(tmp_path), "progress": False}).status == "done"
+    assert run_recipe(recipe_of(name, **short, run={"out": str(tmp_path), "progress": False})).status == "done"

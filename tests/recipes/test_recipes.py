@@ -112,7 +112,12 @@ def test_what_is_not_there(tmp_path: Path) -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
     """What `kontrast.run` would run."""
     seen: list[Recipe] = []
-    monkeypatch.setattr("kontrast.train.run_recipe", seen.append)
+
+    def perform(recipe: Recipe) -> tuple[None, None]:
+        seen.append(recipe)
+        return None, None
+
+    monkeypatch.setattr("kontrast.pipeline.perform", perform)
     return seen
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-import kontrast
 from kontrast import optim, recipes
 from kontrast.recipes import graf, sce, tcl, wang_liu
+from kontrast.train import run_recipe
 from kontrast.train.job import make_job
 from tests.recipes.tiny import tiny
 
@@ -27,7 +27,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", NAMES)
 def test_two_steps(name: str, data: Path, tmp_path: Path) -> None:
     short = tiny(recipes.find(name), data, tmp_path)
-    run = kontrast.run(short)
+    run = run_recipe(short)
     assert run.status == "done"
     lines = [line for line in run.metrics() if "loss" in line]
     assert [line["step"] for line in lines] == [1, 2]

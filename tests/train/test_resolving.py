@@ -14,7 +14,7 @@ from tests.train.small import ALL, recipe
 def test_every_option_is_written_out_and_resolving_again_changes_nothing(method: str) -> None:
     whole = resolve(recipe(method))
     assert whole.method.options.keys() == methods.options_of(method).keys()
-    assert whole.encoder.options.keys() == {"pretrained", "hidden", "features", "depth", "batch_norm"}
+    assert whole.encoder.options.keys() == {"pretrained", "norm", "hidden", "features", "depth", "batch_norm"}
     assert whole.optim.options.keys() >= {"lr", "momentum", "weight_decay"}
     assert resolve(whole) == whole
     assert Recipe.of(whole.model_dump(mode="json")) == whole
@@ -58,4 +58,4 @@ def test_the_number_of_views_must_be_the_methods(method: str, views: int) -> Non
 
 def test_timm_takes_its_own_options() -> None:
     made = resolve(recipe("supcon", encoder="timm/resnet18").override({"encoder.drop_rate": 0.1}))
-    assert made.encoder.options == {"pretrained": None, "channels_last": True, "drop_rate": 0.1}
+    assert made.encoder.options == {"pretrained": None, "norm": None, "channels_last": True, "drop_rate": 0.1}

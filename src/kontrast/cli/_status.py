@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,6 +27,13 @@ shown = {"debug": False}
 def debugging() -> bool:
     """Whether errors show where they came from: ``kontrast --debug``, or the variable KONTRAST_DEBUG."""
     return shown["debug"] or bool(os.environ.get("KONTRAST_DEBUG"))
+
+
+def tell_failure(what: str, error: Exception) -> None:
+    """Say on standard error what could not be done beside a run; the command goes on."""
+    if debugging():
+        traceback.print_exception(error)
+    err.print(f"{what}: {paragraph(f'{type(error).__name__}: {error}')}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,11 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._console import err, named, out
-from kontrast.cli._pages import run_page, written
-from kontrast.cli._status import running
+from kontrast.cli._status import running, tell_failure
 
 if TYPE_CHECKING:
-    from kontrast.recipe import Recipe
     from kontrast.train import Run
 
 RECIPES = ("tcl-fashion-mini", "sce-fashion-mini")
@@ -29,19 +28,20 @@ def demo(
     settings: Annotated[list[str] | None, typer.Argument(help="Overrides for both runs, as for train.")] = None,
 ) -> None:
     """Train TCL with labels and SCE without on fashion-mini, and compare them with raw pixels."""
-    from kontrast import recipes
+    from kontrast import pipeline, recipes
     from kontrast.evaluate import baselines
-    from kontrast.train import run_recipe
     from kontrast.train.job import load_data
 
     began = time.monotonic()
     chosen = [recipes.find(name).override(settings or []).override({"run.out": str(to)}) for name in RECIPES]
     runs: list[Run] = []
-    before = [path for path in map(_done, chosen) if path is not None]
+    pages: list[Path | None] = []
     for recipe in chosen:
         err.print(f"{recipe.name}: {recipe.about}", highlight=False, markup=False, soft_wrap=True)
         with running():
-            runs.append(run_recipe(recipe))
+            run, page = pipeline.perform(recipe, failed=tell_failure)
+        runs.append(run)
+        pages.append(page)
     data, _, _ = load_data(chosen[0])
     err.print("raw pixels: kNN and linear probe", highlight=False)
     raw = [result.record() for result in baselines(data, list(PROTOCOLS), seed=chosen[0].seed)]
@@ -50,6 +50,7 @@ def demo(
     for column in (*PROTOCOLS.values(), *MEASURES.values()):
         table.add_column(column, justify="right")
     table.add_row("raw pixels", *(_percent(record) for record in raw), *("–" for _ in MEASURES))
+    below: list[str] = []
     for run in runs:
         result = run.result
         found = {record["name"]: record for record in result["results"]}
@@ -59,6 +60,7 @@ def demo(
             *(_percent(found.get(name)) for name in PROTOCOLS),
             *(f"{lines[name]:.3f}" if name in lines else "–" for name in MEASURES),
         )
+        below += worse_than_pixels(result["recipe"], result["results"], raw)
     out.print(escape(repr(data)), highlight=False, soft_wrap=True)
     out.print(table)
     out.print(
@@ -67,22 +69,37 @@ def demo(
         "tolerance: of the encoder's features of the test images.",
         highlight=False,
     )
+    for line in below:
+        out.print(escape(line), highlight=False)
     for run in runs:
         out.print(f"run folder: {named(run.path)}", highlight=False, soft_wrap=True)
-    pages = [run_page(run.path, again=run.path not in before) for run in runs]
-    pages.append(written([run.path for run in runs], to / "report.html"))
+    pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", failed=tell_failure))
     for page in pages:
         if page is not None:
             out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
     out.print(f"{time.monotonic() - began:.0f} s", highlight=False)
 
 
-def _done(recipe: Recipe) -> Path | None:
-    """Its run's folder, if it has been run before."""
-    from kontrast.train import RunFolder, resolve
+def worse_than_pixels(name: str, results: list[dict[str, Any]], raw: list[dict[str, Any]]) -> list[str]:
+    """A sentence where a run's kNN or probe is below that of raw pixels; none where neither is.
 
-    folder = RunFolder.of(resolve(recipe))
-    return folder.path if folder.status == "done" else None
+    The error is that of two independent accuracies: √(error² + error²).
+
+    >>> pixels = [{"name": "raw pixels: knn20", "value": 0.8, "error": 0.003}]
+    >>> worse_than_pixels("mine", [{"name": "knn20", "value": 0.75, "error": 0.004}], pixels)
+    ['mine is below raw pixels: kNN, k = 20 by 5.0 ± 0.5 points.']
+    >>> worse_than_pixels("mine", [{"name": "knn20", "value": 0.85, "error": 0.004}], pixels)
+    []
+    """
+    pixels = {record["name"].removeprefix("raw pixels: "): record for record in raw}
+    lost = []
+    for record in results:
+        beside = pixels.get(record["name"])
+        if beside is not None and record["name"] in PROTOCOLS and record["value"] < beside["value"]:
+            error = math.hypot(record["error"], beside["error"])
+            points = f"{100 * (beside['value'] - record['value']):.1f} ± {100 * error:.1f} points"
+            lost.append(f"{PROTOCOLS[record['name']]} by {points}")
+    return [f"{name} is below raw pixels: {', '.join(lost)}."] if lost else []
 
 
 def _percent(record: dict[str, Any] | None) -> str:

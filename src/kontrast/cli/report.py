@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kontrast.cli._console import named, out
-from kontrast.cli._pages import examine
+from kontrast.cli._status import tell_failure
 from kontrast.files import expanded
 
 PRESETS = ("cpu", "paper", "smoke")
@@ -45,11 +45,12 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Write one page that answers: did it work, is it good, what is wrong, what next. It needs no network."""
+    from kontrast import pipeline
     from kontrast import report as pages
 
     paths = [folder(name, runs) for name in what]
-    if len(paths) == 1:
-        examine(paths[0])
+    if len(paths) == 1 and not (paths[0] / "doctor.json").exists():
+        pipeline.examine(paths[0], failed=tell_failure)
     place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
     out.print(f"report: {named(place)}", highlight=False, soft_wrap=True)
     if show:

@@ -11,8 +11,7 @@ import typer
 from rich.markup import escape
 
 from kontrast.cli._console import err, named, out
-from kontrast.cli._pages import written
-from kontrast.cli._status import running
+from kontrast.cli._status import running, tell_failure
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
 ) -> None:
     """Run an experiment of a paper, or what is left of it, and show the paper's values, ours, and which claims hold."""
-    from kontrast import experiments
+    from kontrast import experiments, pipeline
     from kontrast.experiments import tables
     from kontrast.experiments.sweep import Sweep
 
@@ -90,7 +89,7 @@ def reproduce(
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with running():
             summary = sweep.run(chosen, _Progress(len(missing)))
-    page = written([sweep.folder])
+    page = pipeline.write_report([sweep.folder], failed=tell_failure)
     if as_json:
         print(dump(summary))
     else:

@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._console import err, named, out
-from kontrast.cli._pages import run_page
-from kontrast.cli._status import running
+from kontrast.cli._status import running, tell_failure
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -45,35 +44,34 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
 ) -> None:
     """Train a recipe, evaluate it, and leave a run folder with its report; the same again continues or is done."""
-    from kontrast import distributed, recipes
-    from kontrast.train import RunFolder, resolve, run_recipe
+    from kontrast import distributed, models, pipeline, recipes, report
+    from kontrast.train import RunFolder, resolve
 
     asked = recipes.recipe(recipe).override(settings or [])
     chosen = resolve(asked if to is None else asked.override({"run.out": str(to)}))
     folder = RunFolder.of(chosen)
     if dry_run:
+        models.refuse_tag(chosen.encoder.name)
         print(chosen.to_yaml(), end="")
         out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
         return
     folder.check(chosen)
-    was_done, first = folder.status == "done" and not folder.changed(), distributed.launched_rank() == 0
-    if was_done and first:
+    first = distributed.launched_rank() == 0
+    if first and folder.status == "done" and not folder.changed():
         err.print(f"already done: {named(folder.path)}", highlight=False, soft_wrap=True)
-    elif folder.status != "done" and folder.last.exists() and first:
+    elif first and folder.status != "done" and folder.last.exists():
         at = folder.read().get("step", 0)
         err.print(f"continues at step {at}: {named(folder.path)}", highlight=False, soft_wrap=True)
     with running():
         try:
-            done = run_recipe(chosen)
+            done, page = pipeline.perform(chosen, failed=tell_failure)
         except Exception:
-            if first and folder.status == "failed" and folder.metrics.exists():  # its page says why, and what to do
-                page = run_page(folder.path)
-                if page is not None and not as_json:
-                    out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
+            page = folder.path / report.NAME
+            if first and not as_json and folder.status == "failed" and page.exists():
+                out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
             raise
     if not first or not (done.path / "result.json").exists():
         return
-    page = run_page(done.path, again=not was_done)
     if as_json:
         print(dump(done.result))
         return
@@ -92,6 +90,9 @@ def results_table(runs: list[Run]) -> Table:
         result = run.result
         for record in result["results"]:
             table.add_row(*_row(result["recipe"], record))
+        if "start" in result:
+            start = result["start"]["result"]
+            table.add_row(*_row(result["recipe"], {**start, "protocol": f"before the first step: {start['protocol']}"}))
         if "note" in result:
             table.add_row(escape(result["recipe"]), escape(result["note"]), "–", "–")
     return table

@@ -47,6 +47,12 @@ GEOMETRY = {"features": MEASURES, "embeddings": MEASURES, "simplex": SIMPLEX, "p
 ANALYSIS = record({"geometry": record(GEOMETRY), "class_names": items(scalar)})
 NORMALS = {"mean": items(finite), "std": items(finite)}
 MODEL = record({"input": record({"kind": text, **NORMALS}, needed=["kind", *NORMALS])})
+DIFFERENCE = {"value": finite, "error": finite}
+START = {
+    "result": record({"value": finite}, needed=["value"]),
+    "difference": record(DIFFERENCE, needed=[*DIFFERENCE]),
+}
+RESULT = record({"start": record(START, needed=[*START])})
 
 
 def collect_run(path: Path) -> Record:
@@ -71,6 +77,7 @@ def collect_run(path: Path) -> Record:
         analysis=_json(path / "analysis.json", ANALYSIS),
         arrays=_arrays(path / "analysis.npz"),
         model=_json(folder.model, MODEL),
+        result=_json(folder.result, RESULT),
         opened=partial(_opened, recipe, about.get("machine", {}).get("folder")),
     )
 

@@ -39,6 +39,7 @@ class Record:
     analysis: Mapping[str, Any] = field(default_factory=dict)  # analysis.json
     arrays: Mapping[str, Tensor] = field(default_factory=dict)  # analysis.npz, or the files given
     model: Mapping[str, Any] = field(default_factory=dict)  # model.json
+    result: Mapping[str, Any] = field(default_factory=dict)  # result.json
     given_temperature: float | None = None
     opened: Callable[[], tuple[DataSet, Split]] | None = None  # the data, and the rows that are learned from
     making: Callable[[], Job] | None = None  # of a recipe: all that train makes before its first step

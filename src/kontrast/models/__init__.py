@@ -10,7 +10,7 @@ Each is a module or a function of its own, usable in any loop.
 torch.Size([4, 128])
 """
 
-from kontrast.models.encoders import FAMILY, Encoder, encoder, names
+from kontrast.models.encoders import FAMILY, Encoder, encoder, names, norm_of, refuse_tag
 from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
 from kontrast.models.memory_bank import MemoryBank
 from kontrast.models.momentum import MomentumPair, momentum_at
@@ -18,7 +18,7 @@ from kontrast.models.queue import Queue
 from kontrast.models.shuffle import shuffle_keys, unshuffle
 from kontrast.models.split_norm import SplitBatchNorm, split_batch_norm
 from kontrast.models.sync_norm import SyncBatchNorm, sync_batch_norm
-from kontrast.models.weights import Loaded, load_weights
+from kontrast.models.weights import Loaded, fit_weights, load_weights
 
 __all__ = [
     "FAMILY",
@@ -34,10 +34,13 @@ __all__ = [
     "SplitBatchNorm",
     "SyncBatchNorm",
     "encoder",
+    "fit_weights",
     "head",
     "load_weights",
     "momentum_at",
     "names",
+    "norm_of",
+    "refuse_tag",
     "shuffle_keys",
     "split_batch_norm",
     "sync_batch_norm",

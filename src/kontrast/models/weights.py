@@ -27,6 +27,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from kontrast.files import expanded
 from kontrast.models._weight_files import read as read_file
 from kontrast.models.layouts import differences, layouts
 from kontrast.registry import quoted
@@ -68,6 +69,11 @@ class Loaded:
                 lines.append(f"{name}: {_few(seen)}")
         return "; ".join(lines)
 
+    def record(self) -> dict[str, Any]:
+        """As JSON has it: how many tensors, and the words of ``str(report)``."""
+        counts = {name: len(getattr(self, name)) for name in ("adapted", "missing", "mismatched", "unexpected")}
+        return {"file": self.source, "tensors": len(self.loaded), **counts, "report": str(self)}
+
     @property
     def foreign(self) -> list[str]:
         """Those unexpected that belong to no head or queue: the file's network has more than the module."""
@@ -91,13 +97,45 @@ def load_weights(
     >>> layer.weight.detach()
     tensor([[1., 1.]])
     """
+    report, found = fit_weights(module, source, prefix=prefix)
+    if strict and report.missing:
+        raise ValueError(" ".join([f"{type(module).__name__} is not wholly in the file: {report}.", *report.notes]))
+    more = f"the file has {len(report.foreign)} tensors that {type(module).__name__} has not, of no head: is it of"
+    if strict and report.foreign:
+        raise ValueError(f"{more} another network? {report}. Make that one, or load with strict=False")
+    if report.missing or report.foreign or report.notes:
+        notes = ["Those missing keep their start."] if report.missing else []
+        notes += [f"{more[0].upper()}{more[1:]} another network?"] if report.foreign else []
+        warnings.warn(f"{report}. {' '.join([*notes, *report.notes])}", stacklevel=2)
+    module.load_state_dict(found, strict=False)
+    return report
+
+
+def fit_weights(
+    module: nn.Module, source: str | Path | Mapping[str, Any], *, prefix: str | None = None
+) -> tuple[Loaded, dict[str, Tensor]]:
+    """The first half of `load_weights`: which tensors of a file fit a module. The module is not changed.
+
+    Only names and shapes of the module are read, so it may lie on torch's meta device.
+
+    Returns:
+        The report, and the tensors by the module's names.
+
+    Raises:
+        ValueError: the file cannot be read, or nothing in it fits.
+
+    >>> import torch
+    >>> report, found = fit_weights(nn.Linear(2, 1, device="meta"), {"weight": torch.ones(1, 2)})
+    >>> report.missing, list(found)
+    (['bias'], ['weight'])
+    """
     if not isinstance(source, str | os.PathLike | Mapping):
         raise ValueError(f"weights are {quoted(source)}; expected the path of a file, or a state dict")
     named = "a mapping" if isinstance(source, Mapping) else str(source)
     wanted = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
     shared = _shared_part(wanted)
     best: tuple[tuple[int, bool, bool, int], Loaded, dict[str, Tensor]] | None = None
-    read = source if isinstance(source, Mapping) else read_file(Path(source))
+    read = source if isinstance(source, Mapping) else read_file(expanded(source, "the file of weights"))
     tables = dict(_tables(read))
     for path, plain in tables.items():
         learns = not any(FOLLOWS.search(key.lower()) for key in path)
@@ -114,18 +152,7 @@ def load_weights(
                         best = (rank, report, found)
     if best is None:
         raise ValueError(_nothing_fits(named, list(tables.values()), wanted))
-    _, report, found = best
-    if strict and report.missing:
-        raise ValueError(" ".join([f"{type(module).__name__} is not wholly in the file: {report}.", *report.notes]))
-    more = f"the file has {len(report.foreign)} tensors that {type(module).__name__} has not, of no head: is it of"
-    if strict and report.foreign:
-        raise ValueError(f"{more} another network? {report}. Make that one, or load with strict=False")
-    if report.missing or report.foreign or report.notes:
-        notes = ["Those missing keep their start."] if report.missing else []
-        notes += [f"{more[0].upper()}{more[1:]} another network?"] if report.foreign else []
-        warnings.warn(f"{report}. {' '.join([*notes, *report.notes])}", stacklevel=2)
-    module.load_state_dict(found, strict=False)
-    return report
+    return best[1], best[2]
 
 
 def _tables(

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kontrast.files import expanded
 from kontrast.recipe import Recipe
 from kontrast.recipes import fashion_mini, graf, sce, tcl, wang_liu
 from kontrast.registry import nearest
 
-if TYPE_CHECKING:
-    from kontrast.train import Run
-
-__all__ = ["find", "names", "recipe", "run"]
+__all__ = ["find", "names", "recipe"]
 
 BOOKS = (fashion_mini, wang_liu, tcl, sce, graf)
 
@@ -47,15 +44,22 @@ def find(name: str) -> Recipe:
     raise ValueError(f"no recipe {name!r}{hint} `kontrast list recipes` has them all; a path to a YAML file works too")
 
 
-def recipe(source: str | Path | Mapping[str, Any] | Recipe) -> Recipe:
-    """A recipe by name, from a YAML file, a run folder, a mapping, or as it is.
+def recipe(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Recipe:
+    """A recipe by name, from a YAML file, a run folder, a mapping, or as it is, with overrides.
 
-    A known name is that recipe, whatever files there are. The recipe of a run folder goes on in that folder, wherever
-    it lies by now.
+    A known name is that recipe, whatever files there are. The recipe of a run folder continues in that folder, wherever
+    it lies by now. Overrides are sections or dotted keys.
 
     >>> recipe({"name": "mine", "method": "supcon", "train": {"epochs": 1}}).name
     'mine'
+    >>> recipe("tcl-fashion-mini", seed=1, train={"epochs": 2}, **{"optim.lr": 0.05}).train.epochs
+    2
     """
+    found = _found(source)
+    return found.override(_flat(overrides)) if overrides else found
+
+
+def _found(source: str | Path | Mapping[str, Any] | Recipe) -> Recipe:
     if isinstance(source, Recipe):
         return source
     if isinstance(source, Mapping):
@@ -83,14 +87,10 @@ def _of_run(folder: Path) -> Recipe:
     return found.override({"run.out": str(place.parent)}) if place.name == found.folder else found
 
 
-def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Run:
-    """Trains, evaluates and analyses a recipe; overrides are sections or dotted keys.
-
-    ``run("tcl-fashion-mini", seed=1, train={"epochs": 2}, **{"optim.lr": 0.05})``
-    """
-    from kontrast.train import run_recipe  # torch is loaded when something runs, not when names are listed
-
-    return run_recipe(recipe(source).override(_flat(overrides)))
+def __getattr__(name: str) -> Any:
+    if name == "run":
+        raise AttributeError("kontrast.recipes.run is kontrast.run now, which also examines the run and reports on it")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _flat(overrides: Mapping[str, Any], before: str = "") -> dict[str, Any]:

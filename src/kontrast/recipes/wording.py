@@ -90,7 +90,9 @@ def _views(views: tuple[Part, ...], size: int | None) -> str:
 def _encoder(part: Part) -> str:
     stem = part.options.get("stem")
     chosen = {
-        k: v for k, v in part.options.items() if k in ("width", "depth", "hidden", "features", "pretrained") and v
+        k: v
+        for k, v in part.options.items()
+        if k in ("width", "depth", "hidden", "features", "pretrained", "norm") and v
     }
     more = [STEMS[stem]] if stem in STEMS else []
     return ", ".join([ENCODERS.get(part.name, part.name), *more, *(f"{k} {v}" for k, v in chosen.items())])

@@ -56,6 +56,8 @@ model = PlainSmallResNet({channels}, width={width}, depth={depth}, small_stem={s
 model.load_state_dict(load_file("encoder.safetensors"))
 model.eval()"""
 DIGEST = "weights_sha256"
+OF_TRAINING = ("pretrained", "norm")
+"""Options of an encoder that say how it is trained, not what it is."""
 INSIDE = {"timm": "net.", "mlp": "layers."}
 """Where the plain model stands inside ours."""
 LISTS = {"shape": items(whole), "mean": items(number), "std": items(number)}
@@ -98,7 +100,7 @@ def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
         given["resize"] = in_words(given)
     unread = [file for file, why in data.skipped if why != OTHER]
     found: dict[str, Any] = {
-        "encoder": {"name": name, **{k: v for k, v in recipe.encoder.options.items() if k != "pretrained"}},
+        "encoder": {"name": name, **{k: v for k, v in recipe.encoder.options.items() if k not in OF_TRAINING}},
         "input": given,
         "feature_dim": int(getattr(encoder, "feature_dim", 0)),
         "recipe": recipe.name,
@@ -143,7 +145,7 @@ def timm_arguments(encoder: nn.Module, options: Mapping[str, Any], shape: Sequen
     net: Any = encoder.get_submodule("net")
     fixed = bool((net.default_cfg or {}).get("fixed_input_size", False))  # transformers: made for one size of image
     size = {"img_size": tuple(shape[1:])} if fixed else {}
-    ours = ("stem", "channels_last", "pretrained", "prefix")
+    ours = ("stem", "channels_last", "prefix", *OF_TRAINING)
     return {"num_classes": 0, "in_chans": shape[0], **size, **{k: v for k, v in options.items() if k not in ours}}
 
 
@@ -180,6 +182,8 @@ def rebuild(path: Path) -> models.Encoder:
     read = read_card(path)
     options, given = dict(read["encoder"]), read["input"]
     name, shape = options.pop("name"), given["shape"]
+    if name.startswith("timm/"):
+        name = name.partition(".")[0]  # older runs may have a tag, whose weights they did not have
     state, inside = read_weights(folder.encoder, read.get(DIGEST)), INSIDE.get(name.partition("/")[0], "")
     size = {"in_features": shape[0]} if given["kind"] == "vector" else {"in_channels": shape[0], "image_size": shape[1]}
     try:

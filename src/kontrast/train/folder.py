@@ -2,12 +2,13 @@
 
 <out>/<recipe>-<hash8>/
     recipe.yaml             resolved: everything that decided the run
-    run.json                status, versions, seed, machine, command; when done, the digests of the files below
+    run.json                status, versions, seed, machine, command; what was loaded of a pretrained start; when done,
+                            the digests of the files below
     metrics.jsonl           a line a record
     checkpoints/last.pt     everything that is needed to go on (best.pt with early stopping)
     checkpoints/previous.pt the one before it, until the run is done: gone on from if last.pt is found damaged
     encoder.safetensors     the weights, and model.json: how to rebuild it
-    result.json             every number with its protocol
+    result.json             every number with its protocol; "start": the kNN of a pretrained start, and the difference
     analysis.npz, .json     features, predictions, neighbours, thumbnails, views, geometry: what a report draws
 """
 
@@ -41,7 +42,7 @@ LEFT = (
 """What a finished run leaves, and run.json has the digests of."""
 KINDS = {
     "status": str, "hash": str, "error": str, "started": str, "finished": str, "data_file": str, "step": int,
-    "seconds": int | float, "machine": dict, "versions": dict, "files": dict, "command": list,
+    "seconds": int | float, "machine": dict, "versions": dict, "files": dict, "command": list, "pretrained": dict,
 }  # fmt: skip
 """Of what run.json says, where it says it."""
 

@@ -6,6 +6,7 @@ side of the views, the crop at decoding where images have several sizes.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,7 @@ class Job:
     sampler: Sampler
     size: int | None  # pixels a side; None for vectors
     device: torch.device
+    start: models.Encoder | None = None  # a pretrained encoder as it is before the first step, on the CPU
 
     @property
     def steps_per_epoch(self) -> int:
@@ -102,6 +104,7 @@ def make_job(recipe: Recipe, device: torch.device) -> Job:
     setting = methods.Setting(len(train), classes, steps, recipe.seed)
     with suffices("encoder, head and method as they are asked for", "take smaller ones (width, out, queue …)"):
         encoder = make_encoder(recipe, data, size)
+        start = None if encoder.loaded is None else copy.deepcopy(encoder)
         head = models.head(
             recipe.head.name,
             in_dim=encoder.feature_dim,
@@ -111,7 +114,7 @@ def make_job(recipe: Recipe, device: torch.device) -> Job:
         method = methods.method(recipe.method.name, encoder, head, setting=setting, **recipe.method.options)
     if recipe.train.batch_norm == "sync" and distributed.world_size() > 1:
         method.across_ranks()
-    return Job(recipe, data, train, validation, views, crop, method.to(device), sampler, size, device)
+    return Job(recipe, data, train, validation, views, crop, method.to(device), sampler, size, device, start)
 
 
 def _check_protocols(recipe: Recipe, data: DataSet) -> None:

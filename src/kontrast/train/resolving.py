@@ -43,7 +43,7 @@ def resolve(recipe: Recipe) -> Recipe:
     whole = recipe.model_copy(
         update={
             "method": filled("method", recipe.method, methods.options_of(recipe.method.name)),
-            "encoder": filled("encoder", recipe.encoder, _encoder_options(recipe.encoder)),
+            "encoder": _encoder(recipe.encoder),
             "head": filled("head", recipe.head, _head_options(recipe.head.name)),
             "optim": filled("optim", recipe.optim, {"lr": None, **optim.options_of(recipe.optim.name)}),
             "schedule": filled("schedule", recipe.schedule, optim.schedule_options(recipe.schedule.name)),
@@ -104,11 +104,18 @@ def defaults_of(call: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict
     return {p.name: p.default for p in found if p.kind in kinds and p.default is not p.empty and p.name not in left}
 
 
+def _encoder(part: Part) -> Part:
+    """With every option; ``norm`` is frozen for a pretrained start that does not say it, and None for a random one."""
+    whole = filled("encoder", part, _encoder_options(part))
+    norm = models.norm_of(whole.options["norm"], whole.options["pretrained"])
+    return Part.model_validate({"name": whole.name, **whole.options, "norm": norm})
+
+
 def _encoder_options(part: Part) -> dict[str, Any]:
     if part.name.startswith("timm/"):  # timm knows its own options, and complains of others
-        return {"pretrained": None, "channels_last": True, **part.options}
+        return {"pretrained": None, "norm": None, "channels_last": True, **part.options}
     _known("encoder", part.name, [known for known in models.names() if "…" not in known])
-    return {"pretrained": None, **defaults_of(models.FAMILY[part.name], FROM_DATA)}
+    return {"pretrained": None, "norm": None, **defaults_of(models.FAMILY[part.name], FROM_DATA)}
 
 
 def _head_options(name: str) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from kontrast.train.mending import damaged
 from kontrast.train.metrics import read_metrics
 from kontrast.train.progress import Lasting
 from kontrast.train.resolving import resolve
+from kontrast.train.start import PROTOCOL, check_start, compare_with_start, describe_start
 from kontrast.train.stopping import Stopped
 
 
@@ -100,6 +101,7 @@ def perform(recipe: Recipe) -> bool:
     folder.check(recipe)
     if folder.status == "done" and not damaged(folder):
         return False
+    check_start(recipe)  # before the folder is made and the data are read
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
@@ -134,6 +136,7 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
     folder.note("training", **about, **first, **machine(device))
     try:
         job = make_job(recipe, device)
+        _tell_start(job, folder)
         training = Training(job, folder)
         training.run()
         if distributed.rank() == 0:
@@ -153,6 +156,14 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
         raise
 
 
+def _tell_start(job: Job, folder: RunFolder) -> None:
+    """Says what a pretrained start took from its file, on standard error and in run.json; rank 0 only."""
+    if job.start is None or job.start.loaded is None or distributed.rank() != 0:
+        return
+    _Told(job.recipe.name, quiet=not job.recipe.run.progress).say(describe_start(job.start) or "")
+    folder.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm})
+
+
 def finish(job: Job, folder: RunFolder, training: Training) -> None:
     """Evaluation, analysis and export of what was trained; of the best in validation, if that was asked for."""
     if job.recipe.train.patience is not None and training.state.patience.best_step:
@@ -163,6 +174,7 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
         used = f"last, step {training.state.step}"
     export(job, folder)  # first: whatever happens in the evaluation, the encoder is there
     results, subject = evaluated(job)
+    start = None if subject is None else _compared_with_start(job, subject, results)
     measured = analyse(job, folder, subject, results)
     record = {
         "recipe": job.recipe.name,
@@ -172,6 +184,8 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
         "results": [{**result.record(), "seeds": [job.recipe.seed]} for result in results],
         "geometry": measured,
     }
+    if start is not None:
+        record["start"] = start
     if job.recipe.train.fit_every is not None:
         record["fitted_at"] = training.state.fitted_at  # None: censored, the steps did not suffice
         record["steps"] = training.state.step
@@ -197,6 +211,22 @@ def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
     return results, subject
 
 
+def _compared_with_start(job: Job, subject: Subject, results: list[Result]) -> dict[str, Any] | None:
+    """The kNN of a pretrained start, and how the end differs from it; None for a random start."""
+    if job.start is None:
+        return None
+    told = _Told(job.recipe.name, quiet=not job.recipe.run.progress)
+    told.say("evaluating, the start")
+    began = _subject(job.recipe, job.start, job.data, job.size, job.device)
+    found = compare_with_start(job.recipe, began, subject, results)
+    before, change = found["result"], found["difference"]
+    told.say(
+        f"{PROTOCOL} at the start {before['value']:.1%}, at the end {before['value'] + change['value']:.1%}: "
+        f"{100 * change['value']:+.1f} ± {100 * change['error']:.1f} points on the same {change['test_rows']:,} rows"
+    )
+    return found
+
+
 def protocol_defaults(recipe: Recipe, protocol: str) -> dict[str, Any]:
     """What a protocol must know of the method: Graf et al.'s classifiers see unit features only where the loss did."""
     unnormalised = recipe.method.name in ("ce", "ce-l2", "ce-fix")
@@ -211,7 +241,7 @@ class _Told:
         self.console = Lasting(quiet=quiet)
 
     def say(self, text: str) -> None:
-        self.console.print(f"{self.name}: {text}", highlight=False, markup=False)
+        self.console.print(f"{self.name}: {text}", highlight=False, markup=False, soft_wrap=True)
 
     def __call__(self, what: str, done: int, of: int) -> None:
         if time.monotonic() - self.last > self.pause:

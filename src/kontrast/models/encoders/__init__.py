@@ -20,11 +20,12 @@ from typing import Any
 from kontrast.models._options import seeded
 from kontrast.models.encoders._base import Encoder, ImageSize
 from kontrast.models.weights import load_weights
-from kontrast.registry import Family, nearest
+from kontrast.registry import Family, nearest, quoted
 
 FAMILY = Family("kontrast.models.encoders")
+NORMS = ("frozen", "train")
 
-__all__ = ["FAMILY", "Encoder", "encoder", "names"]
+__all__ = ["FAMILY", "Encoder", "encoder", "names", "norm_of", "refuse_tag"]
 
 
 def names() -> list[str]:
@@ -40,6 +41,7 @@ def encoder(
     stem: str = "auto",
     pretrained: str | Path | None = None,
     prefix: str | None = None,
+    norm: str | None = None,
     seed: int | None = None,
     **options: Any,
 ) -> Encoder:
@@ -47,8 +49,14 @@ def encoder(
 
     ``in_channels`` and ``image_size`` are those of the data; ``stem="auto"`` takes the small-image stem for sides up to
     64. ``pretrained`` is a file to start from, ``prefix`` what stands before the encoder's names in it, where it is not
-    a usual one (see `load_weights`). ``seed`` makes the random start the same wherever it is made and leaves torch's
-    own generator as it was; without, that one is used. ``options`` are the encoder's own.
+    a usual one (see `load_weights`); ``encoder.loaded`` says what was taken from it. ``norm`` is what batch norm does
+    in training after a pretrained start: ``"frozen"`` (the default) keeps its running statistics, ``"train"`` updates
+    them (see `Encoder`). ``seed`` makes the random start the same wherever it is made and leaves torch's own generator
+    as it was; without, that one is used. ``options`` are the encoder's own.
+
+    Raises:
+        ValueError: an unknown name or option, a name of timm's with a tag, a file that cannot be read or of which
+            nothing fits, ``norm="frozen"`` without ``pretrained``.
 
     >>> import torch
     >>> encoder("resnet18", image_size=32, seed=0)(torch.zeros(2, 3, 32, 32)).shape
@@ -58,6 +66,8 @@ def encoder(
     """
     if prefix is not None and pretrained is None:
         raise ValueError(f"prefix={prefix!r} is of the names in a file: give the file too, pretrained=…")
+    norm = norm_of(norm, pretrained)
+    refuse_tag(name)
     family, slash, model = name.partition("/")
     key = family.replace("-", "_")
     if key not in FAMILY.names() or bool(slash) != (key == "timm"):
@@ -76,5 +86,41 @@ def encoder(
     with seeded(seed):
         made: Encoder = kind(*([model] if slash else []), **given)
     if pretrained is not None:
-        load_weights(made, pretrained, prefix=prefix)
-    return made
+        made.loaded = load_weights(made, pretrained, prefix=prefix)
+    made.norm = norm
+    return made.train(made.training)
+
+
+def norm_of(norm: str | None, pretrained: object) -> str | None:
+    """What batch norm does in training: None for a random start, ``"frozen"`` or ``"train"`` for a pretrained one.
+
+    >>> norm_of(None, None), norm_of(None, "weights.pt"), norm_of("train", "weights.pt"), norm_of("train", None)
+    (None, 'frozen', 'train', None)
+    """
+    if norm is not None and norm not in NORMS:
+        raise ValueError(f"encoder.norm={quoted(norm)}: must be frozen or train.")
+    if pretrained is not None:
+        return norm or "frozen"
+    if norm == "frozen":
+        raise ValueError(
+            "encoder.norm=frozen: keeps the batch norm statistics of a pretrained start, and this encoder starts from "
+            "random weights. Use encoder.pretrained=FILE, or leave encoder.norm out."
+        )
+    return None  # "train" is what a random start does anyway
+
+
+def refuse_tag(name: str) -> None:
+    """Raise for ``timm/resnet50.a1_in1k``: the tag names pretrained weights, which are not loaded.
+
+    >>> refuse_tag("timm/resnet50")
+    >>> refuse_tag("timm/resnet50.a1_in1k")
+    Traceback (most recent call last):
+        ...
+    ValueError: encoder=timm/resnet50.a1_in1k: the tag 'a1_in1k' names pretrained weights, and kontrast cannot ...
+    """
+    model, _, tag = name.partition(".")
+    if name.startswith("timm/") and tag:
+        raise ValueError(
+            f"encoder={name}: the tag {quoted(tag)} names pretrained weights, and kontrast cannot download them. Use "
+            f"encoder={model} for random weights, or encoder={model} encoder.pretrained=FILE for weights from a file."
+        )

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import numbers
+from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from kontrast.models._options import positive
+from kontrast.models.weights import Loaded
 
 ImageSize = int | tuple[int, int]
 SMALL = 64  # up to here an image loses too much in a stem that divides its side by four
 
 
 class Encoder(nn.Module):
-    """Base of the encoders: ``encoder(x) → h [N, feature_dim]``, before any head and not normalised."""
+    """Base of the encoders: ``encoder(x) → h [N, feature_dim]``, before any head and not normalised.
+
+    With ``norm = "frozen"`` batch norm keeps its running statistics: in train mode too it normalises with them and does
+    not update them; its weight and bias are trained. So fine-tuning with small or strongly augmented batches cannot
+    spoil the statistics of a pretrained network. It holds after every call of ``train``, in copies of the encoder, and
+    for whatever batch norm takes the place of another (across ranks, split). Batch norm without running statistics has
+    nothing to keep, and stays as it is.
+
+    >>> encoder = Encoder()
+    >>> encoder.layer = nn.BatchNorm1d(2)
+    >>> encoder.norm = "frozen"
+    >>> encoder.train().training, encoder.layer.training
+    (True, False)
+    """
 
     feature_dim: int
+    norm: str | None = None  # "frozen", or "train" (the same as None)
+    loaded: Loaded | None = None  # what was taken from the file of a pretrained start
+
+    def train(self, mode: bool = True) -> Self:
+        """Train mode, or eval mode; batch norm with frozen statistics is in eval mode either way."""
+        super().train(mode)
+        if self.norm == "frozen":
+            for part in self.modules():
+                if isinstance(part, _BatchNorm):
+                    part.training = False  # not eval(): what else the part holds (timm's dropout) goes with the encoder
+        return self
 
 
 class ImageEncoder(Encoder):

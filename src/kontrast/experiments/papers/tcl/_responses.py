@@ -11,6 +11,7 @@ from torch import Tensor
 from kontrast import geometry, recipes
 from kontrast.data.seeds import Stream, generator
 from kontrast.files import RUN_AGAIN, read_npz
+from kontrast.train import run_recipe
 
 ANCHORS, CLASSES, DIM, TAU = 1000, 10, 128, 0.1
 
@@ -35,7 +36,7 @@ def _random(seed: int) -> tuple[Tensor, Tensor]:
 def _trained(out: Path, seed: int) -> tuple[Tensor, Tensor]:
     """Features of test rows after SupCon; the run lies beside the tasks and is made once."""
     changes = {"name": "tcl-study-supcon", "train.epochs": 10, "seed": seed, "run.out": str(out), "run.progress": False}
-    run = recipes.run(recipes.find("supcon-fashion-mini").override(changes))
+    run = run_recipe(recipes.find("supcon-fashion-mini").override(changes))
     arrays = read_npz(run.path / "analysis.npz", RUN_AGAIN, names=("features", "labels"))
     z, labels = torch.from_numpy(arrays["features"]), torch.from_numpy(arrays["labels"])
     return z[:ANCHORS], labels[:ANCHORS]

@@ -1,0 +1,128 @@
+"""The main job: train → evaluate → analyse → examine → report. ``kontrast train`` and ``kontrast.run`` both are this.
+
+    recipe → `kontrast.train.run_recipe` (train, evaluate, analyse) → `kontrast.doctor` → `kontrast.report`
+
+A run that fails after it has begun to learn gets its findings and its page too: they say why, and what to do. Sweeps
+and the scikit-learn estimator train without this file: a page for every cell would take longer than the cell.
+
+Findings and page must not spoil what a training has made: what goes wrong there is handed to ``failed`` (by default a
+warning), and the run is returned. Stages are imported inside the functions, so that ``kontrast.run`` costs nothing
+until it is called.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kontrast.recipe import Recipe
+    from kontrast.train import Run
+
+__all__ = ["examine", "perform", "run", "write_page", "write_report"]
+
+Failed = Callable[[str, Exception], None]
+"""Told what could not be done, and why."""
+
+
+def warn(what: str, error: Exception) -> None:
+    """The default of ``failed``: a `RuntimeWarning`."""
+    warnings.warn(f"{what}: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=4)
+
+
+def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Run:
+    """Train, evaluate, analyse, examine and report a recipe: what ``kontrast train`` does.
+
+    The same recipe again is already done, or continues where it stopped.
+
+    Args:
+        source: A recipe's name, a YAML file, the folder of a run, a mapping, or a `kontrast.recipe.Recipe`.
+        overrides: Sections or dotted keys: ``seed=1, train={"epochs": 2}, **{"optim.lr": 0.05}``.
+
+    Returns:
+        The run. Its folder has result.json, doctor.json (what the doctor found) and report.html.
+
+    Raises:
+        ValueError: The recipe, an override or the data are wrong; the message says what to do.
+        kontrast.train.NonFiniteLoss: The loss is not a number any more.
+
+    >>> import tempfile
+    >>> done = run({
+    ...     "name": "example", "method": "supcon", "augment": ["crop-flip"] * 2, "encoder": "mlp",
+    ...     "data": {"name": "digits", "limit": 60, "test_limit": 20}, "train": {"steps": 2, "batch_size": 30},
+    ...     "evaluate": {"protocols": ["knn20"]}, "run": {"out": tempfile.mkdtemp(), "progress": False},
+    ... })
+    >>> sorted(file.name for file in done.path.iterdir() if file.suffix == ".html" or file.name == "doctor.json")
+    ['doctor.json', 'report.html']
+    """
+    from kontrast import recipes
+
+    return perform(recipes.recipe(source, **overrides))[0]
+
+
+def perform(recipe: Recipe, *, failed: Failed = warn) -> tuple[Run, Path | None]:
+    """`run` for a recipe that is made already: the run, and its page (None on other ranks, or if it was not written).
+
+    A page that shows all there is stays as it is.
+    """
+    from kontrast import distributed
+    from kontrast.train import RunFolder, resolve, run_recipe
+
+    folder = RunFolder.of(resolve(recipe))
+    first = distributed.launched_rank() == 0
+    try:
+        done = run_recipe(recipe)
+    except Exception:
+        if first and folder.status == "failed" and folder.metrics.exists():
+            write_page(folder.path, failed=failed)
+        raise
+    return done, write_page(done.path, failed=failed) if first and folder.result.exists() else None
+
+
+def write_page(run: Path, *, failed: Failed = warn) -> Path | None:
+    """The doctor's findings and the page of a run; a page that shows all there is stays as it is.
+
+    Returns:
+        The page; None if it could not be written.
+    """
+    from kontrast import report
+
+    page = run / report.NAME
+    if _is_current(page):
+        return page
+    examine(run, failed=failed)
+    return write_report([run], failed=failed)
+
+
+def _is_current(page: Path) -> bool:
+    """Whether it is of a run with a result, and younger than every file that a later examination or resume writes."""
+    shown = [page.parent / name for name in ("run.json", "result.json", "doctor.json")]
+    if not page.exists() or not shown[1].exists():
+        return False
+    drawn = page.stat().st_mtime_ns
+    return all(drawn > file.stat().st_mtime_ns for file in shown if file.exists())
+
+
+def examine(run: Path, *, failed: Failed = warn) -> None:
+    """Write doctor.json beside a run; of anything but the folder of a run with a recipe nothing is written."""
+    from kontrast import doctor
+
+    if (run / "recipe.yaml").exists():
+        _guarded("the doctor could not examine the run", lambda: doctor.write(run), failed)
+
+
+def write_report(paths: Sequence[Path], out: Path | None = None, *, failed: Failed = warn) -> Path | None:
+    """The page of a run, of several runs beside each other, or of an experiment; None if it could not be written."""
+    from kontrast import report
+
+    return _guarded("the report could not be written", lambda: report.write(paths, out=out), failed)
+
+
+def _guarded(what: str, make: Callable[[], Path], failed: Failed) -> Path | None:
+    try:
+        return make()
+    except Exception as error:
+        failed(what, error)
+        return None

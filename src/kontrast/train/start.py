@@ -1,0 +1,140 @@
+r"""Where an encoder starts: checked before the data are read, told when it is loaded, and compared with the end.
+
+`check_start` reads the file of `encoder.pretrained` and compares it with the encoder that the recipe names. Before the
+data are read nobody knows the channels and the size of the images, so an encoder of 3 channels is made (on torch's meta
+device: it has shapes and no memory), and a file is refused if it has less than half of the encoder's tensors.
+
+`compare_with_start` evaluates a pretrained encoder as it was before the first step, by the same protocol and on the
+same rows as at the end. With right_i, right'_i in {0, 1} for test row i at the start and at the end, and M rows:
+
+    (1)  d_i = right'_i − right_i,   difference d = mean of d_i,   error = √((mean of d_i² − d²)/M)
+
+The error is that of paired rows: rows that are right both times, or wrong both times, add nothing to it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast import models
+from kontrast.evaluate import Result, Subject, evaluate
+from kontrast.recipe import Part, Recipe
+
+PROTOCOL = "knn20"  # no training of its own, so it costs one pass of the data through the encoder
+LEAST = 0.5  # of the encoder's tensors that a file must have
+
+
+def check_start(recipe: Recipe) -> None:
+    """Raise if the encoder cannot start as a resolved recipe says; no data are read.
+
+    Raises:
+        ValueError: the encoder's name has a tag of timm's, or the file of ``encoder.pretrained`` is missing, damaged,
+            or of another network.
+        OSError: the file may not be read.
+
+    >>> check_start(Recipe.of({"method": "supcon", "train": {"epochs": 1}, "encoder": {"name": "mlp", "pretrained": "x"}}))
+    Traceback (most recent call last):
+        ...
+    ValueError: encoder.pretrained=x: no file x; expected a .safetensors file, a torch.save file or a run folder
+    """  # noqa: E501
+    part = recipe.encoder
+    models.refuse_tag(part.name)
+    file = part.options.get("pretrained")
+    if file is None:
+        return
+    encoder = _shapes_of(recipe)
+    try:
+        report, found = models.fit_weights(encoder, file)
+    except ValueError as error:
+        raise ValueError(f"encoder.pretrained={file}: {error}") from None
+    wanted = _without_counters(encoder.state_dict())
+    if len(_without_counters(found)) < LEAST * len(wanted):
+        raise ValueError(
+            f"encoder.pretrained={file}: has {len(_without_counters(found))} of the {len(wanted)} tensors of encoder "
+            f"{part.name}, so most of it would start from random weights ({report}). Use the encoder that the file is "
+            "of, or give the file's tensors this encoder's names."
+        )
+
+
+def _shapes_of(recipe: Recipe) -> models.Encoder:
+    """The recipe's encoder for images of 3 channels, or vectors of one number: right in all but its first layer."""
+    options = {name: value for name, value in recipe.encoder.options.items() if name not in ("pretrained", "norm")}
+    if recipe.encoder.name == "mlp":
+        options |= {"in_features": 1}
+    else:
+        options |= {"in_channels": recipe.data.channels or 3, "image_size": recipe.data.size or recipe.augment.size}
+    try:
+        with torch.device("meta"):
+            return models.encoder(recipe.encoder.name, **options)
+    except (RuntimeError, NotImplementedError):  # some of timm's compute with their tensors while they are made
+        return models.encoder(recipe.encoder.name, **options)
+
+
+def _without_counters(names: Any) -> list[str]:
+    """Without the counters of batch norm, which old files lack."""
+    return [name for name in names if not name.endswith("num_batches_tracked")]
+
+
+def describe_start(encoder: models.Encoder) -> str | None:
+    """What was loaded, in a line; None for a random start.
+
+    >>> from kontrast import models
+    >>> describe_start(models.encoder("mlp", in_features=2)) is None
+    True
+    """
+    loaded = encoder.loaded
+    if loaded is None:
+        return None
+    kept = "keeps its statistics" if encoder.norm == "frozen" else "updates its statistics"
+    return (
+        f"encoder.pretrained: {len(loaded.loaded)} tensors loaded, {len(loaded.missing)} missing, "
+        f"{len(loaded.unexpected)} unexpected, from {loaded.source}; batch norm {kept} (encoder.norm={encoder.norm})"
+    )
+
+
+def compare_with_start(recipe: Recipe, start: Subject, end: Subject, results: list[Result]) -> dict[str, Any]:
+    """The start's kNN, and the difference that the training made to it, for result.json.
+
+    Args:
+        recipe: The resolved recipe; its options of knn20 are used, if it asks for that protocol.
+        start: The encoder before the first step.
+        end: The trained encoder.
+        results: Those of the end, one for each of the recipe's protocols; knn20 is evaluated again if it is not there.
+
+    Returns:
+        ``weights``, ``norm``, ``result`` (the start's, with its protocol) and ``difference`` (end − start).
+    """
+    asked = [protocol.name for protocol in recipe.evaluate.protocols]
+    place = asked.index(PROTOCOL) if PROTOCOL in asked else None
+    options = Part(name=PROTOCOL).options if place is None else recipe.evaluate.protocols[place].options
+    began = evaluate(start, PROTOCOL, seed=recipe.seed, **options)
+    ended = evaluate(end, PROTOCOL, seed=recipe.seed, **options) if place is None else results[place]
+    labels = end.test_labels
+    return {
+        "weights": f"encoder.pretrained={recipe.encoder.options['pretrained']}, before the first step",
+        "norm": recipe.encoder.options.get("norm"),
+        "result": {**began.record(), "seeds": [recipe.seed]},
+        "difference": {
+            **paired_difference(began.predictions == labels, ended.predictions == labels),
+            "name": PROTOCOL,
+            "protocol": f"end − start, on the same {len(labels):,} test rows, paired; {began.protocol}",
+        },
+    }
+
+
+def paired_difference(before: Tensor, after: Tensor) -> dict[str, Any]:
+    """(1) of two runs of one test: which rows were right before and after, bool ``[M]``.
+
+    >>> right, then = torch.tensor([True, True, True, False]), torch.tensor([True, False, False, True])
+    >>> {name: round(value, 3) for name, value in paired_difference(right, then).items()}
+    {'value': -0.25, 'error': 0.415, 'lost': 2, 'won': 1, 'test_rows': 4}
+    """
+    rows = len(before)
+    lost, won = int((before & ~after).sum()), int((~before & after).sum())
+    d = (won - lost) / rows
+    error = math.sqrt(max((lost + won) / rows - d * d, 0.0) / rows)
+    return {"value": d, "error": error, "lost": lost, "won": won, "test_rows": rows}
