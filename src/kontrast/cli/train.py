@@ -47,13 +47,17 @@ def train(
     """Train a recipe, evaluate it, and leave a run folder with its report; the same again continues or is done."""
     from kontrast import distributed, recipes
     from kontrast.train import RunFolder, resolve, run_recipe
+    from kontrast.train.micro_batch import AUTO, as_begun
 
     asked = recipes.recipe(recipe).override(settings or [])
-    chosen = resolve(asked if to is None else asked.override({"run.out": str(to)}))
+    chosen = as_begun(resolve(asked if to is None else asked.override({"run.out": str(to)})))
     folder = RunFolder.of(chosen)
     if dry_run:
         print(chosen.to_yaml(), end="")
-        out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
+        if chosen.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
+            out.print("# train.micro_batch is worked out when it is run", highlight=False, soft_wrap=True)
+        else:
+            out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
         return
     folder.check(chosen)
     was_done, first = folder.status == "done" and not folder.changed(), distributed.launched_rank() == 0
@@ -66,6 +70,7 @@ def train(
         try:
             done = run_recipe(chosen)
         except Exception:
+            folder = RunFolder.of(as_begun(chosen))
             if first and folder.status == "failed" and folder.metrics.exists():  # its page says why, and what to do
                 page = run_page(folder.path)
                 if page is not None and not as_json:

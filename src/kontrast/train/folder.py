@@ -42,6 +42,7 @@ LEFT = (
 KINDS = {
     "status": str, "hash": str, "error": str, "started": str, "finished": str, "data_file": str, "step": int,
     "seconds": int | float, "machine": dict, "versions": dict, "files": dict, "command": list,
+    "micro_batch": dict,
 }  # fmt: skip
 """Of what run.json says, where it says it."""
 

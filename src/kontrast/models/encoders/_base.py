@@ -17,6 +17,8 @@ class Encoder(nn.Module):
     """Base of the encoders: ``encoder(x) → h [N, feature_dim]``, before any head and not normalised."""
 
     feature_dim: int
+    largest_image: int | None = None
+    """Pixels a side that it is made for; None where there is no such limit. Larger images go through, at a cost."""
 
 
 class ImageEncoder(Encoder):
