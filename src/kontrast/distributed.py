@@ -163,6 +163,28 @@ def of_first(value: float) -> float:
     return float(seen.item())
 
 
+def least(value: int) -> int:
+    """The smallest value of all ranks, on every rank.
+
+    >>> least(7)
+    7
+    """
+    if not active():
+        return value
+    seen = torch.tensor([value], device="cpu" if dist.get_backend() == "gloo" else "cuda")
+    dist.all_reduce(seen, dist.ReduceOp.MIN)
+    return int(seen.item())
+
+
+def processes_here() -> int:
+    """How many processes of the group run on this machine and share its memory; all of them, if nobody says.
+
+    >>> processes_here()
+    1
+    """
+    return max(1, _variable("LOCAL_WORLD_SIZE", world_size())) if active() else 1
+
+
 def share(values: Any) -> Any:
     """Rank 0's object, on every rank; the others' own does not matter."""
     if not active():

@@ -69,16 +69,18 @@ def perform(recipe: Recipe, *, failed: Failed = warn) -> tuple[Run, Path | None]
     """
     from kontrast import distributed
     from kontrast.train import RunFolder, resolve, run_recipe
+    from kontrast.train.micro_batch import as_begun
 
-    folder = RunFolder.of(resolve(recipe))
     first = distributed.launched_rank() == 0
     try:
         done = run_recipe(recipe)
     except Exception:
+        folder = RunFolder.of(as_begun(resolve(recipe)))
         if first and folder.status == "failed" and folder.metrics.exists():
             write_page(folder.path, failed=failed)
         raise
-    return done, write_page(done.path, failed=failed) if first and folder.result.exists() else None
+    has_page = first and RunFolder(done.path).result.exists()
+    return done, write_page(done.path, failed=failed) if has_page else None
 
 
 def write_page(run: Path, *, failed: Failed = warn) -> Path | None:

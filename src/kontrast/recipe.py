@@ -11,9 +11,9 @@
     evaluate: {protocols: [knn20, probe]}
     run: {device: auto}              how it is run: no part of the hash
 
-The hash is over everything but the name, its description and ``run``, so the same recipe under another name, on other
-workers or in another folder is the same run. Overrides are ``key=value`` with dots, the value as YAML has it; one of
-``train.epochs`` and ``train.steps`` takes the place of the other.
+The hash is over everything but the name, its description, ``run`` and ``evaluate.batch_size``, so the same recipe under
+another name, on other workers or in another folder is the same run. Overrides are ``key=value`` with dots, the value as
+YAML has it; one of ``train.epochs`` and ``train.steps`` takes the place of the other.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ LENGTHS = ("train.epochs", "train.steps")  # one of the two
 Word = Annotated[str, Field(max_length=200)]
 Place = Annotated[str, Field(max_length=4096)]  # of a file or folder; systems take no longer ones
 Names = Annotated[tuple[Word, ...], one_is_a_list]
+NOT_DECISIVE: Any = {"name": True, "about": True, "run": True, "evaluate": {"batch_size"}}
 LONGEST_NAME = 200  # bytes: a file system takes 255, and the hash comes behind it
 
 
@@ -105,7 +106,8 @@ class Train(Section):
     """How long and on what batches; ``batch_size`` is the global one, whatever the number of processes.
 
     Either ``epochs`` or ``steps``. ``micro_batch`` splits the encoder's work into parts of so many images (gradient
-    caching; see `kontrast.train.gradients`). ``patience`` stops early: after so many validations (one every
+    caching; see `kontrast.train.gradients`); ``auto`` works it out from the free memory (`kontrast.train.micro_batch`).
+    ``patience`` stops early: after so many validations (one every
     ``validate_every`` epochs, on the part that ``data.validation`` holds out) without a better one. ``fit_every`` asks,
     every so many steps, whether the training labels are fitted, and stops when they are (`kontrast.train.fitting`).
     """
@@ -113,13 +115,21 @@ class Train(Section):
     epochs: int | None = Field(None, ge=1)
     steps: int | None = Field(None, ge=1)
     batch_size: int = Field(256, ge=1)
-    micro_batch: int | None = Field(None, ge=1)
+    micro_batch: int | Literal["auto"] | None = None
     sampler: Literal["shuffled", "with-replacement", "class-balanced"] = "shuffled"
     batch_norm: Literal["sync", "local"] = "sync"
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     validate_every: int = Field(1, ge=1)
     patience: int | None = Field(None, ge=1)
     fit_every: int | None = Field(None, ge=1)
+
+    @field_validator("micro_batch", mode="before")
+    @classmethod
+    def _rows_or_auto(cls, value: Any) -> Any:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0 and value >= 1
+        if value is None or value == "auto" or number:
+            return value
+        raise ValueError(f"expected a whole number of at least 1, or auto, seen {quoted(value)}")
 
     @model_validator(mode="after")
     def _one_length(self) -> Self:
@@ -132,10 +142,15 @@ class Evaluate(Section):
     """Which protocols end a run (``kontrast list protocols``), and whether raw pixels stand beside them.
 
     A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``.
+
+    ``batch_size`` is how many rows go through the encoder at once wherever it is only asked (evaluation, baselines,
+    monitors, analysis); None measures it on one row (`kontrast.evaluate.activations`). It is no part of the hash: it
+    changes results by rounding alone, and a run whose evaluation did not fit memory is resumed with a smaller one.
     """
 
     protocols: Annotated[tuple[Part, ...], one_is_a_list] = (Part(name="knn20"), Part(name="probe"))
     baselines: bool = False
+    batch_size: int | None = Field(None, ge=1)
 
 
 class Run(Section):
@@ -206,7 +221,7 @@ class Recipe(Section):
 
         What is not asked for (None) is left out, so that options to come do not rename the runs there are.
         """
-        decisive = self.model_dump(mode="json", exclude={"name", "about", "run"}, exclude_none=True)
+        decisive = self.model_dump(mode="json", exclude=NOT_DECISIVE, exclude_none=True)
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
 
     @property

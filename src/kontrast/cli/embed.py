@@ -20,7 +20,9 @@ def embed(
         ),
     ],
     split: Annotated[str, typer.Option(help="train, test or unlabelled.")] = "train",
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows at once.")] = 512,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Rows at once; by the memory that one row takes if left out.")
+    ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that decode files.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many rows, classes even.")] = None,

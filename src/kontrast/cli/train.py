@@ -46,14 +46,18 @@ def train(
     """Train a recipe, evaluate it, and leave a run folder with its report; the same again continues or is done."""
     from kontrast import distributed, models, pipeline, recipes, report
     from kontrast.train import RunFolder, resolve
+    from kontrast.train.micro_batch import AUTO, as_begun
 
     asked = recipes.recipe(recipe).override(settings or [])
-    chosen = resolve(asked if to is None else asked.override({"run.out": str(to)}))
+    chosen = as_begun(resolve(asked if to is None else asked.override({"run.out": str(to)})))
     folder = RunFolder.of(chosen)
     if dry_run:
         models.refuse_tag(chosen.encoder.name)
         print(chosen.to_yaml(), end="")
-        out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
+        if chosen.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
+            out.print("# train.micro_batch is worked out when it is run", highlight=False, soft_wrap=True)
+        else:
+            out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
         return
     folder.check(chosen)
     first = distributed.launched_rank() == 0
@@ -66,6 +70,7 @@ def train(
         try:
             done, page = pipeline.perform(chosen, failed=tell_failure)
         except Exception:
+            folder = RunFolder.of(as_begun(chosen))
             page = folder.path / report.NAME
             if first and not as_json and folder.status == "failed" and page.exists():
                 out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)

@@ -20,14 +20,15 @@ def baselines(
     *,
     seed: int = 0,
     size: int | None = None,
-    batch_size: int = 512,
+    batch_size: int | None = None,
     workers: int = 0,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Result]:
     """The data's inputs, normalised with mean and std and flattened, by each protocol; named "raw pixels: …".
 
-    ``size`` goes with images of several sizes; ``options`` go to every protocol.
+    ``size`` goes with images of several sizes, ``batch_size`` is how many rows are read at once (None: by their bytes);
+    ``options`` go to every protocol.
 
     >>> from kontrast import data
     >>> (found,) = baselines(data.load("digits"), ["knn20"])

@@ -18,6 +18,7 @@ from kontrast.augment import Compose, preset
 from kontrast.augment.normalize import Numbers
 from kontrast.data import CentreCrop, DataSet, InOrder, Loader, Split
 from kontrast.evaluate._inputs import whole
+from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.result import Progress
 
 FRACTION = 0.875  # of the shorter side that is kept of images of several sizes: "resize 256, crop 224"
@@ -29,7 +30,7 @@ def extract(
     *,
     mean: Numbers | None,
     std: Numbers | None,
-    batch_size: int = 512,
+    batch_size: int | None = None,
     device: torch.device | str | None = None,
     size: int | None = None,
     fraction: float | None = None,
@@ -41,6 +42,8 @@ def extract(
     ``mean`` and ``std`` normalise images channel by channel, vectors feature by feature; None for both leaves images
     in 0…1 and vectors as they are. ``size`` is that of images of several sizes (224, say); with ``fraction`` that part
     of the middle of every image is brought to ``size``. ``device`` is where it runs: the encoder's own if left out.
+    ``batch_size`` is how many rows go through at once; left out, it follows from the bytes of one row's activations
+    (`kontrast.evaluate.activations`).
 
     >>> from kontrast import data
     >>> split = data.Split(data.Memory(torch.arange(6.0).view(3, 2)))
@@ -72,7 +75,7 @@ def features_of(
     *,
     mean: Numbers | None,
     std: Numbers | None,
-    batch_size: int = 512,
+    batch_size: int | None = None,
     device: torch.device | str | None = None,
     size: int | None = None,
     fraction: float | None = None,
@@ -86,11 +89,15 @@ def features_of(
     >>> [list(h.shape) for h in features_of(nn.Linear(2, 4), split, mean=None, std=None, batch_size=2)]
     [[2, 4], [2, 4], [1, 4]]
     """
-    prepare = normalisation(mean, std)
-    order = InOrder(len(split), whole("batch_size", batch_size))
-    loader = Loader(split, order, workers=workers, crop=middle(split, size, fraction))
+    prepare, crop = normalisation(mean, std), middle(split, size, fraction)
+    if batch_size is not None:
+        whole("batch_size", batch_size)
     done = 0
     with frozen(encoder, device) as place:
+        if batch_size is None:
+            row = split.inputs.read(torch.zeros(1, dtype=torch.int64), crop, None if crop is None else [0])
+            batch_size = rows_at_once(encoder, prepare(row.to(place)))
+        loader = Loader(split, InOrder(len(split), batch_size), workers=workers, crop=crop)
         for batch in loader.epoch(0):
             with torch.no_grad():  # not around the yield: who takes the batches may want gradients of their own
                 h = checked(encoder(prepare(batch.inputs.to(place))), len(batch.inputs)).float().cpu()

@@ -87,7 +87,7 @@ class Subject:
         data: DataSet,
         *,
         device: torch.device | str | None = None,
-        batch_size: int = 512,
+        batch_size: int | None = None,
         workers: int = 0,
         size: int | None = None,
         normalize: bool = True,
@@ -97,7 +97,8 @@ class Subject:
         """An encoder and the data it is judged on: features are extracted when first asked for, and kept.
 
         Images are normalised with the data's mean and std, vectors standardised with them (``normalize=False``: not).
-        ``size`` goes with images of several sizes. ``cache`` is an .npz file that keeps the features; it is made anew
+        ``batch_size`` is how many rows go through the encoder at once; None measures it (`extract`). ``size`` goes with
+        images of several sizes. ``cache`` is an .npz file that keeps the features; it is made anew
         when the encoder's weights or the data have changed. ``augmentation`` is that of the training (a preset's name
         or an operation without normalisation), which some protocols repeat.
         """
@@ -120,7 +121,7 @@ class Subject:
         made._about = {
             "mean": mean,
             "std": std,
-            "batch_size": whole("batch_size", batch_size),
+            "batch_size": None if batch_size is None else whole("batch_size", batch_size),
             "device": device,
             "size": size,
             "fraction": None if size is None else fraction_of(data),

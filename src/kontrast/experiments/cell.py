@@ -112,7 +112,7 @@ class Cell:
             if isinstance(self.does, Recipe):
                 if resolve(self.does).hash != self.does.hash:  # its run would lie in another folder than the cell's
                     raise ValueError("a cell's recipe has every default written out; make it of resolve(recipe)")
-                return perform(self.does)
+                return perform(self.does)[1]
             return _perform(self.does, self.path)
         except (Busy, Stopped):
             raise

@@ -82,11 +82,14 @@ def _cell(experiment: Experiment, preset: Preset, at: At, shown: At, changes: Ma
 
 def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
     from kontrast.train import resolve
+    from kontrast.train.micro_batch import refuse_auto
 
     for key, instead in (("seed", "--seeds"), ("run.out", "--out")):
         if key in changes:
             raise ValueError(f"{key} is set for each run of an experiment; say {instead}")
-    return resolve(recipe.override({**changes, "seed": seed, "run.out": out, "run.progress": False}))
+    made = resolve(recipe.override({**changes, "seed": seed, "run.out": out, "run.progress": False}))
+    refuse_auto(made, "an experiment")
+    return made
 
 
 def _check_apart(cells: Sequence[Cell]) -> None:

@@ -95,6 +95,11 @@ class Method(nn.Module, ABC):
         return [self.online]
 
     @property
+    def fewest_at_once(self) -> int:
+        """Images that must at least go through the networks together in training: batch norm needs two values."""
+        return 2
+
+    @property
     def encoder(self) -> nn.Module:
         """What a run is for."""
         return self.online.encoder

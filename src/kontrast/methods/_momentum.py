@@ -58,6 +58,11 @@ class MomentumMethod(Method):
         """The network that learns."""
         return self.pair.online  # type: ignore[return-value]
 
+    @property
+    def fewest_at_once(self) -> int:
+        """Two images in each part of the target's batch norm."""
+        return 2 * max(1, self.key_parts // distributed.world_size())
+
     def across_ranks(self) -> None:
         """A target whose batch norm is split on purpose keeps as many parts in all, shared by the ranks."""
         models.sync_batch_norm(self.pair.online)

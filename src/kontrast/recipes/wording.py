@@ -155,7 +155,7 @@ def _training(recipe: Recipe) -> str:
     length = f"{number(train.epochs)} epochs" if train.epochs else f"{number(train.steps or 0)} steps"
     parts = [length, f"batch {number(train.batch_size)}", SAMPLERS[train.sampler]]
     if train.micro_batch:
-        parts.append(f"in parts of {train.micro_batch}")
+        parts.append("in parts that fit memory" if train.micro_batch == "auto" else f"in parts of {train.micro_batch}")
     if train.precision != "float32":
         parts.append(train.precision)
     if train.fit_every:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from kontrast import augment, losses, methods, models
 from kontrast.data import DataSet, Split
+from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.features import checked, frozen
 from kontrast.registry import nearest
 from kontrast.train import Job, RunFolder, Stopped, Training, checkpoint
@@ -24,7 +25,7 @@ from kontrast.train.job import held_out
 from kontrast.train.metrics import read_metrics
 from kontrast.train.stopping import Patience
 
-CHUNK = 512  # rows that go through the encoder at once, when it is only asked
+DRAWN = 512  # rows that random views are drawn for at once: other numbers would be other draws
 SMALL = {"key_parts": 1}  # batches are small here: batch norm over an eighth of one would be noise
 
 
@@ -174,9 +175,16 @@ def encoded(
     draw: torch.Generator | None = None,
 ) -> Tensor:
     """``encoder(view(rows))``, a chunk at a time: float32 ``[N, feature_dim]`` on the CPU."""
+    size, parts = augment.Operation.size_of(rows), []
     with frozen(encoder, device) as place:
-        parts = (rows[i : i + CHUNK].to(place) for i in range(0, len(rows), CHUNK))
-        h = torch.cat([checked(encoder(view(part, draw)), len(part)).float().cpu() for part in parts])
+        chunk = rows_at_once(encoder, view(rows[:1].to(place), torch.Generator()))
+        for block in torch.split(rows, DRAWN):
+            params = view.draw(len(block), size, draw)
+            for start in range(0, len(block), chunk):
+                part = block[start : start + chunk].to(place)
+                h = encoder(view.apply(part, params[start : start + chunk]))
+                parts.append(checked(h, len(part)).float().cpu())
+    h = torch.cat(parts)
     if not bool(h.isfinite().all()):
         raise ValueError("the encoder gives NaN or infinity: are some of the rows far outside what it was fitted on?")
     return h

@@ -36,10 +36,11 @@ from kontrast.files import whole_file, write_json
 from kontrast.losses import CrossEntropyLoss, SimplexCrossEntropyLoss
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
-from kontrast.train.watching import features, fixed_views
+from kontrast.train.watching import FixedViews, features, fixed_views
 
 MOST, QUERIES, NEAREST, SAMPLES, THUMBNAIL = 2000, 60, 5, 8, 32
 CLOSEST, FITTED, PICTURED = 10, 5000, 1000
+READ = 32  # images that are read at once for thumbnails
 SEARCHED = 20_000  # training rows that neighbours are looked for among, where no evaluation has their features anyway
 
 
@@ -99,10 +100,8 @@ def _geometry(x: Tensor, labels: Tensor | None, options: dict[str, Any]) -> list
 
 def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
     """A view's embedding of each row ``[n, D]``, and how far its other view and other rows' are from it."""
-    views = fixed_views(job, part, least=2)[:, -2:]  # momentum methods: the last is the online network's
-    some = (views[i : i + 256].flatten(0, 1) for i in range(0, len(views), 256))
-    parts = [job.method.online(v.to(job.device)).float().cpu() for v in some]
-    key, z = torch.cat(parts).view(len(part), 2, -1).unbind(1)
+    last_two = slice(-2, None)  # momentum methods: the last is the online network's
+    key, z = FixedViews(job, part, least=2).embedded(last_two).unbind(1)
     if len(part) < 2:
         return z, {}
     with warnings.catch_warnings():
@@ -189,4 +188,5 @@ def _thumbnails(split: Split, rows: Tensor, size: int | None = None) -> Tensor:
     """uint8 ``[n, C, side, side]``."""
     shape = split.inputs.shape
     side = size or min(THUMBNAIL, *(shape[1:] if shape is not None else (THUMBNAIL,)))
-    return split.inputs.read(rows, CentreCrop(side), [0] * len(rows))
+    crop = CentreCrop(side)  # a few rows at a time: those in memory are copied before they are cropped
+    return torch.cat([split.inputs.read(some, crop, [0] * len(some)) for some in torch.split(rows, READ)])

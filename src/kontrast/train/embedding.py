@@ -26,7 +26,7 @@ def embed(
     to: str | os.PathLike[str],
     *,
     split: str = "train",
-    batch_size: int = 512,
+    batch_size: int | None = None,
     workers: int = 0,
     device: str = "auto",
     limit: int | None = None,
@@ -37,7 +37,8 @@ def embed(
     The inputs are brought to the encoder's channels and size, and normalised, as the run did it in its evaluation: an
     image's features are the same whatever others lie beside it. ``to`` ends in ``.npy``, ``.npz`` or ``.parquet``
     (`kontrast.train.feature_files`); features go there batch by batch, so that data larger than memory need no more of
-    it. ``limit`` keeps at most so many rows, classes even.
+    it. ``batch_size`` is how many rows go through the encoder at once; None measures it on one row, so that large
+    images go in small batches. ``limit`` keeps at most so many rows, classes even.
     """
     target = expanded(to)
     feature_files.check(target)

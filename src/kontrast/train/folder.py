@@ -43,6 +43,7 @@ LEFT = (
 KINDS = {
     "status": str, "hash": str, "error": str, "started": str, "finished": str, "data_file": str, "step": int,
     "seconds": int | float, "machine": dict, "versions": dict, "files": dict, "command": list, "pretrained": dict,
+    "micro_batch": dict,
 }  # fmt: skip
 """Of what run.json says, where it says it."""
 

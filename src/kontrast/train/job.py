@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +77,11 @@ class Job:
     def pieces(self) -> int:
         """Micro-batches of a batch, the same on every rank."""
         micro = self.recipe.train.micro_batch
+        if isinstance(micro, str):
+            raise ValueError(
+                f"train.micro_batch={micro} is worked out by kontrast.run and kontrast train (`micro_batch.settled`); "
+                "give a number here"
+            )
         own = math.ceil(self.recipe.train.batch_size / distributed.world_size())
         return 1 if micro is None else math.ceil(own / micro)
 
@@ -193,6 +199,25 @@ def view_size(recipe: Recipe, data: DataSet, train: Split) -> int | None:
             "images of several sizes. Say data.size, to which the images are brought for training and evaluation alike"
         )
     return shape[1]
+
+
+def warn_of_size(job: Job) -> None:
+    """A warning where an encoder for small images gets large ones that nobody asked for."""
+    size, recipe, fit = job.size, job.recipe, getattr(job.method.encoder, "largest_image", None)
+    if size is None or fit is None or size <= fit or distributed.rank() != 0:
+        return
+    if recipe.data.size is not None or recipe.augment.size is not None:
+        return
+    several = job.train.inputs.shape is None
+    why = "the images differ in size, so views" if several else "the images"
+    keep = f"augment.size={size}" if several else f"data.size={size}"
+    warnings.warn(
+        f"{why} are {size}×{size} pixels, and encoder {recipe.encoder.name!r} is made for images of up to {fit}×{fit}: "
+        f"time and memory are about {round((size / fit) ** 2)} times those of {fit}×{fit}, and accuracy is rarely "
+        f"better. Use data.size={fit} (or 32); for large images take encoder=resnet18; {keep} keeps this size without "
+        "a warning",
+        stacklevel=2,
+    )
 
 
 def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Views, augment.CropAtDecoding | None]:

@@ -24,13 +24,13 @@ from kontrast.evaluate import Result, Subject, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
 from kontrast.files import RUN_AGAIN, expanded, read_json, write_json
 from kontrast.recipe import Recipe
-from kontrast.train import checkpoint
+from kontrast.train import checkpoint, micro_batch
 from kontrast.train.analysis import analyse
 from kontrast.train.export import export, rebuild
 from kontrast.train.folder import RunFolder, digest, machine
-from kontrast.train.job import Job, load_data, make_job, view_size
+from kontrast.train.job import Job, load_data, make_job, view_size, warn_of_size
 from kontrast.train.loop import Training
-from kontrast.train.memory import keep_freed_memory
+from kontrast.train.memory import keep_freed_memory, release_freed_memory
 from kontrast.train.mending import damaged
 from kontrast.train.metrics import read_metrics
 from kontrast.train.progress import Lasting
@@ -87,26 +87,35 @@ def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
 
 def run_recipe(recipe: Recipe) -> Run:
     """Trains, evaluates and analyses a recipe; what was done before is not done again."""
-    recipe = resolve(recipe)
-    perform(recipe)
-    return Run(RunFolder.of(recipe).path)
+    return perform(recipe)[0]
 
 
-def perform(recipe: Recipe) -> bool:
-    """Run a resolved recipe; returns False if there was nothing to do, because its run was done already.
+def perform(recipe: Recipe) -> tuple[Run, bool]:
+    """`run_recipe`, and whether there was anything to do: False if the run was done already.
 
-    Whether it was done is only known once the folder is ours alone: another process may finish it at any time before.
+    That is only known once the folder is ours alone: another process may finish it at any time before.
     """
+    asked = resolve(recipe)
+    recipe = micro_batch.as_begun(asked)
     folder = RunFolder.of(recipe)
     folder.check(recipe)
     if folder.status == "done" and not damaged(folder):
-        return False
+        return Run(folder.path), False
     check_start(recipe)  # before the folder is made and the data are read
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
         if device.type == "cpu" and recipe.run.keep_memory:
             keep_freed_memory()
+        job = None
+        if asked.train.micro_batch == micro_batch.AUTO:
+            recipe = distributed.share(recipe)  # rank 0 has the run folders, others may not
+            if recipe.train.micro_batch == micro_batch.AUTO:
+                job = micro_batch.settled(make_job(recipe, device))
+                recipe = job.recipe
+            folder = RunFolder.of(recipe)
+            folder.check(recipe)
+        mark = micro_batch.mark(asked, recipe)
         if distributed.rank() == 0:
             folder.begin(recipe)
         if distributed.active():
@@ -116,15 +125,18 @@ def perform(recipe: Recipe) -> bool:
             status = distributed.share(folder.status)
             has_work = status != "done" or bool(damaged(folder, tell=False))
             if has_work:
-                _run(recipe, folder, device)
+                _run(recipe, folder, device, job, mark)
+            elif mark and folder.read().get("micro_batch") != mark["micro_batch"]:
+                folder.note("done", **mark)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
-    return has_work
+    return Run(folder.path), has_work
 
 
-def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
+def _run(recipe: Recipe, folder: RunFolder, device: torch.device, job: Job | None, mark: dict[str, Any]) -> None:
+    """The run in its folder; ``job`` where it is made already, ``mark`` what else run.json keeps."""
     began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     first = {} if folder.read() else {"started": began}
-    about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
+    about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, **mark}
     about["data_file"] = digest(recipe.data.name)
     before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
     if distributed.rank() == 0:
@@ -135,8 +147,11 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
 
     folder.note("training", **about, **first, **machine(device))
     try:
-        job = make_job(recipe, device)
+        job = make_job(recipe, device) if job is None else job
         _tell_start(job, folder)
+        warn_of_size(job)
+        micro_batch.warn_if_too_large(job)
+        release_freed_memory()
         training = Training(job, folder)
         training.run()
         if distributed.rank() == 0:
@@ -172,6 +187,7 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
         used = f"best validation, step {best['step']}"
     else:
         used = f"last, step {training.state.step}"
+    release_freed_memory()
     export(job, folder)  # first: whatever happens in the evaluation, the encoder is there
     results, subject = evaluated(job)
     start = None if subject is None else _compared_with_start(job, subject, results)
@@ -207,7 +223,8 @@ def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
         results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
     if job.recipe.evaluate.baselines:
         size = None if fraction_of(job.data) is None else job.size
-        results += baselines(job.data, seed=job.recipe.seed, size=size, workers=job.recipe.run.workers)
+        how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
+        results += baselines(job.data, seed=job.recipe.seed, size=size, **how)
     return results, subject
 
 
@@ -277,6 +294,7 @@ def _subject(
         encoder,
         data,
         device=device,
+        batch_size=recipe.evaluate.batch_size,
         workers=recipe.run.workers,
         size=None if fraction_of(data) is None else size,
         cache=cache,

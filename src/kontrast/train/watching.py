@@ -1,8 +1,9 @@
 """Looking at a run while it trains: monitors on a fixed held-out batch, and validation.
 
 The batch is drawn once: `HELD` rows of the validation part if there is one, else of the test split, else of the
-training rows; `REFERENCE` training rows for the online kNN. Views are drawn once too. Nothing here is used to choose
-anything, but for validation with patience, which looks at the held-out part of the training rows alone.
+training rows; `REFERENCE` training rows for the online kNN. Views are drawn once too, and made a chunk at a time.
+Nothing here is used to choose anything, but for validation with patience, which looks at the held-out part of the
+training rows alone.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast import augment
 from kontrast.data import Split, Stream, generator
 from kontrast.evaluate import extract
+from kontrast.evaluate.activations import in_chunks, rows_at_once
 from kontrast.evaluate.features import fraction_of
 from kontrast.losses import InfoNCELoss, SupConLoss, TCLLoss
 from kontrast.train.job import Job
 from kontrast.train.monitors import Snapshot, default, find, measure
 
 HELD, REFERENCE = 256, 512
+KEPT = 2**26  # bytes of cropped images that are kept for fixed views
 MOST_VALIDATED = 2048  # rows of the validation part that are looked at, and training rows beside them
 TEMPERATURE = 0.1  # of the validation loss of data without labels
 
@@ -47,15 +51,14 @@ class Watch:
                 raise ValueError(
                     f"monitor {name!r} cannot run on this method and data; those that can: {', '.join(can_run)}"
                 )
-        self.views = fixed_views(job, self.held)
+        self.views = FixedViews(job, self.held)
 
     @torch.no_grad()
     def __call__(self) -> dict[str, float]:
         """Each monitor's values now; the method is left in train mode."""
         job, method = self.job, self.job.method
         method.eval()
-        n, v = self.views.shape[:2]
-        z = method.online(self.views.flatten(0, 1).to(job.device)).view(n, v, -1).float().cpu()
+        z = self.views.embedded()
         loss = method.loss
         temperature = getattr(loss, "temperature", None)
         snapshot = Snapshot(
@@ -85,7 +88,7 @@ class Validation:
         self.job = job
         self.held = job.validation.limited(MOST_VALIDATED, job.recipe.seed)
         self.reference = job.train.limited(MOST_VALIDATED, job.recipe.seed)
-        self.views = fixed_views(job, self.held, least=2) if self.held.labels is None else None
+        self.views = FixedViews(job, self.held, least=2) if self.held.labels is None else None
 
     @torch.no_grad()
     def __call__(self) -> float:
@@ -103,8 +106,7 @@ class Validation:
             )
             (value,) = find("knn")(seen).values()
         else:
-            pairs = self.views[:, :2].transpose(0, 1)
-            first, second = (method.online(view.to(job.device)).float() for view in pairs)
+            first, second = self.views.embedded(slice(0, 2)).to(job.device).unbind(1)
             value = -float(InfoNCELoss(TEMPERATURE, gather_distributed=False)(first, second))
         method.train()
         return value
@@ -113,23 +115,68 @@ class Validation:
 def features(job: Job, split: Split) -> Tensor:
     """Of plain rows, on the CPU."""
     fraction = fraction_of(job.data) if job.size is not None else None
-    crop: dict[str, Any] = {} if fraction is None else {"size": job.size, "fraction": fraction}
-    return extract(job.method.encoder, split, mean=job.data.mean, std=job.data.std, device=job.device, **crop)
+    how: dict[str, Any] = {} if fraction is None else {"size": job.size, "fraction": fraction}
+    how |= {"device": job.device, "batch_size": job.recipe.evaluate.batch_size}
+    return extract(job.method.encoder, split, mean=job.data.mean, std=job.data.std, **how)
+
+
+class FixedViews:
+    """Views of all rows of a split, drawn from the run's seed once; at least so many, the last preset repeated.
+
+    What is drawn is kept; the views themselves are made when they are asked for, a chunk of rows at a time: 2,000 rows
+    with two views of 224 × 224 pixels would be 2.4 GB. Images that a random crop reads from files are kept as they come
+    from it (uint8) while they are at most `KEPT` bytes, and read again beyond.
+    """
+
+    def __init__(self, job: Job, split: Split, least: int = 1) -> None:
+        self.job, self.split = job, split
+        draw = generator(job.recipe.seed, Stream.HELD_OUT, 1)
+        self.draws: list[tuple[list[int] | None, augment.Params]] = []
+        count = 0
+        while count < max(least, 1):
+            seeds = None if job.crop is None else torch.randint(2**62, (len(split),), generator=draw).tolist()
+            one = self._read(slice(0, 1), seeds)
+            size = augment.Operation.size_of(one[:, 0] if one.ndim == 5 else one)
+            self.draws.append((seeds, job.views.draw(len(split), size, draw)))
+            count += len(job.views)
+        bytes_each = one.nbytes * len(self.draws)
+        self.kept: list[Tensor] | None = None
+        if job.crop is not None and bytes_each * len(split) <= KEPT:
+            self.kept = [self._read(slice(0, len(split)), seeds) for seeds, _ in self.draws]
+
+    def _read(self, rows: slice, seeds: list[int] | None) -> Tensor:
+        """The inputs of some rows, as the views take them."""
+        crop, which = self.job.crop, torch.arange(len(self.split))[rows]
+        if crop is None:
+            return self.split.inputs.read(which)
+        assert seeds is not None
+        inputs = self.split.inputs.read(which, crop, seeds[rows])
+        return inputs[:, None] if len(crop.crops) == 1 else inputs
+
+    def of(self, rows: slice) -> Tensor:
+        """The views ``[n, V, …]`` of some rows, on the CPU."""
+        made = []
+        for i, (seeds, params) in enumerate(self.draws):
+            inputs = self._read(rows, seeds) if self.kept is None else self.kept[i][rows]
+            views = self.job.views.apply(inputs, params[rows])
+            assert isinstance(views, Tensor)
+            made.append(views)
+        return torch.cat(made, 1)
+
+    @torch.no_grad()
+    def embedded(self, which: slice = slice(None)) -> Tensor:
+        """What the online network, which is in eval mode, gives for these views: float32 ``[N, V', D]`` on the CPU."""
+        job, network, parts = self.job, self.job.method.online, []
+        one = self.of(slice(0, 1))[0, which]
+        at_once = job.recipe.evaluate.batch_size or rows_at_once(network, one[:1].to(job.device))
+        rows = max(1, at_once // len(one))
+        for start in range(0, len(self.split), rows):
+            views = self.of(slice(start, start + rows))[:, which]
+            z = in_chunks(network, views.flatten(0, 1), device=job.device, batch_size=at_once)
+            parts.append(z.view(*views.shape[:2], -1).float().cpu())
+        return torch.cat(parts)
 
 
 def fixed_views(job: Job, split: Split, least: int = 1) -> Tensor:
-    """Views ``[n, V, …]`` of all rows, drawn from the run's seed once; at least so many, the last preset repeated."""
-    rows = torch.arange(len(split))
-    draw = generator(job.recipe.seed, Stream.HELD_OUT, 1)
-    views: list[Tensor] = []
-    while sum(v.shape[1] for v in views) < max(least, 1):
-        if job.crop is None:
-            inputs = split.inputs.read(rows)
-        else:
-            seeds = torch.randint(2**62, (len(split),), generator=draw).tolist()
-            inputs = split.inputs.read(rows, job.crop, seeds)
-            inputs = inputs[:, None] if len(job.crop.crops) == 1 else inputs
-        made = job.views(inputs, draw)
-        assert isinstance(made, Tensor)
-        views.append(made)
-    return torch.cat(views, 1)
+    """`FixedViews` of all rows at once ``[n, V, …]``, for a few rows."""
+    return FixedViews(job, split, least).of(slice(0, len(split)))

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from kontrast.augment import Compose, Normalize, Operation, at_decoding, preset
 from kontrast.data import Crop, Loader, Shuffled, Split, Stream, generator, seed_of
 from kontrast.evaluate._inputs import positive, whole
+from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.features import checked, device_of, extract
 from kontrast.evaluate.protocols._base import Protocol, shortened
 from kontrast.evaluate.result import Progress, Result
@@ -97,7 +98,8 @@ class AugmentedProbe(Protocol):
         with seeded(seed_of(seed, Stream.NETWORK)):  # dropout, in a network in train mode
             for epoch in range(chosen.epochs):
                 for batch in loader.epoch(epoch):
-                    h = _features(network, views(batch.inputs.to(place), batch.generator()))
+                    seen = views(batch.inputs.to(place), batch.generator())
+                    h = _features(network, seen, whole=chosen.moving_norms, rows=subject.extraction["batch_size"])
                     if head is None:
                         head = _Head(h.shape[1], subject.num_classes, chosen, seed, h.device)
                     assert batch.labels is not None
@@ -187,9 +189,13 @@ class _Head:
             )
 
 
-def _features(network: nn.Module, images: Tensor) -> Tensor:
-    with torch.no_grad():
+@torch.no_grad()
+def _features(network: nn.Module, images: Tensor, *, whole: bool, rows: int | None) -> Tensor:
+    """(1), in chunks of ``rows`` (None: measured); ``whole`` in one, where batch norm counts the batch."""
+    if whole:
         return checked(network(images), len(images)).float()
+    rows = rows or rows_at_once(network, images[:1])
+    return torch.cat([checked(network(part), len(part)).float() for part in torch.split(images, rows)])
 
 
 def _taken_apart(augmentation: Operation, split: Split) -> tuple[Crop | None, Operation]:

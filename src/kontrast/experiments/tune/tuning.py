@@ -28,6 +28,7 @@ from kontrast.files import expanded
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as find_recipe
 from kontrast.train import resolve
+from kontrast.train.micro_batch import refuse_auto
 
 WHAT = ("k", "temperature")
 FRACTION = 0.2  # of the training rows, unless the recipe says how many
@@ -66,6 +67,7 @@ class Tuning:
         left out, the recipe's first. ``called`` is how a command names the source.
         """
         asked = resolve(find_recipe(source).override(settings))
+        refuse_auto(asked, "a search")
         what = _what(asked, what)
         if seeds < 1:
             raise ValueError(f"seeds is {seeds}; expected 1 or more")

@@ -35,6 +35,8 @@ class Encoder(nn.Module):
     feature_dim: int
     norm: str | None = None  # "frozen", or "train" (the same as None)
     loaded: Loaded | None = None  # what was taken from the file of a pretrained start
+    largest_image: int | None = None
+    """Pixels a side that it is made for; None where there is no such limit. Larger images go through, at a cost."""
 
     def train(self, mode: bool = True) -> Self:
         """Train mode, or eval mode; batch norm with frozen statistics is in eval mode either way."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet  # type: ignore[import-untyped]
 
 from kontrast.models._options import positive
-from kontrast.models.encoders._base import ImageEncoder, ImageSize, is_small
+from kontrast.models.encoders._base import SMALL, ImageEncoder, ImageSize, is_small
 
 
 class TorchvisionResNet(ImageEncoder, ResNet):  # type: ignore[misc]
@@ -52,6 +52,7 @@ class TorchvisionResNet(ImageEncoder, ResNet):  # type: ignore[misc]
             nn.init.kaiming_normal_(self.conv1.weight, mode="fan_out", nonlinearity="relu")  # as torchvision does
         if small:
             self.maxpool = nn.Identity()  # type: ignore[assignment]
+        self.largest_image = SMALL if small else None
         self._as_declared(in_channels=in_channels, channels_last=channels_last)
 
     def forward(self, images: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from kontrast.models._options import MOST_LAYERS, positive
-from kontrast.models.encoders._base import ImageEncoder, ImageSize, is_small
+from kontrast.models.encoders._base import SMALL, ImageEncoder, ImageSize, is_small
 from kontrast.models.encoders._plain_resnet import PlainSmallResNet
 
 
@@ -36,6 +36,7 @@ class SmallResNet(PlainSmallResNet, ImageEncoder):
         in_channels = positive("in_channels", in_channels)
         small = is_small(32 if image_size is None else image_size, stem)  # an unknown size is a small one
         super().__init__(in_channels, positive("width", width), positive("depth", depth, MOST_LAYERS), small)
+        self.largest_image = SMALL  # with either stem: it has three stages and few channels
         self._as_declared(in_channels=in_channels, channels_last=channels_last)
 
     def forward(self, images: Tensor) -> Tensor:

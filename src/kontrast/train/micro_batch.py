@@ -1,0 +1,223 @@
+r"""``train.micro_batch=auto``: as many images at once as half of the free memory holds.
+
+    (1)  need(m) = s + N·v + m·a        bytes of a step on N images (of one process) in micro-batches of m
+    (2)  auto    = N undivided, if need(N) ≤ F/2;  else the largest power of two m with need(m) ≤ F/2
+
+a is what one image keeps from its forward to its backward pass, v what its views take while they are made, both the
+growth from two images to three, measured (`kontrast.evaluate.activations`); s is 3 numbers a weight: its gradient and
+two of the optimiser. F is the free memory; processes on one machine share it, and the smallest m of all counts. The
+other half is for what is not seen: the loss, work space of the kernels, memory in pieces too small to use.
+
+What is worked out is written into the recipe, since batch norm sees micro-batches (`kontrast.train.gradients`): another
+m is another run. So that the same command finds the run that it began, run.json keeps which recipe asked for ``auto``,
+and the m of that run is taken whatever is free then.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kontrast import distributed
+from kontrast.data import InOrder, Loader
+from kontrast.evaluate.activations import peak_bytes
+from kontrast.files import expanded
+from kontrast.methods import ViewBatch
+from kontrast.recipe import Recipe
+from kontrast.train.folder import RunFolder
+from kontrast.train.gradients import unmoved
+from kontrast.train.job import Job
+from kontrast.train.memory import free_memory
+from kontrast.train.precision import Precision
+from kontrast.train.progress import Lasting
+
+AUTO = "auto"
+PER_WEIGHT = 3  # numbers beside it: its gradient, and at most two of an optimiser
+RATIO = 1000  # no encoder is known that keeps so many times the bytes of a view; 135 to 300 are usual
+
+
+@dataclass(frozen=True)
+class Need:
+    """(1) in bytes; `measure` makes it."""
+
+    state: int  # s
+    views: int  # v
+    activations: int  # a
+
+    def of(self, images: int, at_once: int) -> int:
+        """need(m) of a step on so many images.
+
+        >>> Need(state=100, views=1, activations=10).of(images=8, at_once=4)
+        148
+        """
+        return self.state + images * self.views + at_once * self.activations
+
+
+def measure(job: Job) -> Need:
+    """(1) by a forward and backward pass of two and of three images; the method stays as it was. Every rank must ask."""
+    rows = job.train.subset(torch.arange(min(3, len(job.train))))
+    crop_seed = {"seed": job.recipe.seed, "crop": job.crop}
+    batch = Loader(rows, InOrder(len(rows), len(rows)), **crop_seed).batch(0, 0)  # type: ignore[arg-type]
+    seen: list[ViewBatch] = []
+    views = peak_bytes(lambda: seen.append(job.augmented(batch)))
+    few = min(2, len(rows))
+    peaks = {n: _kept(job, seen[0].views[:n]) for n in {few, len(rows)}}
+    most = len(rows)
+    each = (peaks[most] - peaks[few]) // (most - few) if most > few else peaks[most] // most
+    weights = sum(p.nbytes for p in job.method.parameters() if p.requires_grad)
+    return Need(PER_WEIGHT * weights, views // len(rows), max(0, each))
+
+
+def _kept(job: Job, views: Tensor) -> int:
+    """The most bytes alive at once in a forward and backward pass without the loss."""
+    method, modes = job.method, [(part, part.training) for part in job.method.modules()]
+    precision = Precision(job.recipe.train.precision, job.device)
+
+    def step() -> None:
+        with precision.autocast():
+            z = method.embed(views)
+        z.backward(torch.ones_like(z))  # type: ignore[no-untyped-call]
+
+    method.train()
+    devices = [] if job.device.type == "cpu" else [job.device]
+    try:
+        with torch.random.fork_rng(devices, device_type=job.device.type), unmoved(*method.learning):
+            return peak_bytes(step)
+    finally:
+        method.zero_grad(set_to_none=True)
+        for part, training in modes:
+            part.training = training
+
+
+def settled(job: Job) -> Job:
+    """The job with (2) in its recipe in place of ``auto``; says so in a line. Every rank must call it."""
+    need, free, images = measure(job), _free(job), own_images(job.recipe)
+    budget = math.inf if free is None else free / 2
+    chosen = distributed.least(at_once(need, images, budget, job.method.fewest_at_once))
+    whole = chosen >= images
+    recipe = with_micro_batch(job.recipe, None if whole else chosen)
+    what = f"the whole batch of {images}" if whole else f"{chosen} of {images}"
+    told = f"train.micro_batch=auto: {what} images at once; the batch needs about {_size(need.of(images, images))}"
+    told += "" if free is None else f", {_size(free)} {'is' if free < 1.5 * 2**30 else 'are'} free"
+    console = Lasting(quiet=distributed.rank() != 0 or not recipe.run.progress)
+    console.print(f"{recipe.name}: {told}", highlight=False, markup=False, soft_wrap=True)
+    return replace(job, recipe=recipe)
+
+
+def at_once(need: Need, images: int, budget: float, fewest: int) -> int:
+    """(2): how many of a step's images fit the budget in bytes, a power of two, or all of them.
+
+    No micro-batch has fewer images than the method needs: ``fewest``.
+
+    >>> need = Need(state=0, views=1, activations=99)
+    >>> [at_once(need, 256, budget, fewest=2) for budget in (25_600, 25_599, 1_000, 0)]
+    [256, 128, 4, 2]
+    """
+    if need.of(images, images) <= budget:
+        return images
+    fits = (budget - need.of(images, 0)) / max(1, need.activations)
+    size = 1 << math.floor(math.log2(max(1.0, fits)))
+    while size < images and images // math.ceil(images / size) < fewest:
+        size *= 2
+    return min(size, images)
+
+
+def warn_if_too_large(job: Job) -> None:
+    """A warning where a step of this recipe needs more than the memory that is free. Every rank must call it."""
+    free, images, micro = _free(job), own_images(job.recipe), job.recipe.train.micro_batch
+    shape = job.train.inputs.shape or (len(job.data.mean), job.size or 1, job.size or 1)
+    largest = 4 * math.prod(shape) * len(job.views) * images * RATIO
+    # Measuring takes a moment, and most runs are far from any limit.
+    if distributed.least(int(free is None or largest < free)):
+        return
+    need = measure(job).of(images, images if micro is None else min(int(micro), images))
+    if free is None or need <= free or distributed.rank() != 0:
+        return
+    hint = (
+        f"say train.micro_batch={AUTO} to embed the batch in parts that fit (the loss still sees all of it)"
+        if micro is None
+        else f"take a smaller train.micro_batch than {micro}, or {AUTO}"
+    )
+    warnings.warn(
+        f"a training step on {images} images needs about {_size(need)} of memory, and {_size(free)} are free: {hint}, "
+        "or take smaller images (data.size) or a smaller train.batch_size",
+        stacklevel=2,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the recipe
+
+
+def own_images(recipe: Recipe) -> int:
+    """Images of a batch that fall to one process."""
+    return math.ceil(recipe.train.batch_size / distributed.world_size())
+
+
+def with_micro_batch(recipe: Recipe, value: int | str | None) -> Recipe:
+    """The recipe with this ``train.micro_batch``."""
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"micro_batch": value})})
+
+
+def mark(asked: Recipe, used: Recipe) -> dict[str, Any]:
+    """What run.json keeps of a run that ``asked`` began with ``auto``; empty for others."""
+    if asked.train.micro_batch != AUTO:
+        return {}
+    return {"micro_batch": {"asked": AUTO, "hash": asked.hash, "value": used.train.micro_batch}}
+
+
+def as_begun(recipe: Recipe) -> Recipe:
+    """A resolved recipe that asks for ``auto``, with the value of the run that it began; as it is without such a run.
+
+    >>> recipe = Recipe.of({"method": "supcon", "train": {"epochs": 1, "micro_batch": 8}})
+    >>> as_begun(recipe) is recipe
+    True
+    """
+    if recipe.train.micro_batch != AUTO:
+        return recipe
+    found = []
+    for path in expanded(recipe.run.out).glob(f"{_literal(recipe.name)}-????????"):
+        try:
+            state = RunFolder(path).read()
+        except (OSError, ValueError):  # a damaged file: told where the run is opened
+            continue
+        about = state.get("micro_batch")
+        if not isinstance(about, dict) or about.get("asked") != AUTO or about.get("hash") != recipe.hash:
+            continue
+        value = about.get("value")
+        if value is None or (type(value) is int and value >= 1):
+            begun = with_micro_batch(recipe, value)
+            if RunFolder.of(begun).path.name == path.name:
+                found.append((str(state.get("updated", "")), begun))
+    return max(found, key=lambda pair: pair[0])[1] if found else recipe
+
+
+def refuse_auto(recipe: Recipe, who: str) -> None:
+    """An error where a run's folder must be known before its data are read.
+
+    >>> refuse_auto(Recipe.of({"method": "supcon", "train": {"epochs": 1, "micro_batch": "auto"}}), "kontrast tune")
+    Traceback (most recent call last):
+        ...
+    ValueError: train.micro_batch=auto: kontrast tune needs a number, the same for all of its runs. Use 64, say
+    """
+    if recipe.train.micro_batch == AUTO:
+        raise ValueError(f"train.micro_batch={AUTO}: {who} needs a number, the same for all of its runs. Use 64, say")
+
+
+def _free(job: Job) -> int | None:
+    """Free memory of one process: those on one machine share what a CPU has."""
+    free = free_memory(job.device)
+    return free if free is None or job.device.type == "cuda" else free // distributed.processes_here()
+
+
+def _literal(name: str) -> str:
+    """A name as a pattern that means itself."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
