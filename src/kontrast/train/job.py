@@ -194,20 +194,24 @@ def view_size(recipe: Recipe, data: DataSet, train: Split) -> int | None:
 
 def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Views, augment.CropAtDecoding | None]:
     made = []
-    for view in recipe.augment.views:
-        if data.kind == "vector" and view.name not in ("none", "vector-noise"):
-            raise ValueError(f"preset {view.name!r} is for images, and {data.name!r} holds vectors; take vector-noise")
-        made.append(augment.preset(view.name, size=size, mean=data.mean, std=data.std, **view.options))
+    for view in recipe.augment.described:
+        kind = augment.kind_of(view)
+        if kind not in (data.kind, "any"):
+            name = augment.title(view)
+            hint = "vector-noise" if data.kind == "vector" else "a preset for images (kontrast list augmentations)"
+            raise ValueError(f"the view {name!r} is for {kind}s, and {data.name!r} holds {data.kind}s; take {hint}")
+        made.append(augment.view(view, size=size, mean=data.mean, std=data.std))
     views = augment.Views(made)
     if data.kind == "vector" or data.train.inputs.shape is not None:
         return views, None
     try:
         crop, rest = augment.at_decoding(views)
     except ValueError:
-        names = ", ".join(dict.fromkeys(view.name for view in recipe.augment.views))
+        names = " | ".join(dict.fromkeys(augment.title(view) for view in recipe.augment.described))
         raise ValueError(
-            f"the images of {data.name!r} have several sizes, and {names} crops only images of one: bring them to one "
-            f"with data.size={size}, or take views that begin with a random resized crop (augment=weak, say)"
+            f"the images of {data.name!r} have several sizes, and the views {names} crop only images of one: bring "
+            f"them to one with data.size={size}, or take views that begin with a random resized crop (augment=weak, say, or "
+            "resized-crop as the first operation)"
         ) from None
     assert isinstance(rest, augment.Views)
     return rest, crop

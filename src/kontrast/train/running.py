@@ -232,7 +232,7 @@ def _subject(
     *,
     cache: Path | None = None,
 ) -> Subject:
-    view = recipe.augment.views[-1]  # momentum methods: what the online network saw
+    view = recipe.augment.described[-1]  # momentum methods: what the online network saw
     return Subject.from_encoder(
         encoder,
         data,
@@ -240,7 +240,7 @@ def _subject(
         workers=recipe.run.workers,
         size=None if fraction_of(data) is None else size,
         cache=cache,
-        augmentation=augment.preset(view.name, size=size, **view.options),
+        augmentation=augment.view(view, size=size),
     )
 
 

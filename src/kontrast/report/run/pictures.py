@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kontrast.report.images import data_url
 from kontrast.report.page import Gallery, Picture, Section, Strip, Text
-from kontrast.report.run.collect import Run
+from kontrast.report.run.collect import Json, Run
 
 MOST = 24  # queries that are shown
 
@@ -53,7 +53,7 @@ def views(run: Run) -> Section | None:
     images, seen = run.arrays.get("sample_images"), run.arrays.get("sample_views")
     if images is None or seen is None:
         return None
-    presets = [str(view.get("name", "")) for view in (run.recipe.get("augment") or {}).get("views") or []]
+    presets = [_title(view) for view in (run.recipe.get("augment") or {}).get("views") or []]
     strips = []
     for image, views in zip(images, seen, strict=True):
         names = [presets[j] if len(presets) == len(views) else f"view {j + 1}" for j in range(len(views))]
@@ -66,6 +66,11 @@ def views(run: Run) -> Section | None:
         "note",
     )
     return Section("Views", [Gallery(strips, about), ask])
+
+
+def _title(view: Json | list[Json]) -> str:
+    """A view's preset, or its operations."""
+    return ", ".join(str(part.get("name", "")) for part in (view if isinstance(view, list) else [view]))
 
 
 def _asked(run: Run) -> str:
