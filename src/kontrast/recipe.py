@@ -72,6 +72,8 @@ class Data(Section):
 
     ``noise`` is the fraction of training labels replaced, ``changed`` always by another class, ``redrawn`` uniformly.
     ``validation`` holds out that fraction of the training rows. ``split`` is what the encoder learns from.
+    ``given`` and ``digest`` are set where the data came from Python, as an object: what it was, and the digest of its
+    content.
     """
 
     name: Place = "fashion-mini"
@@ -84,6 +86,8 @@ class Data(Section):
     noise: float = Field(0.0, ge=0.0, le=1.0)
     noise_kind: Literal["changed", "redrawn"] = "changed"
     validation: float = Field(0.0, ge=0.0, lt=1.0)
+    given: Word | None = None
+    digest: Word | None = None
 
 
 View = Part | tuple[Part, ...]
@@ -236,9 +240,12 @@ class Recipe(Section):
     def hash(self) -> str:
         """Eight digits over everything that decides the result.
 
-        What is not asked for (None) is left out, so that options to come do not rename the runs there are.
+        What is not asked for (None) is left out, so that options to come do not rename the runs there are. Of data from
+        Python the content counts, not what the object was or is called.
         """
         decisive = self.model_dump(mode="json", exclude={"name", "about", "run"}, exclude_none=True)
+        if self.data.digest is not None:
+            decisive["data"] = {k: v for k, v in decisive["data"].items() if k not in ("name", "given")}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
@@ -315,6 +322,8 @@ def _put(values: dict[str, Any], key: str, value: Any) -> None:
     where: Any = values
     for i, name in enumerate(path[:-1]):
         where = where[place(where, name, ".".join(path[:i]), new=False)]
+    if path == ["data", "name"]:
+        where |= {"given": None, "digest": None}  # they are of the data before
     if path[1:] == ["name"] and field.annotation is Part and where.get("name") != value:
         where.clear()  # the old name's options are not the new one's
     where[place(where, path[-1], ".".join(path[:-1]), new=True)] = value

@@ -87,10 +87,21 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
     """Trains, evaluates and analyses a recipe; overrides are sections or dotted keys.
 
     ``run("tcl-fashion-mini", seed=1, train={"epochs": 2}, **{"optim.lr": 0.05})``
-    """
-    from kontrast.train import run_recipe  # torch is loaded when something runs, not when names are listed
 
-    return run_recipe(recipe(source).override(_flat(overrides)))
+    ``data`` may be whatever `kontrast.data.load` takes: a set's name, a path, a `DataSet`, an array or tensor,
+    ``(images, labels)``, a list of image files or of PIL images, a torch ``Dataset``; with settings beside it,
+    ``data={"name": images, "size": 32}``. Such data are known by their content: other data are another run folder, and
+    the same again continue the run, or find it done.
+    """
+    from kontrast.data import bound, taken  # torch is loaded when something runs, not when names are listed
+    from kontrast.train import resolve, run_recipe
+
+    given, settings = taken(overrides)
+    chosen = recipe(source).override(_flat(settings))
+    if given is None:
+        return run_recipe(chosen)
+    chosen, data = bound(resolve(chosen), given)  # a typo is told before the data are read
+    return run_recipe(chosen, data)
 
 
 def _flat(overrides: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -19,7 +19,7 @@ import torch.distributed as dist
 from torch import nn
 
 from kontrast import augment, distributed, models
-from kontrast.data import DataSet
+from kontrast.data import DataSet, bound, check_in_reach
 from kontrast.evaluate import Result, Subject, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
 from kontrast.files import RUN_AGAIN, expanded, read_json, write_json
@@ -27,7 +27,7 @@ from kontrast.recipe import Recipe
 from kontrast.train import checkpoint
 from kontrast.train.analysis import analyse
 from kontrast.train.export import export, rebuild
-from kontrast.train.folder import RunFolder, digest, machine
+from kontrast.train.folder import RunFolder, data_digest, machine
 from kontrast.train.job import Job, load_data, make_job, view_size
 from kontrast.train.loop import Training
 from kontrast.train.memory import keep_freed_memory
@@ -84,13 +84,18 @@ def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
     return rebuild(run.path if isinstance(run, Run) else expanded(run))
 
 
-def run_recipe(recipe: Recipe) -> Run:
-    """Trains, evaluates and analyses a recipe; what was done before is not done again."""
+def run_recipe(recipe: Recipe, given: DataSet | None = None) -> Run:
+    """Trains, evaluates and analyses a recipe; what was done before is not done again.
+
+    ``given`` is the data set of a recipe whose data came from Python: both are made by `kontrast.data.bound`.
+    """
     recipe = resolve(recipe)
     folder = RunFolder.of(recipe)
     folder.check(recipe)
     if folder.status == "done" and not damaged(folder):
         return Run(folder.path)
+    if given is None:
+        check_in_reach(recipe)
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
@@ -104,16 +109,16 @@ def run_recipe(recipe: Recipe) -> Run:
             # Another may have finished or mended it just before we were alone.
             status = distributed.share(folder.status)
             if status != "done" or damaged(folder, tell=False):
-                _run(recipe, folder, device)
+                _run(recipe, folder, device, given)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
     return Run(folder.path)
 
 
-def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
+def _run(recipe: Recipe, folder: RunFolder, device: torch.device, given: DataSet | None) -> None:
     began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     first = {} if folder.read() else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
-    about["data_file"] = digest(recipe.data.name)
+    about["data_file"] = data_digest(recipe)
     before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
     if distributed.rank() == 0:
         folder.keep_recipe(recipe)
@@ -123,7 +128,7 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
 
     folder.note("training", **about, **first, **machine(device))
     try:
-        job = make_job(recipe, device)
+        job = make_job(recipe, device, given)
         training = Training(job, folder)
         training.run()
         if distributed.rank() == 0:
@@ -209,17 +214,34 @@ class _Told:
             self.say(f"evaluating, {what} {done}/{of}")
 
 
-def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto") -> Subject:
-    """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder."""
+def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data: Any = None) -> Subject:
+    """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder.
+
+    ``data`` goes with a run whose data were given from Python, and are given again here.
+    """
     path = run.path if isinstance(run, Run) else expanded(run)
     encoder, recipe = rebuild(path), Run(path).recipe
     began_in = RunFolder(path).read().get("machine", {}).get("folder")
-    if began_in and not Path(recipe.data.name).exists() and (Path(began_in) / recipe.data.name).exists():
+    given = None
+    if data is not None:
+        same, given = bound(recipe, data)
+        if same.data.digest != recipe.data.digest:
+            raise ValueError(
+                f"{path} learned from other data than these: from {recipe.data.given or recipe.data.name}"
+                f"{f' (digest {recipe.data.digest})' if recipe.data.digest else ''}, and these are {same.data.given} "
+                f"(digest {same.data.digest}); give the same data again"
+            )
+    elif (
+        recipe.data.digest is None
+        and began_in
+        and not Path(recipe.data.name).exists()
+        and (Path(began_in) / recipe.data.name).exists()
+    ):
         recipe = recipe.override({"data.name": str(Path(began_in) / recipe.data.name)})  # a path from where it was run
     RunFolder(path).check_data(recipe)
-    data, train, _ = load_data(recipe)
+    loaded, train, _ = load_data(recipe, given)
     return _subject(
-        recipe, encoder, data, view_size(recipe, data, train), pick_device(device), cache=path / "features.npz"
+        recipe, encoder, loaded, view_size(recipe, loaded, train), pick_device(device), cache=path / "features.npz"
     )
 
 
