@@ -167,11 +167,12 @@ class Train(Section):
 class Evaluate(Section):
     """Which protocols end a run (``kontrast list protocols``), and whether raw pixels stand beside them.
 
-    A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``.
+    A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``. ``baselines`` is whether kNN and
+    the probe are also computed of raw pixels; None: where that costs seconds (`kontrast.evaluate.affordable`).
     """
 
     protocols: Annotated[tuple[Part, ...], one_is_a_list] = (Part(name="knn20"), Part(name="probe"))
-    baselines: bool = False
+    baselines: bool | None = None
 
 
 class Run(Section):
@@ -244,6 +245,8 @@ class Recipe(Section):
         Python the content counts, not what the object was or is called.
         """
         decisive = self.model_dump(mode="json", exclude={"name", "about", "run"}, exclude_none=True)
+        # Baselines stand beside the result and do not change it: where they are automatic, the hash is as without them.
+        decisive["evaluate"].setdefault("baselines", False)
         if self.data.digest is not None:
             decisive["data"] = {k: v for k, v in decisive["data"].items() if k not in ("name", "given")}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]

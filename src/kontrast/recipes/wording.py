@@ -59,7 +59,7 @@ def number(value: float) -> str:
 
 def _data(recipe: Recipe) -> str:
     data = recipe.data
-    parts = [data.name]
+    parts = [data.name if data.given is None else f"{data.name}, given from Python as {data.given}"]
     if data.split != "train":
         parts.append("its unlabelled images")
     if data.size:

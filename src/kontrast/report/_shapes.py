@@ -80,7 +80,7 @@ RECIPE = record({
     "name": scalar,
     "about": scalar,
     "seed": whole,
-    "data": record({"name": scalar, "validation": number}),
+    "data": record({"name": scalar, "validation": number, "digest": text}),
     "augment": record({"views": items(_view)}),
     "method": _PART,
     "encoder": _PART,

@@ -20,7 +20,7 @@ from torch import nn
 
 from kontrast import augment, distributed, models
 from kontrast.data import DataSet, bound, check_in_reach
-from kontrast.evaluate import Result, Subject, baselines, evaluate
+from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
 from kontrast.files import RUN_AGAIN, expanded, read_json, write_json
 from kontrast.recipe import Recipe
@@ -186,10 +186,22 @@ def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
         told.say(f"evaluating, {protocol.name}")
         options = {**protocol_defaults(job.recipe, protocol.name), **protocol.options}
         results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
-    if job.recipe.evaluate.baselines:
+    for name, options in _baselines(job):
+        told.say(f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
         size = None if fraction_of(job.data) is None else job.size
-        results += baselines(job.data, seed=job.recipe.seed, size=size, workers=job.recipe.run.workers)
+        results += baselines(
+            job.data, [name], seed=job.recipe.seed, size=size, workers=job.recipe.run.workers, **options
+        )
     return results, subject
+
+
+def _baselines(job: Job) -> list[tuple[str, dict[str, Any]]]:
+    """The protocols, and their options, that raw pixels are evaluated by; by default those that cost seconds."""
+    asked = job.recipe.evaluate
+    if asked.baselines is not None:
+        return [("knn20", {}), ("probe", {})] if asked.baselines else []
+    cheap = affordable(job.data, [protocol.name for protocol in asked.protocols])
+    return [(protocol.name, protocol.options) for protocol in asked.protocols if protocol.name in cheap]
 
 
 def protocol_defaults(recipe: Recipe, protocol: str) -> dict[str, Any]:
