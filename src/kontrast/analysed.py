@@ -13,19 +13,23 @@ import numpy as np
 
 from kontrast.files import RUN_AGAIN, read_npz
 
-WHOLE, BYTES, REAL = "whole numbers", "bytes", "numbers"
-KINDS = {WHOLE: "iu", BYTES: "u", REAL: "f"}
+WHOLE, BYTES, REAL, WORDS = "whole numbers", "bytes", "numbers", "words"
+KINDS = {WHOLE: "iu", BYTES: "u", REAL: "f", WORDS: "U"}
 FORMS = {  # what they hold, and their axes: those of one letter are of one length, * of any
     "features": (REAL, "nd"), "rows": (WHOLE, "n"), "labels": (WHOLE, "n"),
     "predictions": (WHOLE, "t"), "test_labels": (WHOLE, "t"),
     "query_rows": (WHOLE, "q"), "neighbours": (WHOLE, "qk"),
     "query_labels": (WHOLE, "q"), "neighbour_labels": (WHOLE, "qk"),
+    "query_names": (WORDS, "q"), "neighbour_names": (WORDS, "qk"), "names": (WORDS, "n"),
     "query_images": (BYTES, "q***"), "neighbour_images": (BYTES, "qk***"),
     "sample_images": (BYTES, "s***"), "sample_views": (BYTES, "sv***"),
     "thumbnail_rows": (WHOLE, "m"), "thumbnails": (BYTES, "m***"),
     "positive": (REAL, "p"), "nearest": (REAL, "pc"),
     "between_means": (REAL, "b"), "between_weights": (REAL, "w"), "within": (REAL, "i"),
 }  # fmt: skip
+
+NUMBERS = tuple(name for name, (kind, _) in FORMS.items() if kind != WORDS)
+"""The names of the arrays that are not words."""
 
 
 def read(path: Path, troubles: list[str], names: Iterable[str] = FORMS) -> dict[str, np.ndarray[Any, Any]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kontrast.data import DataSet
     from kontrast.recipe import Recipe
     from kontrast.train import Run
 
@@ -39,7 +40,11 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
 
     Args:
         source: A recipe's name, a YAML file, the folder of a run, a mapping, or a `kontrast.recipe.Recipe`.
-        overrides: Sections or dotted keys: ``seed=1, train={"epochs": 2}, **{"optim.lr": 0.05}``.
+        overrides: Sections or dotted keys: ``seed=1, train={"epochs": 2}, **{"optim.lr": 0.05}``. ``data`` may be
+            whatever `kontrast.data.load` takes: a set's name, a path, a `DataSet`, an array or tensor,
+            ``(images, labels)``, a list of image files or of PIL images, a torch ``Dataset``; with settings beside it,
+            ``data={"name": images, "size": 32}``. Such data are known by their content: other data are another run
+            folder, and the same again continue the run, or find it done.
 
     Returns:
         The run. Its folder has result.json, doctor.json (what the doctor found) and report.html.
@@ -59,13 +64,22 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
     """
     from kontrast import recipes
 
-    return perform(recipes.recipe(source, **overrides))[0]
+    from kontrast.data import bound, taken
+    from kontrast.train import resolve
+
+    given, settings = taken(overrides)
+    chosen = recipes.recipe(source, **settings)
+    if given is None:
+        return perform(chosen)[0]
+    chosen, data = bound(resolve(chosen), given)  # a typo is told before the data are read
+    return perform(chosen, data)[0]
 
 
-def perform(recipe: Recipe, *, failed: Failed = warn) -> tuple[Run, Path | None]:
+def perform(recipe: Recipe, given: DataSet | None = None, *, failed: Failed = warn) -> tuple[Run, Path | None]:
     """`run` for a recipe that is made already: the run, and its page (None on other ranks, or if it was not written).
 
-    A page that shows all there is stays as it is.
+    ``given`` is the data set of a recipe whose data came from Python: both are made by `kontrast.data.bound`. A page
+    that shows all there is stays as it is.
     """
     from kontrast import distributed
     from kontrast.train import RunFolder, resolve, run_recipe
@@ -73,7 +87,7 @@ def perform(recipe: Recipe, *, failed: Failed = warn) -> tuple[Run, Path | None]
 
     first = distributed.launched_rank() == 0
     try:
-        done = run_recipe(recipe)
+        done = run_recipe(recipe, given)
     except Exception:
         folder = RunFolder.of(as_begun(resolve(recipe)))
         if first and folder.status == "failed" and folder.metrics.exists():

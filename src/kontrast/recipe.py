@@ -3,7 +3,7 @@
     name: tcl-fashion-mini           what it is called; `about` says what it claims
     seed: 0
     data: {name: fashion-mini}       a set by name, or a path
-    augment: {views: [{name: crop-flip}, {name: crop-flip}]}
+    augment: {views: [{name: crop-flip}, {name: crop-flip}]}     presets, or lists of operations
     encoder: {name: small-resnet}    a *part*: a name, and the options of what it names
     method: {name: tcl, temperature: 0.1, k1: 5000.0}
     optim: {name: sgd, lr: 0.1}
@@ -73,6 +73,8 @@ class Data(Section):
 
     ``noise`` is the fraction of training labels replaced, ``changed`` always by another class, ``redrawn`` uniformly.
     ``validation`` holds out that fraction of the training rows. ``split`` is what the encoder learns from.
+    ``given`` and ``digest`` are set where the data came from Python, as an object: what it was, and the digest of its
+    content.
     """
 
     name: Place = "fashion-mini"
@@ -85,21 +87,55 @@ class Data(Section):
     noise: float = Field(0.0, ge=0.0, le=1.0)
     noise_kind: Literal["changed", "redrawn"] = "changed"
     validation: float = Field(0.0, ge=0.0, lt=1.0)
+    given: Word | None = None
+    digest: Word | None = None
+
+
+View = Part | tuple[Part, ...]
+"""A preset with its options, or a list of operations, each with its options."""
+STRENGTHS = ("scale", "jitter", "grayscale", "blur", "flip")
+"""Options of every preset for images; ``augment.jitter=0`` sets one for all views."""
 
 
 class Augment(Section):
-    """The views of each image, a preset each with its options; momentum methods take the first as the target's.
+    """The views of each image; momentum methods take the first as the target's.
 
-    ``size`` is the views' side in pixels; left out it is the data's, or 224 for images of several sizes.
+    A view is a preset with its options, ``{name: weak, scale: 0.5}``, or a list of operations,
+    ``[{name: resized-crop, scale: [0.5, 1]}, flip]``. ``size`` is the views' side in pixels; left out it is the data's,
+    or 224 for images of several sizes.
+
+    >>> Augment(views=["weak", [{"name": "resized-crop", "scale": [0.5, 1]}, "flip"]]).described
+    [{'name': 'weak'}, [{'name': 'resized-crop', 'scale': [0.5, 1]}, {'name': 'flip'}]]
     """
 
-    views: tuple[Part, ...] = (Part(name="none"),)
+    views: tuple[View, ...] = (Part(name="none"),)
     size: int | None = Field(None, ge=1)
 
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
         return {"views": value} if isinstance(value, list | tuple) else value
+
+    @field_validator("views", mode="before")
+    @classmethod
+    def _each_a_view(cls, views: Any) -> Any:
+        """Says what a view may be; pydantic would tell of every alternative."""
+        for i, view in enumerate(views if isinstance(views, list | tuple) else ()):
+            steps = view if isinstance(view, list | tuple) else [view]
+            wrong = [step for step in steps if not isinstance(step, str | Mapping | Part)]
+            if wrong:
+                raise ValueError(
+                    f"view {i} is {quoted(view)}; expected a preset (weak, or {{name: weak, scale: 0.5}}) or a list of "
+                    "operations ([{name: resized-crop, scale: [0.5, 1]}, flip])"
+                )
+        return views
+
+    @property
+    def described(self) -> list[dict[str, Any] | list[dict[str, Any]]]:
+        """The views as plain values, as `kontrast.augment.view` takes them."""
+        return [
+            view.model_dump() if isinstance(view, Part) else [step.model_dump() for step in view] for view in self.views
+        ]
 
 
 class Train(Section):
@@ -141,7 +177,8 @@ class Train(Section):
 class Evaluate(Section):
     """Which protocols end a run (``kontrast list protocols``), and whether raw pixels stand beside them.
 
-    A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``.
+    A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``. ``baselines`` is whether kNN and
+    the probe are also computed of raw pixels; None: where that costs seconds (`kontrast.evaluate.affordable`).
 
     ``batch_size`` is how many rows go through the encoder at once wherever it is only asked (evaluation, baselines,
     monitors, analysis); None measures it on one row (`kontrast.evaluate.activations`). It is no part of the hash: it
@@ -149,7 +186,7 @@ class Evaluate(Section):
     """
 
     protocols: Annotated[tuple[Part, ...], one_is_a_list] = (Part(name="knn20"), Part(name="probe"))
-    baselines: bool = False
+    baselines: bool | None = None
     batch_size: int | None = Field(None, ge=1)
 
 
@@ -219,9 +256,14 @@ class Recipe(Section):
     def hash(self) -> str:
         """Eight digits over everything that decides the result.
 
-        What is not asked for (None) is left out, so that options to come do not rename the runs there are.
+        What is not asked for (None) is left out, so that options to come do not rename the runs there are. Of data from
+        Python the content counts, not what the object was or is called.
         """
         decisive = self.model_dump(mode="json", exclude=NOT_DECISIVE, exclude_none=True)
+        # Baselines stand beside the result and do not change it: where they are automatic, the hash is as without them.
+        decisive["evaluate"].setdefault("baselines", False)
+        if self.data.digest is not None:
+            decisive["data"] = {k: v for k, v in decisive["data"].items() if k not in ("name", "given")}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
@@ -256,8 +298,9 @@ class Recipe(Section):
         """With ``key=value`` settings, or a mapping of dotted keys, put in place of what stands there.
 
         A section given as a plain value is its name: ``encoder=resnet18``, ``data=photos/``; ``augment=weak`` makes
-        every view that preset. A part given another name starts from that name's own options. ``train.steps=20`` alone
-        takes the place of the recipe's epochs, and ``train.epochs=5`` that of its steps.
+        every view that preset, and ``augment.jitter=0`` sets a strength of every view. A part given another name starts
+        from that name's own options. ``train.steps=20`` alone takes the place of the recipe's epochs, and
+        ``train.epochs=5`` that of its steps.
         """
         values = self.model_dump(mode="json")
         given = list(changes.items() if isinstance(changes, Mapping) else map(parse, changes))
@@ -282,17 +325,39 @@ def _put(values: dict[str, Any], key: str, value: Any) -> None:
     field = Recipe.model_fields.get(path[0])
     if field is None:
         raise ValueError(unknown_key(path[0], list(Recipe.model_fields), "the recipe"))
-    if path in (["augment"], ["augment", "views"]) and not isinstance(value, Mapping):
-        value = list(value) if isinstance(value, list | tuple) else [value] * len(values["augment"]["views"])
+    if path == ["augment", "views"] or (path == ["augment"] and not isinstance(value, Mapping)):
+        several = isinstance(value, list | tuple)
+        value = list(value) if several else [copy.deepcopy(value) for _ in values["augment"]["views"]]
         path = ["augment", "views"]
+    known = [*Augment.model_fields, *STRENGTHS]
+    if len(path) == 2 and path[0] == "augment" and path[1] not in known:
+        raise ValueError(unknown_key(path[1], known, "augment"))
+    if len(path) == 2 and path[0] == "augment" and path[1] in STRENGTHS:
+        _strengthen(values["augment"]["views"], path[1], value)
+        return
     if len(path) == 1 and not isinstance(value, Mapping) and isinstance(values[path[0]], dict):
         path = [*path, "name"]
     where: Any = values
     for i, name in enumerate(path[:-1]):
         where = where[place(where, name, ".".join(path[:i]), new=False)]
+    if path == ["data", "name"]:
+        where |= {"given": None, "digest": None}  # they are of the data before
     if path[1:] == ["name"] and field.annotation is Part and where.get("name") != value:
         where.clear()  # the old name's options are not the new one's
     where[place(where, path[-1], ".".join(path[:-1]), new=True)] = value
+
+
+def _strengthen(views: list[Any], option: str, value: Any) -> None:
+    """Sets one strength of every view, in place; a view that is a list of operations has none."""
+    for i, view in enumerate(views):
+        if isinstance(view, str):
+            views[i] = view = {"name": view}
+        if not isinstance(view, dict):
+            raise ValueError(
+                f"augment.{option} sets an option of presets, and augment.views.{i} is a list of operations; set the "
+                f"operation's own option, such as augment.views.{i}.0.scale=0.5"
+            )
+        view[option] = copy.deepcopy(value)
 
 
 def _check_keys(values: Any, model: type[BaseModel], path: str) -> None:

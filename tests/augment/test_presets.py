@@ -92,8 +92,11 @@ def test_grey_images_of_28_pixels(name: str) -> None:
         (lambda: augment.preset("stron", size=32), "no preset 'stron'; did you mean 'strong'"),
         (lambda: augment.preset("wang_liu", size=32), "did you mean 'wang-liu'"),
         (lambda: augment.preset("weak"), "preset 'weak' needs size="),
-        (lambda: augment.preset("weak", size=32, blur=True), "preset 'weak' has no option 'blur'; it has none"),
-        (lambda: augment.preset("simaugment", size=32, blurr=True), "no option 'blurr'; it has blur"),
+        (
+            lambda: augment.preset("vector-noise", blur=0.5),
+            "preset 'vector-noise' has no option 'blur'. It has noise, dropout",
+        ),
+        (lambda: augment.preset("simaugment", size=32, blurr=True), "no option 'blurr'; did you mean 'blur'"),
         (lambda: augment.preset("weak", size=32, mean=0.5), "mean is 0.5 and std None: give both"),
         (lambda: augment.preset("weak", size=-3), "size must be"),
         (

@@ -29,7 +29,7 @@ KNOWN: dict[Kind, Callable[[], Iterable[str]]] = {
     Kind.datasets: lambda: dashed(SETS.names()),
     Kind.encoders: models.names,
     Kind.heads: lambda: models.HEADS,
-    Kind.augmentations: lambda: augment.NAMES,
+    Kind.augmentations: lambda: [*augment.NAMES, *(f"[{name}]" for name in augment.OPERATIONS)],
     Kind.optimizers: optim.optimizer_names,
     Kind.schedules: optim.schedule_names,
     Kind.protocols: evaluate.names,

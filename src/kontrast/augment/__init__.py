@@ -25,16 +25,29 @@ from kontrast.augment.crop import RandomCrop
 from kontrast.augment.decoding import CropAtDecoding, at_decoding
 from kontrast.augment.flip import HorizontalFlip
 from kontrast.augment.grayscale import RandomGrayscale
+from kontrast.augment.listed import (
+    OPERATIONS,
+    describe_operation,
+    kind_of,
+    listed,
+    operation_options,
+    title,
+    view,
+    written_out,
+)
 from kontrast.augment.normalize import Normalize
 from kontrast.augment.operation import Operation, Params
 from kontrast.augment.presets import NAMES, describe, options_of, preset
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
+from kontrast.augment.strength import STRENGTHS
 from kontrast.augment.vectors import FeatureDropout, GaussianNoise, MarginalCorruption
 from kontrast.augment.views import Views
 
 __all__ = [
     "NAMES",
+    "OPERATIONS",
+    "STRENGTHS",
     "AutoAugment",
     "ColorJitter",
     "Compose",
@@ -54,6 +67,13 @@ __all__ = [
     "Views",
     "at_decoding",
     "describe",
+    "describe_operation",
+    "kind_of",
+    "listed",
+    "operation_options",
     "options_of",
     "preset",
+    "title",
+    "view",
+    "written_out",
 ]

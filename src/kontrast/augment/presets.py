@@ -12,6 +12,15 @@ Random crop with a border of 4 pixels, and flip.
 
 Where the published code puts the flip last (solo-learn), it stands behind the crop here: a mirror image of a changed
 picture is the changed mirror image, so the views are the same, and crop and flip are one pair of matrices.
+
+Every preset for images also takes the strengths of `kontrast.augment.strength`: scale, jitter, grayscale, blur, flip.
+
+>>> augment.preset("weak", size=32, scale=0.5, flip=0)
+Compose([RandomResizedCrop(size=32, scale=(0.5, 1.0), ratio=(0.75, 1.3333333333333333))])
+>>> augment.preset("simaugment", size=32, jitter=0, grayscale=0)  # classes that differ by colour
+Compose([RandomResizedCrop(size=32, scale=(0.2, 1.0), ratio=(0.75, 1.3333333333333333)), HorizontalFlip(p=0.5)])
+>>> augment.preset("weak", size=32, jitter=0.4).operations[-1]
+ColorJitter(brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.8)
 """
 
 from __future__ import annotations
@@ -32,24 +41,25 @@ from kontrast.augment.normalize import Normalize, Numbers
 from kontrast.augment.operation import Operation
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
+from kontrast.augment.strength import STRENGTHS, probability, strengthened
 from kontrast.augment.vectors import FeatureDropout, GaussianNoise
-from kontrast.registry import nearest
+from kontrast.registry import nearest, quoted
 
 Pixels = int | tuple[int, int]
 
 
-def _simaugment(size: Pixels, *, blur: bool = False) -> list[Operation]:
+def _simaugment(size: Pixels, *, blur: bool | float = False) -> list[Operation]:
     """SimAugment as TCL has it: resized crop (0.2, 1), flip, colour jitter (.4, .4, .4, .1) p .8, grey p .2.
 
-    ``blur=True`` adds Gaussian blur, σ in 0.1…2 with p .5. (TCL's published code, supervised; its text turns the blur
-    on for self-supervised runs.)
+    ``blur=True`` adds Gaussian blur, σ in 0.1…2 with p .5; a number is another p. (TCL's published code, supervised;
+    its text turns the blur on for self-supervised runs.)
     """
     return [
         RandomResizedCrop(size, scale=(0.2, 1.0)),
         HorizontalFlip(0.5),
         ColorJitter(0.4, 0.4, 0.4, 0.1, p=0.8),
         RandomGrayscale(0.2),
-        *([GaussianBlur((0.1, 2.0), p=0.5)] if blur else []),
+        *([GaussianBlur((0.1, 2.0), p=probability("blur", blur, 0.5))] if blur else []),
     ]
 
 
@@ -109,14 +119,15 @@ def _sce_imagenet(size: Pixels, *, view: int = 1) -> list[Operation]:
     ]
 
 
-def _wang_liu(size: Pixels, *, flip: bool = False) -> list[Operation]:
+def _wang_liu(size: Pixels, *, flip: bool | float = False) -> list[Operation]:
     """Wang & Liu on CIFAR and SVHN: resized crop (0.2, 1), colour jitter (.4, .4, .4, .4) always, grey .2.
 
-    Deviates: the text (section 5.1) has a flip, the code behind its tables has it commented out; ``flip=True`` adds it.
+    Deviates: the text (section 5.1) has a flip, the code behind its tables has it commented out; ``flip=True`` adds it
+    (p .5; a number is another p).
     """
     return [
         RandomResizedCrop(size, scale=(0.2, 1.0)),
-        *([HorizontalFlip(0.5)] if flip else []),
+        *([HorizontalFlip(probability("flip", flip, 0.5))] if flip else []),
         ColorJitter(0.4, 0.4, 0.4, 0.4),
         RandomGrayscale(0.2),
     ]
@@ -174,8 +185,20 @@ def preset(
     std: Numbers | None = None,
     **options: Any,
 ) -> Compose:
-    """The augmentation of this name, for images of ``size`` pixels, normalised at the end where ``mean`` and ``std``
-    are given (vectors at the start). ``options`` are the preset's own: ``describe(name)`` tells them.
+    """The augmentation of this name, normalised at the end where ``mean`` and ``std`` are given (vectors at the start).
+
+    Args:
+        name: one of `NAMES`.
+        size: pixels of what comes out, one number or (height, width); presets that crop need it.
+        mean: per channel for pixels in 0…1, or per feature of vectors.
+        std: the same; give both or neither.
+        **options: the preset's own (`options_of`); for images also the strengths (`kontrast.augment.strength`).
+
+    Returns:
+        The operations as one.
+
+    Raises:
+        ValueError: an unknown name or option (the nearest known one is named), or a value outside its range.
 
     >>> preset("simaugment", size=32, blur=True).operations[-1]
     GaussianBlur(sigma=(0.1, 2.0), p=0.5, kernel=None)
@@ -184,32 +207,55 @@ def preset(
     >>> preset("vector-noise", mean=5.0, std=2.0)
     Compose([Normalize(mean=(5.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
     """
-    build = _PRESETS[_known(name)]
-    if size is None and name not in _NO_SIZE:
+    build, known = _PRESETS[_known(name)], options_of(name)
+    for option in options:
+        if option not in known:
+            hint = nearest(option, known)
+            raise ValueError(f"preset {name!r} has no option {quoted(option)}{hint} It has {', '.join(known)}")
+    strengths = {key: options[key] for key in STRENGTHS if key in options and key not in _own_options(name)}
+    if size is None and (name not in _NO_SIZE or strengths.get("scale") is not None):
         raise ValueError(f"preset {name!r} needs size=, the pixels of what comes out: 32, or (height, width)")
     if size is not None and name != "vector-noise":
         image_size("size", size)
-    accepted = list(options_of(name))
-    unknown = sorted(set(options) - set(accepted))
-    if unknown:
-        raise ValueError(f"preset {name!r} has no option {unknown[0]!r}; it has {', '.join(accepted) or 'none'}")
-    operations = build(size, **options)
+    operations = build(size, **{key: value for key, value in options.items() if key not in strengths})
+    operations = strengthened(operations, size, strengths)
+    return normalized(operations, mean, std, of_vectors=name == "vector-noise", of_images=name not in _NO_SIZE)
+
+
+def normalized(
+    operations: list[Operation],
+    mean: Numbers | None,
+    std: Numbers | None,
+    *,
+    of_vectors: bool = False,
+    of_images: bool = True,
+) -> Compose:
+    """The operations with a `Normalize`, if there are ``mean`` and ``std``: last for images, first for vectors.
+
+    >>> normalized([HorizontalFlip()], mean=0.5, std=0.25)
+    Compose([HorizontalFlip(p=0.5), Normalize(mean=(0.5,), std=(0.25,))])
+    """
     if (mean is None) != (std is None):
         raise ValueError(f"mean is {mean!r} and std {std!r}: give both to normalise, or neither")
-    if mean is not None and std is not None:
-        normalize = Normalize(mean, std)
-        if name not in _NO_SIZE:
-            normalize.check_images()  # complains now, not at the first batch
-        operations = [normalize, *operations] if name == "vector-noise" else [*operations, normalize]
-    return Compose(operations)
+    if mean is None or std is None:
+        return Compose(operations)
+    normalize = Normalize(mean, std)
+    if of_images:
+        normalize.check_images()  # complains now, not at the first batch
+    return Compose([normalize, *operations] if of_vectors else [*operations, normalize])
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """A preset's own options with their defaults.
+    """A preset's options with their defaults: its own, then for images the strengths.
 
-    >>> options_of("simaugment"), options_of("weak")
-    ({'blur': False}, {})
+    >>> options_of("simaugment"), options_of("vector-noise")
+    ({'blur': False, 'scale': None, 'jitter': None, 'grayscale': None, 'flip': None}, {'noise': 0.1, 'dropout': 0.0})
     """
+    own = _own_options(name)
+    return own if name == "vector-noise" else {**own, **{key: None for key in STRENGTHS if key not in own}}
+
+
+def _own_options(name: str) -> dict[str, Any]:
     found = inspect.signature(_PRESETS[_known(name)]).parameters.values()
     return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
 

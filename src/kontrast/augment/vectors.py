@@ -30,7 +30,7 @@ def _length(operation: str, size: Size) -> int:
 
 @dataclass(frozen=True)
 class GaussianNoise(Operation):
-    """(1) with standard deviation ``std``, in the features' units: standard deviations after a `Normalize`.
+    """Gaussian noise (1) of standard deviation ``std``, in the features' units: standardised ones after a `Normalize`.
 
     >>> x = torch.zeros(1000, 8)
     >>> round(float(GaussianNoise(0.5)(x, torch.Generator().manual_seed(0)).std()), 2)
@@ -55,7 +55,7 @@ class GaussianNoise(Operation):
 
 @dataclass(frozen=True)
 class FeatureDropout(Operation):
-    """(2) with probability ``rate`` for each entry.
+    """Feature dropout (2): each entry becomes 0 with probability ``rate``.
 
     >>> x = torch.ones(1000, 8)
     >>> round(float(FeatureDropout(0.2)(x, torch.Generator().manual_seed(0)).mean()), 2)

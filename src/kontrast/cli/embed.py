@@ -12,7 +12,10 @@ from kontrast.cli._console import counted, named, out
 
 def embed(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
-    data: Annotated[str, typer.Argument(help="A data set by name, an image folder, an .npz or .npy file.")],
+    data: Annotated[
+        list[str],
+        typer.Argument(help="A data set by name, an image folder, an .npz or .npy file, or one or more image files."),
+    ],
     to: Annotated[
         Path,
         typer.Option(
@@ -33,7 +36,7 @@ def embed(
     with counted("embedding") as told:
         rows, columns = embedding.embed(
             run,
-            data,
+            data[0] if len(data) == 1 else data,
             to,
             split=split,
             batch_size=batch_size,

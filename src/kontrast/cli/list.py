@@ -35,7 +35,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
     found = _LISTS[kind]()
     wide = max(map(len, found), default=0)
     for name, about in found.items():
-        out.print(f"[bold]{escape(name):<{wide}}[/]  {escape(about)}", highlight=False, soft_wrap=True)
+        out.print(f"[bold]{escape(f'{name:<{wide}}')}[/]  {escape(about)}", highlight=False, soft_wrap=True)
 
 
 def _recipes() -> dict[str, str]:
@@ -89,7 +89,21 @@ def _heads() -> dict[str, str]:
 def _augmentations() -> dict[str, str]:
     from kontrast import augment
 
-    return {name: augment.describe(name) for name in augment.NAMES}
+    found = {name: _with_options(augment.describe(name), augment.options_of(name)) for name in augment.NAMES}
+    for name in augment.OPERATIONS:
+        # Some operations are called as a preset is; the brackets say how a view of operations is written.
+        found[f"[{name}]"] = _with_options(augment.describe_operation(name), augment.operation_options(name))
+    return found
+
+
+def _with_options(about: str, options: dict[str, object]) -> str:
+    """A line about something, and its options with their defaults."""
+    from kontrast.augment import STRENGTHS
+
+    told = ", ".join(
+        f"{key}={'own' if value is None and key in STRENGTHS else value}" for key, value in options.items()
+    )
+    return f"{about} Options: {told}" if told else about
 
 
 def _optimizers() -> dict[str, str]:

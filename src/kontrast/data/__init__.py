@@ -12,6 +12,7 @@ DataSet 'fashion-mini': 10,000 images (1, 28, 28), 2,000 for testing in 10 class
 from kontrast.data.arrays import from_arrays
 from kontrast.data.cache import CachedImages
 from kontrast.data.folder import Folder
+from kontrast.data.given import bound, check_in_reach, taken
 from kontrast.data.images import CentreCrop, ImageError, decode
 from kontrast.data.loader import Batch, Loader
 from kontrast.data.loading import SETS, load, names
@@ -43,7 +44,9 @@ __all__ = [
     "Split",
     "Stream",
     "WithReplacement",
+    "bound",
     "channel_statistics",
+    "check_in_reach",
     "decode",
     "from_arrays",
     "generator",
@@ -51,4 +54,5 @@ __all__ = [
     "names",
     "noisy_labels",
     "seed_of",
+    "taken",
 ]

@@ -5,8 +5,9 @@
 | a name of `SETS` (``cifar10``, ``fashion-mini`` …) | that set (``kontrast.data.sets``) |
 | a path to a folder | the images in it (``kontrast.data.tree``) |
 | a path to ``.npz`` or ``.npy`` | the arrays in it (``kontrast.data.arrays``) |
+| a path to an image file, a list of such paths, with labels or without | those images (``kontrast.data.paths``) |
 | an array or tensor, ``(x, y)`` of arrays or lists, a mapping with ``x_train`` … | arrays |
-| a torch ``Dataset``, or a list of items | its items (``kontrast.data.objects``) |
+| a torch ``Dataset``, or a list of items: PIL images, ``(image, label)`` … | its items (``kontrast.data.objects``) |
 | a `DataSet` | itself |
 """
 
@@ -24,13 +25,15 @@ from torch import Tensor
 
 from kontrast.data.arrays import from_arrays, from_file, from_mapping
 from kontrast.data.conforming import conformed
+from kontrast.data.listing import suffixes
 from kontrast.data.noise import noisy_labels
 from kontrast.data.objects import from_object
 from kontrast.data.options import Options
+from kontrast.data.paths import Listed, from_paths, listed_paths
 from kontrast.data.records import DataSet
 from kontrast.data.tree import from_folder
 from kontrast.files import expanded
-from kontrast.registry import Family, nearest
+from kontrast.registry import Family, nearest, quoted
 
 SETS = Family("kontrast.data.sets")
 
@@ -108,6 +111,9 @@ def _opened(source: Any, test: Any, layout: str | None, options: Options) -> Dat
         if test is not None:
             raise ValueError("test= beside a mapping; give x_test and y_test in it")
         return from_mapping(source, **given)
+    paths = listed_paths(source)
+    if paths is not None:
+        return from_paths(paths, options, test=_test_paths(test))
     if isinstance(source, np.ndarray | Tensor):
         source = (source, None)
     if not _is_pair(source):
@@ -120,6 +126,14 @@ def _opened(source: Any, test: Any, layout: str | None, options: Options) -> Dat
         return from_arrays(rows, labels, *held, **given)
     tested = None if test is None else _zipped("y_test", *held)
     return from_object(_zipped("y_train", rows, labels), options, test=tested)
+
+
+def _test_paths(test: Any) -> Listed | None:
+    """What is tested on, where training has a list of files."""
+    found = listed_paths(test)
+    if test is not None and found is None:
+        raise ValueError(f"the training images are files, and test is {quoted(test)}; expected paths there too")
+    return found
 
 
 def _is_pair(source: Any) -> bool:
@@ -150,8 +164,12 @@ def _from_path(source: str | os.PathLike[str], layout: str | None, options: Opti
         return from_folder(path, options)
     if path.suffix.lower() in (".npz", ".npy"):
         return from_file(path, layout=layout, size=options.size, channels=options.channels, labelled=options.labelled)
+    if path.is_file() and path.suffix.lower() in suffixes():
+        return from_paths(([str(path)], None), options)
     if path.exists():
-        raise ValueError(f"{path} is a file of another kind; expected a folder of images, a .npz or a .npy file")
+        raise ValueError(
+            f"{path} is a file of another kind; expected a folder of images, an image, a .npz or a .npy file"
+        )
     key = str(source).lower().replace("_", "-")
     hint = nearest(key, names())
     raise ValueError(f"{str(source)!r} is neither a set nor a path that exists{hint} Sets: {', '.join(names())}")

@@ -93,6 +93,21 @@ def from_object(source: Any, options: Options, *, test: Any = None, name: str | 
     )
 
 
+def is_random(source: Any, rows: int = 3) -> bool:
+    """Whether the first items of an object change from one reading to the next.
+
+    >>> is_random([torch.zeros(1, 4, 4)] * 2), is_random(torch.zeros(3, 2))
+    (False, False)
+    """
+    if isinstance(source, DataSet | np.ndarray | Tensor | list | tuple | dict) or not hasattr(source, "__getitem__"):
+        return False
+    for i in range(min(rows, len(source))):
+        one, other = (_value(source[i], i, None)[0] for _ in range(2))
+        if one.shape != other.shape or not torch.equal(one, other):
+            return True
+    return False
+
+
 def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] | None]:
     """The object's inputs and its labels, after one look at each item."""
     if not hasattr(source, "__getitem__") or not hasattr(source, "__len__"):

@@ -127,13 +127,19 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Inputs and, unless there are none, labels int64 ``[N]``."""
+    """Inputs, and labels int64 ``[N]`` unless there are none.
+
+    ``names`` are those of the rows' files, from the data's folder on; None where rows are no files.
+    """
 
     inputs: Inputs
     labels: Tensor | None = None
+    names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         labels = self.labels
+        if self.names is not None and len(self.names) != len(self.inputs):
+            raise ValueError(f"{len(self.names)} names for {len(self.inputs)} rows; expected one a row")
         if labels is None:
             return
         if labels.ndim != 1 or labels.dtype != torch.int64 or len(labels) != len(self.inputs):
@@ -174,7 +180,8 @@ class Split:
             inputs = Rows(self.inputs.inputs, self.inputs.rows[indices])
         else:
             inputs = Rows(self.inputs, indices)
-        return Split(inputs, None if self.labels is None else self.labels[indices])
+        names = None if self.names is None else [self.names[i] for i in indices.tolist()]
+        return Split(inputs, None if self.labels is None else self.labels[indices], names)
 
     def with_labels(self, labels: Tensor | None) -> Split:
         """The same inputs with other labels, or none."""

@@ -61,7 +61,7 @@ def from_folder(path: Path, options: Options) -> DataSet:
     listed = replace(options, check="names")
     train = list_images(inside["train"] if has_splits else path, listed)
     classes = class_folders(train, options.labelled)
-    parts = {"train": own_part(train, classes, options)}
+    parts = {"train": own_part(train, classes, options, folder=path)}
     names = classes
     for name in TESTING if has_splits else ():
         if name in folders:
@@ -70,20 +70,28 @@ def from_folder(path: Path, options: Options) -> DataSet:
             if classes is not None and theirs is None:
                 continue  # ImageNet's own test folder, flat: without labels it tests nothing
             names = names or theirs
-            parts["test"] = own_part(found, names if theirs else None, options)
+            parts["test"] = own_part(found, names if theirs else None, options, folder=path)
             break
     for name in UNLABELLED if has_splits else ():
         if name in folders:
-            parts["unlabelled"] = own_part(list_images(inside[name], listed), None, options)
+            parts["unlabelled"] = own_part(list_images(inside[name], listed), None, options, folder=path)
     others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
     note = f"images in the folder {one_line(path.resolve().name)}"
     note += f"; {others:,} files of other kinds beside them" if others else ""
     return assembled(path.resolve().name, parts, names, options, note=note)
 
 
-def own_part(listing: Listing, classes: Collection[str] | None, options: Options) -> Part:
-    """The split of a listing of the user's own, what is no image by its suffix listed with the skipped."""
+def own_part(
+    listing: Listing, classes: Collection[str] | None, options: Options, *, folder: Path | None = None
+) -> Part:
+    """The split of a listing of the user's own, what is no image by its suffix listed with the skipped.
+
+    ``folder`` is the data's, which the rows' names begin below; None: the listing's.
+    """
     part = read_part(listing, classes, options)
+    if folder is not None and folder != listing.folder and part.split.names is not None:
+        below = listing.folder.relative_to(folder).as_posix()
+        part = replace(part, split=replace(part.split, names=[f"{below}/{name}" for name in part.split.names]))
     return replace(part, skipped=(*part.skipped, *((name, OTHER) for name in listing.others)))
 
 
@@ -162,7 +170,7 @@ def read_part(listing: Listing, classes: Collection[str] | None, options: Option
     if isinstance(inputs, Folder):
         inputs.labels = labels
     warn_of_skipped(kept.skipped, files, listing.folder)
-    return Part(Split(inputs, labels), tuple(kept.skipped))
+    return Part(Split(inputs, labels, kept.names), tuple(kept.skipped))
 
 
 def _warn_of_empty(listing: Listing, kept: Listing, classes: Collection[str]) -> None:

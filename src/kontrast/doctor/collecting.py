@@ -114,8 +114,10 @@ def collect_recipe(recipe: Recipe) -> Record:
 
 def _opened(recipe: Recipe, began_in: str | None) -> tuple[DataSet, Split]:
     name = recipe.data.name
-    if began_in and not Path(name).exists() and (Path(began_in) / name).exists():  # a path from where it was run
-        recipe = recipe.override({"data.name": str(Path(began_in) / name)})
+    if (
+        recipe.data.digest is None and began_in and not Path(name).exists() and (Path(began_in) / name).exists()
+    ):  # a path from where it was run
+        recipe = recipe.override({"data.name": str(Path(began_in or "") / name)})
     data, train, _ = load_data(recipe)
     return data, train
 
@@ -134,7 +136,7 @@ def _arrays(path: Path) -> dict[str, Tensor]:
     if not path.exists():
         return {}
     strange: list[str] = []
-    found = analysed.read(path, strange)
+    found = analysed.read(path, strange, analysed.NUMBERS)
     if strange:
         raise ValueError(f"{path} is damaged ({'; '.join(strange)}); {RUN_AGAIN}")
     return {name: torch.from_numpy(array) for name, array in found.items()}

@@ -10,7 +10,7 @@
 95.00 % ± 2.81: kNN, k = 20, weights exp(s/0.07), cosine; train: 60 rows, test: 60 rows, seed 0
 """
 
-from kontrast.evaluate.baselines import baselines
+from kontrast.evaluate.baselines import affordable, baselines
 from kontrast.evaluate.features import extract
 from kontrast.evaluate.heads import Heads, train_heads
 from kontrast.evaluate.neighbours import nearest, votes
@@ -25,6 +25,7 @@ __all__ = [
     "Progress",
     "Result",
     "Subject",
+    "affordable",
     "baselines",
     "evaluate",
     "extract",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,29 @@ from kontrast.data import DataSet
 from kontrast.evaluate.protocols import evaluate
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
+
+MOST_PAIRS = 20_000_000_000
+"""Training rows × test rows × values of a row for kNN of raw pixels: about two seconds on a core."""
+MOST_VALUES = 4_000_000
+"""Training rows × values of a row for the probe of raw pixels: about five seconds on a core."""
+
+
+def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> list[str]:
+    """The protocols that cost seconds on raw pixels: ``knn20`` up to `MOST_PAIRS`, ``probe`` up to `MOST_VALUES`.
+
+    None of them for images of several sizes, which would all be decoded once more, nor without test rows. Other
+    protocols train an encoder's worth, and are left to ``baselines``.
+
+    >>> from kontrast import data
+    >>> affordable(data.load("digits")), affordable(data.load("fashion-mini"))
+    (['knn20', 'probe'], ['knn20'])
+    """
+    shape = data.train.inputs.shape
+    if shape is None or data.test is None:
+        return []
+    values = len(data.train) * math.prod(shape)
+    cheap = {"knn20": values * len(data.test) <= MOST_PAIRS, "probe": values <= MOST_VALUES}
+    return [name for name in protocols if cheap.get(name)]
 
 
 def baselines(

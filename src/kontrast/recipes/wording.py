@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kontrast import augment, evaluate
-from kontrast.recipe import Part, Recipe
+from kontrast.recipe import Augment, Part, Recipe
 
 NAMES = {"sgd": "SGD", "lars": "LARS", "adamw": "AdamW"}
 ENCODERS = {"resnet18": "ResNet-18", "resnet34": "ResNet-34", "resnet50": "ResNet-50", "resnet101": "ResNet-101"}
@@ -35,7 +35,7 @@ def wording(recipe: Recipe) -> dict[str, str]:
     """What a resolved recipe does, in a few lines by topic."""
     told = {
         "data": _data(recipe),
-        "views": _views(recipe.augment.views, recipe.augment.size),
+        "views": _views(recipe.augment, recipe.augment.size),
         "network": f"{_encoder(recipe.encoder)}; {_head(recipe.head)}",
         "method": _method(recipe.method),
         "training": _training(recipe),
@@ -59,7 +59,7 @@ def number(value: float) -> str:
 
 def _data(recipe: Recipe) -> str:
     data = recipe.data
-    parts = [data.name]
+    parts = [data.name if data.given is None else f"{data.name}, given from Python as {data.given}"]
     if data.split != "train":
         parts.append("its unlabelled images")
     if data.size:
@@ -74,17 +74,34 @@ def _data(recipe: Recipe) -> str:
     return ", ".join(parts)
 
 
-def _views(views: tuple[Part, ...], size: int | None) -> str:
+def _views(asked: Augment, size: int | None) -> str:
     """What each view is; where one preset comes with several options, all of them are told."""
-    several = len({view.name for view in views}) < len({str(view) for view in views})
-    each = [
-        augment.describe(view.name).rstrip(".") + _changed(view, {} if several else augment.options_of(view.name))
-        for view in views
-    ]
+    views = asked.views
+    several = len(set(map(augment.title, asked.described))) < len(set(map(str, views)))
+    each = [_preset(view, several) if isinstance(view, Part) else _operations(view) for view in views]
     count = COUNTS.get(len(views), f"{len(views)} views") + (f" at {size} pixels" if size else "")
     if len(set(each)) == 1:
         return f"{count}{', each' if len(each) > 1 else ''}: {each[0]}"
     return f"{count}: {' | '.join(each)}"
+
+
+def _preset(view: Part, several: bool) -> str:
+    strengths = dict.fromkeys(augment.STRENGTHS)  # one that is not set is never told
+    known = augment.options_of(view.name)
+    left = {key: value for key, value in known.items() if not several or strengths.get(key, ...) is value}
+    return augment.describe(view.name).rstrip(".") + _changed(view, left)
+
+
+def _operations(steps: tuple[Part, ...]) -> str:
+    """A listed view: each operation with its options that are not the default's."""
+    each = []
+    for step in steps:
+        defaults = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in augment.operation_options(step.name).items()
+        }
+        each.append(step.name + _changed(step, defaults))
+    return ", ".join(each)
 
 
 def _encoder(part: Part) -> str:

@@ -158,12 +158,17 @@ def _gallery(gallery: Gallery) -> str:
 
 def _picture(picture: Picture) -> str:
     sign = {"good": "✓ ", "bad": "✗ "}.get(picture.tone, "")
-    label = escape(picture.label)
+    label, about = escape(picture.label), escape(picture.about or picture.label)
     return (
         f'<span class="picture {escape(picture.tone)}">'
-        f'<img src="{escape(picture.source)}" alt="{label}" title="{label}">'
-        f"<small>{sign}{label}</small></span>"
+        f'<img src="{escape(picture.source)}" alt="{label}" title="{about}">'
+        f"<small>{sign}{_breakable(label)}</small></span>"
     )
+
+
+def _breakable(label: str) -> str:
+    """A label that breaks behind the folders and words of a path first; the page shows all of it."""
+    return re.sub(r"(?<=[/_\-])(?=\w)", "<wbr>", label)
 
 
 def _json(data: Any) -> str:

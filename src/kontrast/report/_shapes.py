@@ -43,6 +43,13 @@ def square(value: Any, place: str, wrong: list[str]) -> Any:
 
 _WORDS, _NUMBERS, _NAMES = record({}, others=scalar), record({}, others=number), items(scalar, all_or_none=True)
 _PART = record({"name": scalar})
+
+
+def _view(value: Any, place: str, wrong: list[str]) -> Any:
+    """A preset, or a list of operations."""
+    return (items(_PART) if isinstance(value, list) else _PART)(value, place, wrong)
+
+
 _MEASURE = record({"name": text, "value": number, "error": number, "theory": number, "meaning": text}, needed=["name"])
 _CORNER = record({"num_classes": whole, "reachable": flag}, others=number)
 _PROTOCOL = {"split": text, "simplex": text, "neighbours": record({"queries": text, "searched": number})}
@@ -73,8 +80,8 @@ RECIPE = record({
     "name": scalar,
     "about": scalar,
     "seed": whole,
-    "data": record({"name": scalar, "validation": number}),
-    "augment": record({"views": items(_PART)}),
+    "data": record({"name": scalar, "validation": number, "digest": text}),
+    "augment": record({"views": items(_view)}),
     "method": _PART,
     "encoder": _PART,
 })  # fmt: skip

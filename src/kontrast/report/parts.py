@@ -85,11 +85,15 @@ class Widget:
 
 @dataclass(frozen=True)
 class Picture:
-    """A small image, as a data URL, with the words below it; the tones good and bad give it a sign and a colour."""
+    """A small image, as a data URL, with the words below it; the tones good and bad give it a sign and a colour.
+
+    ``about`` is shown on hover; the label, if it is empty.
+    """
 
     source: str
     label: str
     tone: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 |---|---|
 | features, labels | encoder output of up to `MOST` test rows (training rows, if there is no test split) |
 | rows | which rows of the split those are |
+| names, query_names, neighbour_names | the files of those rows, from the data's folder on, where rows are files |
 | thumbnail_rows, thumbnails | up to `PICTURED` of the rows of `features`, classes even, and their thumbnails, uint8 |
 | predictions, test_labels | by the first protocol that predicts, and what is right, of all test rows |
 | query_rows, query_labels | `QUERIES` test rows (training rows, if there is no test split) |
@@ -84,6 +85,7 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
         },
     }
     plain: dict[str, Any] = {name: value.numpy() for name, value in arrays.items()}
+    plain |= _file_names(job, split, subject, arrays)
     with whole_file(folder.path / "analysis.npz") as file:
         np.savez_compressed(file, **plain)
     record = {"geometry": measured, "class_names": job.data.class_names, "kind": job.data.kind}
@@ -159,6 +161,23 @@ def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Te
         found["query_images"] = _thumbnails(split, chosen)
         near = _thumbnails(searched, nearest.flatten())  # of the size that its own split has
         found["neighbour_images"] = near.view(*nearest.shape, *near.shape[1:])
+    return found
+
+
+def _file_names(job: Job, split: Split, subject: Subject | None, arrays: dict[str, Tensor]) -> dict[str, Any]:
+    """The files of the rows that are analysed, asked for and found, as far as the rows are files."""
+    searched = job.train if subject is None else job.data.train
+    found: dict[str, Any] = {}
+    for name, rows, of in (
+        ("names", "rows", split),
+        ("query_names", "query_rows", split),
+        ("neighbour_names", "neighbours", searched),
+    ):
+        if of.names is not None and rows in arrays:
+            known = of.names
+            # A name that is not UTF-8 comes from Python with surrogates, which no page takes.
+            words = [known[i].encode(errors="backslashreplace").decode() for i in arrays[rows].flatten().tolist()]
+            found[name] = np.array(words).reshape(tuple(arrays[rows].shape))
     return found
 
 

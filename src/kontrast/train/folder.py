@@ -172,7 +172,7 @@ class RunFolder:
 
     def check_data(self, recipe: Recipe) -> None:
         """An error if the file that the run learned from is no longer what it was; one that is gone is not read."""
-        then, now = self.read().get("data_file"), digest(recipe.data.name)
+        then, now = self.read().get("data_file"), data_digest(recipe)
         if then is not None and now is not None and then != now:
             raise ValueError(
                 f"{self.path} was made with other data: {recipe.data.name} has changed since. Remove the folder or "
@@ -231,8 +231,17 @@ def _let_go() -> None:
 os.register_at_fork(after_in_child=_let_go)
 
 
+def data_digest(recipe: Recipe) -> str | None:
+    """Of the content of the recipe's data file.
+
+    None for sets by name and folders of images, which are not read whole, and for data from Python, whose digest is in
+    the recipe itself.
+    """
+    return None if recipe.data.digest is not None else digest(recipe.data.name)
+
+
 def digest(data: str) -> str | None:
-    """Of a data file's content; None for sets by name and folders of images, which are not read whole."""
+    """Of a data file's content; None where there is no file of that name."""
     path = expanded(data)
     if not path.is_file():
         return None

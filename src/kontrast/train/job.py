@@ -25,6 +25,7 @@ from kontrast.data import (
     Split,
     Stream,
     WithReplacement,
+    check_in_reach,
     generator,
     load,
     seed_of,
@@ -96,9 +97,9 @@ class Job:
         return methods.ViewBatch(views, batch.labels, batch.indices, seed)
 
 
-def make_job(recipe: Recipe, device: torch.device) -> Job:
-    """Loads the data and makes the method of a resolved recipe."""
-    data, train, validation = load_data(recipe)
+def make_job(recipe: Recipe, device: torch.device, given: DataSet | None = None) -> Job:
+    """Loads the data and makes the method of a resolved recipe; ``given`` is data from Python (`load_data`)."""
+    data, train, validation = load_data(recipe, given)
     if methods.find(recipe.method.name).needs_labels:
         train.require_labels(f"method {recipe.method.name!r}")
     _check_protocols(recipe, data)
@@ -132,13 +133,24 @@ def _check_protocols(recipe: Recipe, data: DataSet) -> None:
             )
 
 
-def load_data(recipe: Recipe) -> tuple[DataSet, Split, Split | None]:
-    """The data set, what the encoder learns from, and what is held out of it."""
+def load_data(recipe: Recipe, given: DataSet | None = None) -> tuple[DataSet, Split, Split | None]:
+    """The data set, what the encoder learns from, and what is held out of it.
+
+    ``given`` is the data set of a recipe whose data came from Python (`kontrast.data.bound`).
+    """
     wanted, run = recipe.data, recipe.run
+    if given is None:
+        check_in_reach(recipe)
     options: dict[str, Any] = {"root": run.data_root, "cache": run.cache or None}
     for name in ("size", "channels", "labelled", "limit", "test_limit"):
         options[name] = getattr(wanted, name)
-    data = load(wanted.name, seed=recipe.seed, noise=wanted.noise, noise_kind=wanted.noise_kind, **options)
+    data = load(
+        wanted.name if given is None else given,
+        seed=recipe.seed,
+        noise=wanted.noise,
+        noise_kind=wanted.noise_kind,
+        **options,
+    )
     if wanted.split == "train":
         train = data.train
     else:
@@ -222,20 +234,24 @@ def warn_of_size(job: Job) -> None:
 
 def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Views, augment.CropAtDecoding | None]:
     made = []
-    for view in recipe.augment.views:
-        if data.kind == "vector" and view.name not in ("none", "vector-noise"):
-            raise ValueError(f"preset {view.name!r} is for images, and {data.name!r} holds vectors; take vector-noise")
-        made.append(augment.preset(view.name, size=size, mean=data.mean, std=data.std, **view.options))
+    for view in recipe.augment.described:
+        kind = augment.kind_of(view)
+        if kind not in (data.kind, "any"):
+            name = augment.title(view)
+            hint = "vector-noise" if data.kind == "vector" else "a preset for images (kontrast list augmentations)"
+            raise ValueError(f"the view {name!r} is for {kind}s, and {data.name!r} holds {data.kind}s; take {hint}")
+        made.append(augment.view(view, size=size, mean=data.mean, std=data.std))
     views = augment.Views(made)
     if data.kind == "vector" or data.train.inputs.shape is not None:
         return views, None
     try:
         crop, rest = augment.at_decoding(views)
     except ValueError:
-        names = ", ".join(dict.fromkeys(view.name for view in recipe.augment.views))
+        names = " | ".join(dict.fromkeys(augment.title(view) for view in recipe.augment.described))
         raise ValueError(
-            f"the images of {data.name!r} have several sizes, and {names} crops only images of one: bring them to one "
-            f"with data.size={size}, or take views that begin with a random resized crop (augment=weak, say)"
+            f"the images of {data.name!r} have several sizes, and the views {names} crop only images of one: bring "
+            f"them to one with data.size={size}, or take views that begin with a random resized crop "
+            "(augment=weak, say, or resized-crop as the first operation)"
         ) from None
     assert isinstance(rest, augment.Views)
     return rest, crop

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kontrast import augment, evaluate, methods, models, optim
-from kontrast.recipe import Part, Recipe
+from kontrast.recipe import Part, Recipe, View
 from kontrast.registry import nearest, quoted
 from kontrast.train import loggers, monitors
 
@@ -47,7 +47,7 @@ def resolve(recipe: Recipe) -> Recipe:
             "head": filled("head", recipe.head, _head_options(recipe.head.name)),
             "optim": filled("optim", recipe.optim, {"lr": None, **optim.options_of(recipe.optim.name)}),
             "schedule": filled("schedule", recipe.schedule, optim.schedule_options(recipe.schedule.name)),
-            "augment": recipe.augment.model_copy(update={"views": tuple(_view(view) for view in recipe.augment.views)}),
+            "augment": recipe.augment.model_copy(update={"views": _views(recipe)}),
         }
     )
     lr = whole.optim.options["lr"]
@@ -124,9 +124,26 @@ def _head_options(name: str) -> dict[str, Any]:
     return {**defaults_of(kind, FROM_DATA), **published}
 
 
-def _view(view: Part) -> Part:
-    _known("augmentation", view.name, augment.NAMES)
-    return filled("augmentation", view, augment.options_of(view.name))
+def _views(recipe: Recipe) -> tuple[View, ...]:
+    """Every option of every view; an unknown name, option or value is an error that says which view."""
+    found: list[View] = []
+    for i, described in enumerate(recipe.augment.described):
+        try:
+            written = augment.written_out(described)
+        except ValueError as error:
+            name = described["name"] if isinstance(described, dict) else None
+            if name in augment.OPERATIONS and name not in augment.NAMES:
+                listed = ", ".join(augment.title(view) for view in recipe.augment.described)
+                raise ValueError(
+                    f"augment.views.{i}: no preset {name!r}; it is an operation, and a view of operations is a list: "
+                    f"augment.views=[[{listed}], …], one list a view"
+                ) from None
+            raise ValueError(f"augment.views.{i}: {error}") from None
+        if isinstance(written, list):
+            found.append(tuple(Part.model_validate(step) for step in written))
+        else:
+            found.append(Part.model_validate(written))
+    return tuple(found)
 
 
 def _check_views(recipe: Recipe) -> None:

@@ -19,15 +19,15 @@ import torch.distributed as dist
 from torch import nn
 
 from kontrast import augment, distributed, models
-from kontrast.data import DataSet
-from kontrast.evaluate import Result, Subject, baselines, evaluate
+from kontrast.data import DataSet, bound, check_in_reach
+from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
 from kontrast.files import RUN_AGAIN, expanded, read_json, write_json
 from kontrast.recipe import Recipe
 from kontrast.train import checkpoint, micro_batch
 from kontrast.train.analysis import analyse
 from kontrast.train.export import export, rebuild
-from kontrast.train.folder import RunFolder, digest, machine
+from kontrast.train.folder import RunFolder, data_digest, machine
 from kontrast.train.job import Job, load_data, make_job, view_size, warn_of_size
 from kontrast.train.loop import Training
 from kontrast.train.memory import keep_freed_memory, release_freed_memory
@@ -85,12 +85,15 @@ def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
     return rebuild(run.path if isinstance(run, Run) else expanded(run))
 
 
-def run_recipe(recipe: Recipe) -> Run:
-    """Trains, evaluates and analyses a recipe; what was done before is not done again."""
-    return perform(recipe)[0]
+def run_recipe(recipe: Recipe, given: DataSet | None = None) -> Run:
+    """Trains, evaluates and analyses a recipe; what was done before is not done again.
+
+    ``given`` is the data set of a recipe whose data came from Python: both are made by `kontrast.data.bound`.
+    """
+    return perform(recipe, given)[0]
 
 
-def perform(recipe: Recipe) -> tuple[Run, bool]:
+def perform(recipe: Recipe, given: DataSet | None = None) -> tuple[Run, bool]:
     """`run_recipe`, and whether there was anything to do: False if the run was done already.
 
     That is only known once the folder is ours alone: another process may finish it at any time before.
@@ -101,7 +104,10 @@ def perform(recipe: Recipe) -> tuple[Run, bool]:
     folder.check(recipe)
     if folder.status == "done" and not damaged(folder):
         return Run(folder.path), False
-    check_start(recipe)  # before the folder is made and the data are read
+    # Before the folder is made and the data are read:
+    check_start(recipe)
+    if given is None:
+        check_in_reach(recipe)
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
@@ -111,7 +117,7 @@ def perform(recipe: Recipe) -> tuple[Run, bool]:
         if asked.train.micro_batch == micro_batch.AUTO:
             recipe = distributed.share(recipe)  # rank 0 has the run folders, others may not
             if recipe.train.micro_batch == micro_batch.AUTO:
-                job = micro_batch.settled(make_job(recipe, device))
+                job = micro_batch.settled(make_job(recipe, device, given))
                 recipe = job.recipe
             folder = RunFolder.of(recipe)
             folder.check(recipe)
@@ -125,19 +131,26 @@ def perform(recipe: Recipe) -> tuple[Run, bool]:
             status = distributed.share(folder.status)
             has_work = status != "done" or bool(damaged(folder, tell=False))
             if has_work:
-                _run(recipe, folder, device, job, mark)
+                _run(recipe, folder, device, given, job, mark)
             elif mark and folder.read().get("micro_batch") != mark["micro_batch"]:
                 folder.note("done", **mark)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
     return Run(folder.path), has_work
 
 
-def _run(recipe: Recipe, folder: RunFolder, device: torch.device, job: Job | None, mark: dict[str, Any]) -> None:
+def _run(
+    recipe: Recipe,
+    folder: RunFolder,
+    device: torch.device,
+    given: DataSet | None,
+    job: Job | None,
+    mark: dict[str, Any],
+) -> None:
     """The run in its folder; ``job`` where it is made already, ``mark`` what else run.json keeps."""
     began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     first = {} if folder.read() else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, **mark}
-    about["data_file"] = digest(recipe.data.name)
+    about["data_file"] = data_digest(recipe)
     before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
     if distributed.rank() == 0:
         folder.keep_recipe(recipe)
@@ -147,7 +160,7 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device, job: Job | Non
 
     folder.note("training", **about, **first, **machine(device))
     try:
-        job = make_job(recipe, device) if job is None else job
+        job = make_job(recipe, device, given) if job is None else job
         _tell_start(job, folder)
         warn_of_size(job)
         micro_batch.warn_if_too_large(job)
@@ -221,11 +234,21 @@ def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
         told.say(f"evaluating, {protocol.name}")
         options = {**protocol_defaults(job.recipe, protocol.name), **protocol.options}
         results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
-    if job.recipe.evaluate.baselines:
+    for name, options in _baselines(job):
+        told.say(f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
         size = None if fraction_of(job.data) is None else job.size
         how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
-        results += baselines(job.data, seed=job.recipe.seed, size=size, **how)
+        results += baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
     return results, subject
+
+
+def _baselines(job: Job) -> list[tuple[str, dict[str, Any]]]:
+    """The protocols, and their options, that raw pixels are evaluated by; by default those that cost seconds."""
+    asked = job.recipe.evaluate
+    if asked.baselines is not None:
+        return [("knn20", {}), ("probe", {})] if asked.baselines else []
+    cheap = affordable(job.data, [protocol.name for protocol in asked.protocols])
+    return [(protocol.name, protocol.options) for protocol in asked.protocols if protocol.name in cheap]
 
 
 def _compared_with_start(job: Job, subject: Subject, results: list[Result]) -> dict[str, Any] | None:
@@ -266,17 +289,34 @@ class _Told:
             self.say(f"evaluating, {what} {done}/{of}")
 
 
-def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto") -> Subject:
-    """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder."""
+def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data: Any = None) -> Subject:
+    """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder.
+
+    ``data`` goes with a run whose data were given from Python, and are given again here.
+    """
     path = run.path if isinstance(run, Run) else expanded(run)
     encoder, recipe = rebuild(path), Run(path).recipe
     began_in = RunFolder(path).read().get("machine", {}).get("folder")
-    if began_in and not Path(recipe.data.name).exists() and (Path(began_in) / recipe.data.name).exists():
+    given = None
+    if data is not None:
+        same, given = bound(recipe, data)
+        if same.data.digest != recipe.data.digest:
+            raise ValueError(
+                f"{path} learned from other data than these: from {recipe.data.given or recipe.data.name}"
+                f"{f' (digest {recipe.data.digest})' if recipe.data.digest else ''}, and these are {same.data.given} "
+                f"(digest {same.data.digest}); give the same data again"
+            )
+    elif (
+        recipe.data.digest is None
+        and began_in
+        and not Path(recipe.data.name).exists()
+        and (Path(began_in) / recipe.data.name).exists()
+    ):
         recipe = recipe.override({"data.name": str(Path(began_in) / recipe.data.name)})  # a path from where it was run
     RunFolder(path).check_data(recipe)
-    data, train, _ = load_data(recipe)
+    loaded, train, _ = load_data(recipe, given)
     return _subject(
-        recipe, encoder, data, view_size(recipe, data, train), pick_device(device), cache=path / "features.npz"
+        recipe, encoder, loaded, view_size(recipe, loaded, train), pick_device(device), cache=path / "features.npz"
     )
 
 
@@ -289,7 +329,7 @@ def _subject(
     *,
     cache: Path | None = None,
 ) -> Subject:
-    view = recipe.augment.views[-1]  # momentum methods: what the online network saw
+    view = recipe.augment.described[-1]  # momentum methods: what the online network saw
     return Subject.from_encoder(
         encoder,
         data,
@@ -298,7 +338,7 @@ def _subject(
         workers=recipe.run.workers,
         size=None if fraction_of(data) is None else size,
         cache=cache,
-        augmentation=augment.preset(view.name, size=size, **view.options),
+        augmentation=augment.view(view, size=size),
     )
 
 

@@ -11,14 +11,16 @@ Reads: recipe (augment, method), analysis.npz (sample_views), metrics.jsonl (mon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule
-from kontrast.recipe import Part
+from kontrast.recipe import STRENGTHS, Part, View
 
 STRONGER = "stronger views: augment=strong (crop, flip, colour, blur)"
+JITTER = ("brightness", "contrast", "saturation", "hue")
 NOISE = "{name: vector-noise, noise: 0.1}"
 
 
@@ -31,7 +33,7 @@ class WeakViews(Rule):
     def examine(self, record: Record) -> Finding | None:
         """First what they are, then what they do."""
         views, alone = record.recipe.augment.views, record.recipe.method.name == "instance"
-        names = ", ".join(view.name for view in views)
+        names = _names(views)
         if len(views) < 2 and not alone:
             return None
         if all(map(_changes_nothing, views)):
@@ -80,14 +82,39 @@ def _of_vectors(record: Record) -> bool:
     try:
         return record.data[0].kind == "vector"
     except Missing:
-        return any(view.name == "vector-noise" for view in record.recipe.augment.views)
+        return any(isinstance(view, Part) and view.name == "vector-noise" for view in record.recipe.augment.views)
 
 
-def _changes_nothing(view: Part) -> bool:
-    still = view.name == "vector-noise" and not view.options.get("noise") and not view.options.get("dropout")
-    return view.name == "none" or still
+def _names(views: Sequence[View]) -> str:
+    """Presets by name, lists of operations in brackets."""
+    return ", ".join(
+        view.name if isinstance(view, Part) else f"[{', '.join(step.name for step in view)}]" for view in views
+    )
 
 
-def _changes_little(view: Part) -> bool:
-    slight = view.name == "vector-noise" and view.options["noise"] < 0.02 and not view.options["dropout"]
-    return _changes_nothing(view) or view.name == "crop-flip" or slight
+def _changes_nothing(view: View) -> bool:
+    if not isinstance(view, Part):
+        return all(_is_still(step) for step in view)
+    if view.name == "vector-noise":
+        return not view.options.get("noise") and not view.options.get("dropout")
+    return view.name == "none" and not _adds(view)
+
+
+def _changes_little(view: View) -> bool:
+    if not isinstance(view, Part):
+        return all(step.name in ("crop", "flip") or _is_still(step) for step in view)
+    if view.name == "vector-noise":
+        return bool(view.options["noise"] < 0.02 and not view.options["dropout"])
+    return _changes_nothing(view) or (view.name == "crop-flip" and not _adds(view))
+
+
+def _adds(view: Part) -> bool:
+    """Whether a preset is given operations, besides the flip, that it has not by itself."""
+    return any(view.options.get(key) for key in STRENGTHS if key != "flip" or view.name == "none")
+
+
+def _is_still(step: Part) -> bool:
+    """Whether an operation is told never to change anything."""
+    amounts = {"color-jitter": JITTER, "gaussian-noise": ("std",), "feature-dropout": ("rate",)}.get(step.name)
+    off = amounts is not None and not any(step.options.get(key) for key in amounts)
+    return off or step.options.get("p", 1.0) == 0

@@ -49,6 +49,8 @@ def by_protocol(runs: Sequence[Run]) -> dict[Protocol, dict[str, Json]]:
     for run in runs:
         for record in run.results:
             data = run.recipe.get("data.name", "")
+            if (digest := _digest(run)) != "null":  # given from Python: the name says little
+                data += f" ({digest[:8]})"
             split = record.get("split", "test")
             name = data if split == "test" else f"{data}, {split}"
             key = Protocol(record["name"], record["protocol"], name, record.get("test_rows"))
@@ -199,4 +201,10 @@ def same_rows(a: Run, b: Run) -> bool:
     keys = ("data.name", "data.test_limit")
     drawn = a.recipe.get("data.test_limit", "null") != "null" and a.seed != b.seed
     same_file = a.state.get("data_file") == b.state.get("data_file")
-    return same_file and not drawn and all(a.recipe.get(key) == b.recipe.get(key) for key in keys)
+    same_content = _digest(a) == _digest(b)
+    return same_file and same_content and not drawn and all(a.recipe.get(key) == b.recipe.get(key) for key in keys)
+
+
+def _digest(run: Run) -> str:
+    """Of data that were given from Python; "null" for others."""
+    return run.recipe.get("data.digest", "null")

@@ -161,20 +161,25 @@ def _arrays(path: Path, troubles: list[str]) -> dict[str, NDArray[Any]]:
 
 
 _DATA = re.compile(r"^data:\n(?:  .*\n)*?  name: (.*)$", re.MULTILINE)
+_DIGEST = re.compile(r"^  digest: ['\"]?([0-9a-f]{8,})", re.MULTILINE)
 
 
 def _others(path: Path, recipe: Json) -> list[Other]:
     """Runs beside this one that learned from the same data; the recipe's text tells, which is quicker than YAML."""
     data = str((recipe.get("data") or {}).get("name"))
+    content = (recipe.get("data") or {}).get("digest")
     found: list[Other] = []
     for folder in sorted(path.resolve().parent.iterdir()):
         if folder == path.resolve() or not (folder / "analysis.json").is_file() or len(found) == MOST_OTHERS:
             continue
         try:
             with open_regular(folder / "recipe.yaml") as file:
-                named = _DATA.search(file.read(MOST_BYTES).decode())
+                text = file.read(MOST_BYTES).decode()
         except (OSError, ValueError):
             continue  # it is only scenery
+        named, digest = _DATA.search(text), _DIGEST.search(text)
+        if (None if digest is None else digest[1]) != content:
+            continue
         if named is not None and named[1].strip("'\"") == data:
             lines = read_json(folder / "analysis.json", shapes.ANALYSIS, []).get("geometry") or {}
             values = {line["name"]: line.get("value") for line in lines.get("features") or []}

@@ -108,7 +108,7 @@ def tsne(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def records(run: Run, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.float64]]) -> list[Json]:
     """A record a point: its place on each map, class, prediction and picture."""
-    labels, thumbnails = run.arrays.get("labels"), run.arrays.get("thumbnails")
+    labels, thumbnails, files = (run.arrays.get(key) for key in ("labels", "thumbnails", "names"))
     predicted = _predictions(run)
     pictured = thumbnails is not None and len(thumbnails) >= len(chosen) and "thumbnail_rows" in run.arrays
     found: list[Json] = []
@@ -116,7 +116,7 @@ def records(run: Run, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.floa
         record: Json = {
             f"{name} {axis}": round(float(at[i, j]), 4) for name, at in maps.items() for j, axis in ((0, "x"), (1, "y"))
         }
-        record["row"] = row
+        record |= {"row": row} if files is None else {"file": str(files[row])}
         if labels is not None:
             record["class"] = run.class_name(int(labels[row]))
         if predicted is not None:
@@ -166,7 +166,7 @@ def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -
         for axis in "xy"
     }
     flat = alt.Axis(labels=False, ticks=False, domain=False, title=None, grid=False)
-    keys = [key for key in ("class", "predicted", "row", "image") if key in points[0]]
+    keys = [key for key in ("class", "predicted", "file", "row", "image") if key in points[0]]
     base = alt.Chart(alt.InlineData(values=list(points))).transform_calculate(
         **{f"_{axis}": text for axis, text in place.items()}
     )

@@ -8,6 +8,8 @@ from typing import Any
 from kontrast.report.page import Number, Numbers, Part, Section, Text
 from kontrast.report.run.collect import Run
 
+RAW = ("raw pixels", "raw vectors")
+
 
 def section(run: Run) -> Section:
     """The first thing a reader sees."""
@@ -87,8 +89,9 @@ def _accuracy(record: dict[str, Any]) -> Number:
     error = record.get("error")
     about = f"{_short(record['protocol'])}; {tested(record)}"
     spread = "" if error is None else f" ± {100 * error:.1f}"
-    label = {"knn20": "kNN accuracy", "probe": "Linear probe"}.get(record["name"], record["name"])
-    return Number(label, f"{100 * record['value']:.1f}{spread} %", about)
+    what, colon, name = record["name"].rpartition(": ")
+    label = {"knn20": "kNN accuracy", "probe": "Linear probe"}.get(name, name)
+    return Number(f"{what.capitalize()}{colon}{label}", f"{100 * record['value']:.1f}{spread} %", about)
 
 
 def _short(protocol: str, most: int = 60) -> str:
@@ -141,14 +144,37 @@ def _time(run: Run) -> list[Number]:
     return [Number("Time", duration(float(seconds)), about)]
 
 
+def raw_records(run: Run) -> dict[str, dict[str, Any]]:
+    """The records of raw pixels or vectors, by the name of their protocol."""
+    parts = ((record["name"].partition(": "), record) for record in run.results)
+    return {protocol: record for (what, _, protocol), record in parts if protocol and what in RAW}
+
+
+def _by(protocol: str) -> str:
+    return {"knn20": "kNN", "probe": "a linear probe"}.get(protocol, protocol)
+
+
 def _said(run: Run) -> list[Part]:
-    guess = chance(run)
-    best = max(run.results, key=lambda record: float(record["value"]), default=None)
-    if best is not None and guess is not None:
-        said = (
-            f"The class of {percent(best['value'])} of {tested(best)} is found; guessing the most frequent would find "
-        )
-        return [Text(f"{said}{percent(guess)}. ± is one standard error over the rows: it says nothing of other seeds.")]
+    """How good the best protocol is, beside raw pixels by the same protocol if they are there, else beside guessing."""
+    guess, raw = chance(run), raw_records(run)
+    own = [record for record in run.results if record not in raw.values()]
+    best = max(
+        [record for record in own if record["name"] in raw] or own,
+        key=lambda record: float(record["value"]),
+        default=None,
+    )
+    if best is not None and (raw or guess is not None):
+        said = f"The class of {percent(best['value'])} of {tested(best)} is found by {_by(best['name'])}; "
+        end = ". ± is one standard error over the rows: it says nothing of other seeds."
+        beside = raw.get(best["name"])
+        if beside is not None:
+            what = beside["name"].partition(": ")[0]
+            said += f"{what} alone, by the same protocol, give {percent(beside['value'])}"
+            if best["value"] <= beside["value"]:
+                return [Text(f"The encoder is no better than {what}.\n{said}{end}", "watch")]
+            return [Text(f"{said}{end}")]
+        if guess is not None:
+            return [Text(f"{said}guessing the most frequent would find {percent(guess)}{end}")]
     if run.result.get("note"):
         return [Text(str(run.result["note"]).capitalize() + ".", "note")]
     return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kontrast.report.images import data_url
 from kontrast.report.page import Gallery, Picture, Section, Strip, Text
-from kontrast.report.run.collect import Run
+from kontrast.report.run.collect import Json, Run
 
 MOST = 24  # queries that are shown
 
@@ -18,6 +18,7 @@ def neighbours(run: Run) -> Section | None:
     arrays = run.arrays
     queries, images, labels = arrays.get("query_images"), arrays.get("neighbour_images"), arrays.get("neighbour_labels")
     rows, near_rows, truth = arrays.get("query_rows"), arrays.get("neighbours"), _truth(run)
+    files, near_files = arrays.get("query_names"), arrays.get("neighbour_names")
     if queries is None or images is None or rows is None:
         return None
     strips: list[tuple[int, Strip]] = []
@@ -29,14 +30,14 @@ def neighbours(run: Run) -> Section | None:
             right = own is not None and label == own
             tone = "" if own is None or label is None else "good" if right else "bad"
             wrong += tone == "bad"
-            if label is not None:
-                of = run.class_name(label)
-            else:
-                of = "" if near_rows is None else f"row {int(near_rows[i, j])}"
-            others.append(Picture(data_url(images[i, j]), of, tone))
-        name = f"row {row}" if own is None else run.class_name(own)
+            row_name = "" if near_rows is None else f"row {int(near_rows[i, j])}"
+            file = row_name if near_files is None else str(near_files[i, j])
+            of = file if label is None else run.class_name(label)
+            others.append(Picture(data_url(images[i, j]), of, tone, _joined(of, file)))
+        file = f"row {row}" if files is None else str(files[i])
+        name = file if own is None else run.class_name(own)
         tone = "" if not any(picture.tone for picture in others) else "bad" if wrong else "good"
-        strips.append((wrong, Strip(Picture(data_url(queries[i]), name), others, tone)))
+        strips.append((wrong, Strip(Picture(data_url(queries[i]), name, about=_joined(name, file)), others, tone)))
     strips.sort(key=lambda strip: -strip[0])
     shown = [strip for _, strip in strips]
     if len(shown) > MOST:  # the worst, and as many of the best
@@ -53,7 +54,7 @@ def views(run: Run) -> Section | None:
     images, seen = run.arrays.get("sample_images"), run.arrays.get("sample_views")
     if images is None or seen is None:
         return None
-    presets = [str(view.get("name", "")) for view in (run.recipe.get("augment") or {}).get("views") or []]
+    presets = [_title(view) for view in (run.recipe.get("augment") or {}).get("views") or []]
     strips = []
     for image, views in zip(images, seen, strict=True):
         names = [presets[j] if len(presets) == len(views) else f"view {j + 1}" for j in range(len(views))]
@@ -66,6 +67,16 @@ def views(run: Run) -> Section | None:
         "note",
     )
     return Section("Views", [Gallery(strips, about), ask])
+
+
+def _joined(label: str, file: str) -> str:
+    """What is said on hover: the class and the file, or the one that there is."""
+    return label if file in ("", label) else f"{label}: {file}"
+
+
+def _title(view: Json | list[Json]) -> str:
+    """A view's preset, or its operations."""
+    return ", ".join(str(part.get("name", "")) for part in (view if isinstance(view, list) else [view]))
 
 
 def _asked(run: Run) -> str:

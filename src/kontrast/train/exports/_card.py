@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import kontrast
+from kontrast import augment
 from kontrast.train.exports._target import Source
 
 SPECIAL = re.compile(r"([\\`*_\[\]|~])")
@@ -83,7 +84,7 @@ def _training(source: Source) -> str:
         return ""
     train, optim = recipe.train, recipe.optim
     long = number(train.epochs, "epoch") if train.epochs is not None else number(train.steps or 0, "step")
-    views = ", ".join(view.name for view in recipe.augment.views)
+    views = " | ".join(augment.title(view) for view in recipe.augment.described)
     rate = optim.options.get("lr")
     about = f"{long}, batches of {train.batch_size}, {optim.name}"
     about += "" if rate is None else f" at {rate}"
