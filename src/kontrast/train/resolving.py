@@ -13,11 +13,9 @@ from typing import Any
 
 from kontrast import augment, evaluate, methods, models, optim
 from kontrast.recipe import Part, Recipe
-from kontrast.registry import nearest, quoted
+from kontrast.registry import quoted
 from kontrast.train import loggers, monitors
-
-FROM_DATA = ("in_channels", "image_size", "in_features", "in_dim", "seed", "prefix")
-"""What the data or the seed decide, not the recipe."""
+from kontrast.vocabulary import FROM_DATA, check_name, check_options
 
 
 def resolve(recipe: Recipe) -> Recipe:
@@ -32,7 +30,7 @@ def resolve(recipe: Recipe) -> Recipe:
     ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
     """
     for protocol in recipe.evaluate.protocols:
-        _known("protocol", protocol.name, evaluate.names())
+        check_name("protocol", protocol.name, evaluate.names())
         fields = dataclasses.fields(evaluate.PROTOCOLS[protocol.name])
         known = {field.name: None if field.default is dataclasses.MISSING else field.default for field in fields}
         filled("protocol", protocol, known)  # its defaults stay unwritten: they are the protocol's own
@@ -63,37 +61,9 @@ def filled(what: str, part: Part, defaults: Mapping[str, Any]) -> Part:
     >>> filled("head", Part(name="tcl"), {"out": 128})
     Part(name='tcl', out=128)
     """
-    for option in part.options:
-        if option not in defaults:
-            hint = nearest(option, defaults)
-            raise ValueError(
-                f"{what} {part.name!r} has no option {quoted(option)}{hint} It has {', '.join(defaults) or 'none'}"
-            )
-        expected = _expected(defaults[option], part.options[option])
-        if expected:
-            raise ValueError(
-                f"option {option!r} of {what} {part.name!r} is {quoted(part.options[option])}; expected {expected}"
-            )
+    check_options(what, part, defaults)
     options = {name: _plain(value) for name, value in {**defaults, **part.options}.items()}
     return Part.model_validate({"name": part.name, **options})
-
-
-def _expected(default: Any, value: Any) -> str | None:
-    """What an option with this default takes, if the value is of another kind; None leaves it to the part itself.
-
-    >>> _expected(0.1, "high"), _expected(True, 1), _expected(0.1, 1), _expected(None, "file.pt")
-    ('a number', 'true or false', None, None)
-    """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None or default is None:
-        return None
-    if isinstance(default, bool):
-        return None if isinstance(value, bool) else "true or false"
-    if isinstance(default, int | float):
-        return None if number else "a number"
-    if isinstance(default, str):
-        return None if isinstance(value, str) else "a word"
-    return "a list" if isinstance(default, list | tuple) and not isinstance(value, list | tuple) else None
 
 
 def defaults_of(call: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Any]:
@@ -107,18 +77,18 @@ def defaults_of(call: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict
 def _encoder_options(part: Part) -> dict[str, Any]:
     if part.name.startswith("timm/"):  # timm knows its own options, and complains of others
         return {"pretrained": None, "channels_last": True, **part.options}
-    _known("encoder", part.name, [known for known in models.names() if "…" not in known])
+    check_name("encoder", part.name, [known for known in models.names() if "…" not in known])
     return {"pretrained": None, **defaults_of(models.FAMILY[part.name], FROM_DATA)}
 
 
 def _head_options(name: str) -> dict[str, Any]:
-    _known("head", name, list(models.HEADS))
+    check_name("head", name, list(models.HEADS))
     kind, published = models.HEADS[name]
     return {**defaults_of(kind, FROM_DATA), **published}
 
 
 def _view(view: Part) -> Part:
-    _known("augmentation", view.name, augment.NAMES)
+    check_name("augmentation", view.name, augment.NAMES)
     return filled("augmentation", view, augment.options_of(view.name))
 
 
@@ -130,13 +100,6 @@ def _check_views(recipe: Recipe) -> None:
             f"method {recipe.method.name!r} takes {wanted} views of each sample; augment.views has {count}. "
             "Give a preset for each: augment.views=[weak, strong]"
         )
-
-
-def _known(what: str, name: str, known: Iterable[str]) -> None:
-    names = list(known)
-    if name not in names:
-        hint = nearest(name, names)
-        raise ValueError(f"no {what} {quoted(name)}{hint} Known: {', '.join(names)}")
 
 
 def _plain(value: Any) -> Any:

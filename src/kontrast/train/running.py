@@ -96,36 +96,45 @@ def run_recipe(recipe: Recipe) -> Run:
     with processes(recipe.run.device) as device:
         if device.type == "cpu" and recipe.run.keep_memory:
             keep_freed_memory()
-        if distributed.rank() == 0:
-            folder.begin(recipe)
+        made = folder.begin(recipe) if distributed.rank() == 0 else []
         if distributed.active():
             dist.barrier()  # nobody looks for a checkpoint before the folder is there
         with folder.alone():
             # Another may have finished or mended it just before we were alone.
             status = distributed.share(folder.status)
             if status != "done" or damaged(folder, tell=False):
-                _run(recipe, folder, device)
+                try:
+                    _run(recipe, folder, device)
+                except BaseException:
+                    folder.discard(made)  # of a run that was refused before its first step
+                    raise
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
     return Run(folder.path)
 
 
 def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
-    began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    """Trains, evaluates and analyses; run.json is written once everything is made and the first step may be taken.
+
+    So a run that is refused (its data, batch size, encoder … do not go together) leaves a folder as it was.
+    """
+    began, clock = time.strftime("%Y-%m-%dT%H:%M:%S%z"), time.monotonic()
+    job = make_job(recipe, device)
+    training = Training(job, folder)
     first = {} if folder.read() else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
     about["data_file"] = digest(recipe.data.name)
-    before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
-    if distributed.rank() == 0:
-        folder.keep_recipe(recipe)
+    before = float(folder.read().get("seconds", 0.0))
 
     def at_work() -> float:
         return round(before + time.monotonic() - clock, 1)
 
-    folder.note("training", **about, **first, **machine(device))
+    def note_start() -> None:
+        if distributed.rank() == 0:
+            folder.keep_recipe(recipe)
+        folder.note("training", **about, **first, **machine(device))
+
     try:
-        job = make_job(recipe, device)
-        training = Training(job, folder)
-        training.run()
+        training.run(note_start)
         if distributed.rank() == 0:
             folder.note("evaluating", step=training.state.step)
             finish(job, folder, training)
@@ -133,13 +142,15 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
             finished = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             folder.note("done", finished=finished, seconds=at_work(), files=folder.digests())
     except (Stopped, KeyboardInterrupt):
-        folder.note("interrupted", seconds=at_work())
+        if training.started:
+            folder.note("interrupted", seconds=at_work())
         raise
     except Exception as error:
         with suppress(
             OSError
         ):  # on a full disk there is no room for the note either, and its error would hide this one
-            folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
+            if training.started:
+                folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
         raise
 
 
