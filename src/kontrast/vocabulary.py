@@ -286,10 +286,10 @@ def _fields(declared: _Class) -> dict[str, Any]:
     """The fields of a dataclass with those it inherits, which come first."""
     found: dict[str, Any] = {}
     for kind in reversed(list(_ancestry(declared))):
-        for node in kind.node.body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                if not ast.unparse(node.annotation).startswith("ClassVar"):
-                    found[node.target.id] = None if node.value is None else _value(node.value)
+        fields = (node for node in kind.node.body if isinstance(node, ast.AnnAssign))
+        for field in fields:
+            if isinstance(field.target, ast.Name) and not ast.unparse(field.annotation).startswith("ClassVar"):
+                found[field.target.id] = None if field.value is None else _value(field.value)
     return found
 
 

@@ -11,9 +11,11 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, named, out
+from kontrast.cli._completion import complete_setting
+from kontrast.cli._console import err, named, out, say_loading
 from kontrast.cli._pages import run_page, written
 from kontrast.cli._status import running
+from kontrast.cli.train import checked_recipe
 
 if TYPE_CHECKING:
     from kontrast.recipe import Recipe
@@ -26,16 +28,18 @@ MEASURES = {"uniformity, t = 2": "uniformity", "tolerance": "tolerance"}
 
 def demo(
     to: Annotated[Path, typer.Option("--out", help="The folder that run folders lie in.")] = Path("runs"),
-    settings: Annotated[list[str] | None, typer.Argument(help="Overrides for both runs, as for train.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="Overrides for both runs, as for train.", autocompletion=complete_setting)
+    ] = None,
 ) -> None:
     """Train TCL with labels and SCE without on fashion-mini, and compare them with raw pixels."""
-    from kontrast import recipes
+    began = time.monotonic()
+    chosen = [checked_recipe(name, settings or [], to) for name in RECIPES]
+    say_loading(chosen[0].data.name)
     from kontrast.evaluate import baselines
     from kontrast.train import run_recipe
     from kontrast.train.job import load_data
 
-    began = time.monotonic()
-    chosen = [recipes.find(name).override(settings or []).override({"run.out": str(to)}) for name in RECIPES]
     runs: list[Run] = []
     before = [path for path in map(_done, chosen) if path is not None]
     for recipe in chosen:

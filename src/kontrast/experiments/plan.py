@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kontrast import vocabulary
 from kontrast.experiments.cell import At, Cell, Task, Value
 from kontrast.experiments.experiment import Experiment, Preset
 from kontrast.overrides import parse
@@ -81,12 +82,14 @@ def _cell(experiment: Experiment, preset: Preset, at: At, shown: At, changes: Ma
 
 
 def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
-    from kontrast.train import resolve
-
     for key, instead in (("seed", "--seeds"), ("run.out", "--out")):
         if key in changes:
             raise ValueError(f"{key} is set for each run of an experiment; say {instead}")
-    return resolve(recipe.override({**changes, "seed": seed, "run.out": out, "run.progress": False}))
+    changed = recipe.override({**changes, "seed": seed, "run.out": out, "run.progress": False})
+    vocabulary.check(changed)
+    from kontrast.train import resolve  # with torch, which takes seconds: a wrong word is told before
+
+    return resolve(changed)
 
 
 def _check_apart(cells: Sequence[Cell]) -> None:

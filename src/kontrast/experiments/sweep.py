@@ -25,7 +25,6 @@ from kontrast.experiments.engines import Engine, Told
 from kontrast.experiments.experiment import Experiment, Row
 from kontrast.experiments.plan import plan
 from kontrast.files import expanded, write_atomically, write_json
-from kontrast.train.folder import commit
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,8 @@ class Sweep:
 
     def write(self) -> dict[str, Any]:
         """Reads the cells and writes tables and charts; the summary comes back."""
+        from kontrast.train.folder import commit
+
         rows = self.rows()
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)
         summary["made"] = {"version": kontrast.__version__, "commit": commit(), "command": self.command}
