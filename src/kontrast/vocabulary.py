@@ -309,7 +309,7 @@ def _table(file: str, name: str) -> dict[str, ast.expr]:
             entries = getattr(node, "value", None)
             assert isinstance(entries, ast.Dict)
             pairs = zip(entries.keys, entries.values, strict=True)
-            return {key.value: value for key, value in pairs if isinstance(key, ast.Constant)}
+            return {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
     raise LookupError(f"{file} has no {name}")
 
 
@@ -320,7 +320,7 @@ def _options_in_table(family: str, name: str) -> dict[str, Any]:
         declared = _find_class(file, kind.id) if isinstance(kind, ast.Name) else None
         assert declared is not None
         made_with = _parameters(declared, follow=False, keyword_only=False)
-        return {k: v for k, v in made_with.items() if k not in FROM_DATA} | ast.literal_eval(published)
+        return {**{k: v for k, v in made_with.items() if k not in FROM_DATA}, **ast.literal_eval(published)}
     assert isinstance(entry, ast.Name)  # a preset: the function that makes it
     made = next(n for n in _tree(file).body if isinstance(n, ast.FunctionDef) and n.name == entry.id)
     return dict(_keywords(made.args, keyword_only=True))
