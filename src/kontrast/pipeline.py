@@ -63,7 +63,6 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
     ['doctor.json', 'report.html']
     """
     from kontrast import recipes
-
     from kontrast.data import bound, taken
     from kontrast.train import resolve
 

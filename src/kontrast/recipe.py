@@ -30,6 +30,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from kontrast.overrides import parse, place, unknown_key
 from kontrast.plain import check_plain, from_file, to_yaml, told
 from kontrast.registry import quoted
+from kontrast.vocabulary import STRENGTHS
 
 one_is_a_list = BeforeValidator(lambda value: (value,) if isinstance(value, str | dict) else value)
 LENGTHS = ("train.epochs", "train.steps")  # one of the two
@@ -93,8 +94,6 @@ class Data(Section):
 
 View = Part | tuple[Part, ...]
 """A preset with its options, or a list of operations, each with its options."""
-STRENGTHS = ("scale", "jitter", "grayscale", "blur", "flip")
-"""Options of every preset for images; ``augment.jitter=0`` sets one for all views."""
 
 
 class Augment(Section):

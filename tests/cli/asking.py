@@ -52,5 +52,8 @@ def written(folder: Path, method: str = "supcon", **changes: object) -> tuple[Pa
 
 
 def one_paragraph(text: str) -> bool:
-    """Neither a traceback nor more than a line, which the terminal wraps."""
-    return len(text.strip().splitlines()) == 1 and "Traceback" not in text
+    """Neither a traceback nor more than a line, which the terminal wraps, behind what is said of loading."""
+    lines = text.strip().splitlines()
+    if lines and lines[0].startswith("loading ") and lines[0].endswith(" …"):
+        lines = lines[1:]
+    return len(lines) == 1 and "Traceback" not in text

@@ -91,7 +91,7 @@ def test_few_rows_warn_nobody(
 ) -> None:
     np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(60, 512)))
     answer = ask(monkeypatch, capsys, "doctor", tmp_path / "few.npy")
-    assert (answer.status, answer.err) == (0, "")
+    assert (answer.status, answer.err) == (0, f"loading {tmp_path / 'few.npy'} …\n")
     assert "healthy  complete-collapse, dimensional-collapse" in answer.out, (
         "a warning, an error here, makes them unknown"
     )

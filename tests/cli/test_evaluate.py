@@ -141,7 +141,10 @@ def test_labels_may_be_words(files: Path) -> None:
         (["several.npz"], "holds a, b; expected features and labels, or x_train"),
         (["twice.npz"], "holds x_train and features, which mean the same"),
         (["broken.npz"], r"broken\.npz cannot be read as a numpy file"),
-        (["features.npy", "labels.npy", "--protocol", "knn"], "no protocol 'knn'; known: graf-linear"),
+        (
+            ["features.npy", "labels.npy", "--protocol", "knn"],
+            "no protocol 'knn'; did you mean 'knn20'\\? Known: graf-linear",
+        ),
         (["features.npy", "labels.npy", "--protocol", "tcl"], "trains on augmented images"),
         (["."], "expected the folder of a finished run"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kontrast import experiments
-from kontrast.cli.reproduce import complete_experiment
+from kontrast.cli._completion import complete_experiment
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipes import published
 from tests.cli.asking import Answer, ask
@@ -54,6 +54,22 @@ def test_a_failed_cell_is_told_and_does_not_stop_the_rest(asking: Asking, tmp_pa
     assert "temperature" in told
     assert "1 done" in text
     assert "1 failed" in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (["train.batch_size=100000"], "every run of wl-table-1 was refused: ValueError: train.batch_size is 100000"),
+        (["data=nowhere.npz"], "there is no file nowhere.npz"),
+        (["optim.learning_rate=1"], "did you mean 'lr'?"),
+    ],
+)
+def test_a_refused_sweep_leaves_nothing(asking: Asking, tmp_path: Path, settings: list[str], says: str) -> None:
+    few = ["wl-table-1", "temperature=0.1", *settings, "--preset", "smoke", "--seeds", "1"]
+    status, text, told = asking("reproduce", *few, "--out", str(tmp_path / "runs"))
+    assert (status, text) == (2, "")
+    assert says in told
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_dry_run_shows_a_damaged_run_and_goes_on(asking: Asking, tmp_path: Path) -> None:

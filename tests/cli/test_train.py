@@ -10,15 +10,16 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from kontrast import recipes
 from kontrast.cli import app, main
+from kontrast.cli._completion import complete_recipe
 from kontrast.cli._status import shown
-from kontrast.cli.train import complete_recipe
 from kontrast.recipe import Recipe
-from kontrast.train import Run, RunFolder, Training, resolve
+from kontrast.train import Run, RunFolder, resolve, running
 from tests.cli.asking import START, ask, one_paragraph, process, written
 
 runner = CliRunner()
@@ -191,7 +192,11 @@ def test_a_loss_that_is_no_number_is_status_1(
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow), (signal.SIGINT, 130)]
+    ("asked", "status"),
+    [
+        *(pytest.param(s, 128 + s, marks=pytest.mark.slow) for s in (signal.SIGTERM, signal.SIGUSR2, signal.SIGINT)),
+        (signal.SIGUSR1, 138),
+    ],
 )
 def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: signal.Signals, status: int) -> None:
     path, made = written(tmp_path, **{"train.epochs": 120, "run.monitor_every": 0})
@@ -224,12 +229,133 @@ def test_ctrl_c_outside_the_loop_is_told_and_130(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Training, "run", interrupted)
+    monkeypatch.setattr(running, "finish", interrupted)
     path, made = written(tmp_path)
     answer = ask(monkeypatch, capsys, "train", path)
     assert answer.status == 130
     assert answer.err.strip() == "stopped; the same command continues"
     assert RunFolder.of(resolve(made)).status == "interrupted"
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["train.batch_size=999"], "above the 200 training rows"),
+        (["data={dir}/rows.npy", "encoder=mlp", "augment=vector-noise"], "labels"),
+        (["data={dir}/rows.npy", "augment=crop-flip"], "labels"),
+        (["encoder.pretrained={dir}/none.pt"], "none.pt"),
+        (["encoder.pretrained={dir}/rows.npy"], "rows.npy"),
+        (["encoder.hidden=2000000000"], "memory"),
+        (["method.temperature=0"], "temperature must be a finite number above 0"),
+        (["train.sampler=class-balanced", "train.batch_size=33"], "class-balanced"),
+        (["data=nowhere"], "neither a set nor a path"),
+        (["encoder=resnet19"], "no encoder"),
+        (["run.device=gpu"], "run.device is 'gpu'"),
+    ],
+)
+def test_a_refused_run_leaves_no_folder(
+    tmp_path: Path,
+    words: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, _ = written(tmp_path)
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32))
+    answer = ask(monkeypatch, capsys, "train", path, *(word.format(dir=tmp_path) for word in words))
+    assert answer.status == 2, answer.err
+    assert says in answer.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.npy", "small.yaml"], "not even runs/"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RuntimeError("a defect")])
+def test_what_fails_while_the_data_are_loaded_leaves_no_folder(
+    tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("kontrast.train.job.load_data", failing)
+    path, made = written(tmp_path)
+    (tmp_path / "runs").mkdir()
+    done = runner.invoke(app, ["train", str(path)])
+    assert done.exit_code != 0
+    assert list((tmp_path / "runs").iterdir()) == [], "a folder that was there stays"
+    assert RunFolder.of(resolve(made)).status is None
+
+
+def test_a_folder_that_was_there_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, made = written(tmp_path)
+    folder = RunFolder.of(resolve(made))
+    folder.begin(resolve(made))
+    folder.note("interrupted", hash=folder.path.name[-8:], step=3, error=None)
+    (folder.path / "metrics.jsonl").write_text('{"step": 3}\n')
+    (folder.path / ".lock").touch()
+    before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in folder.path.iterdir()}
+
+    def refuses(*arguments: object) -> None:
+        raise ValueError("the data are gone")
+
+    monkeypatch.setattr(running, "make_job", refuses)
+    assert runner.invoke(app, ["train", str(path)]).exit_code == 1
+    assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in folder.path.iterdir()} == before
+
+
+def test_a_logger_that_is_not_installed_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    path, _ = written(tmp_path)
+    done = runner.invoke(app, ["train", str(path), "run.loggers=wandb"])
+    assert "kontrast[wandb]" in str(done.exception)
+    assert not (tmp_path / "runs").exists()
+
+
+# ------------------------------------------------------------------------------------------------ said at once
+
+
+def test_a_line_at_once(tmp_path: Path) -> None:
+    """Before torch is imported: where there is none, the line has been printed."""
+    path, _ = written(tmp_path, **{"run.progress": True})
+    code = f"import sys; sys.modules['torch'] = None; {START}"
+    for words in (
+        ["train", path],
+        ["demo"],
+        ["show", path],
+        ["doctor", path],
+        ["verify"],
+        ["embed", "r", "d", "-o", "x"],
+    ):
+        answer = process(*words, python=code)
+        assert answer.err.startswith("loading "), words
+        assert answer.out == ""
+    assert process("train", path, python=code).err.startswith("loading digits …\n")
+    others = process("train", path, python=code, env={"RANK": "1", "WORLD_SIZE": "2"})
+    assert "loading" not in others.err
+    quiet = process("train", path, "run.progress=false", python=code)
+    assert "loading" not in quiet.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "supcon-fashion-mini", "optim.learning_rate=1"],
+        ["train", "supcon-fashion-mini", "epochs=1"],
+        ["train", "supcon-fashion-mini", "method=spucon"],
+        ["show", "supcon-fashion-mini", "encoder=resnet81"],
+        ["tune", "tcl-fashion-mini", "evaluate.protocols=[knn21]"],
+        ["reproduce", "wl-table-1", "optim.wd=1"],
+        ["doctor", "supcon-fashion-mini", "head.outt=3"],
+        ["demo", "run.monitors=[knn3]"],
+    ],
+)
+def test_a_wrong_word_is_told_without_torch(words: list[str], tmp_path: Path) -> None:
+    code = f"import atexit, sys; atexit.register(lambda: print('torch' in sys.modules)); {START}"
+    answer = process(*words, python=f"import os; os.chdir({str(tmp_path)!r}); {code}")
+    assert (answer.status, answer.out) == (2, "False\n"), answer.err
+    assert "did you mean" in answer.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_help_names_every_option() -> None:
@@ -254,7 +380,7 @@ def test_what_needs_no_torch_loads_none(words: list[str]) -> None:
 
 def test_recipe_names_are_completed() -> None:
     assert complete_recipe("tcl-f") == ["tcl-fashion-mini", "tcl-fashion-mnist", "tcl-fashion-mnist-200"]
-    assert complete_recipe("") == recipes.names()
+    assert sorted(complete_recipe("")) == recipes.names()
     asked = {"COMP_WORDS": "kontrast train tcl-self-f", "COMP_CWORD": "2", "_KONTRAST_COMPLETE": "complete_bash"}
     code = f"import atexit, sys; atexit.register(lambda: {HEAVY}); {START}"
     answer = process(python=code, env=asked)

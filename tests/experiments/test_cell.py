@@ -133,11 +133,11 @@ def test_a_run_that_another_finishes_just_before_was_not_done_here(
     one = Cell({"seed": 0}, resolve(recipe(out=tmp_path, **{"train.epochs": 1})))
     begin, others = RunFolder.begin, []
 
-    def begin_late(folder: RunFolder, made: Recipe) -> None:
+    def begin_late(folder: RunFolder, made: Recipe) -> list[Path]:
         if not others:
             others.append(folder)
             others.append(one.perform())
-        begin(folder, made)
+        return begin(folder, made)
 
     monkeypatch.setattr(RunFolder, "begin", begin_late)
     assert one.perform() is False

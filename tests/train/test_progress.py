@@ -110,6 +110,58 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
     assert rate == pytest.approx(640.0, rel=1e-6)  # 0.1 is not a binary number
 
 
+def seconds_left(out: io.StringIO) -> list[float]:
+    found = re.findall(r"(\d+):(\d\d):(\d\d) left", out.getvalue())
+    return [3600.0 * int(h) + 60 * int(m) + int(s) for h, m, s in found]
+
+
+def test_the_time_left_stays_within_a_quarter_where_fast_and_slow_steps_alternate() -> None:
+    """12 seconds at 20 steps a second, 12 at 2: 11 a second on average."""
+    clock = Clock()
+    progress, out = made(clock, total_steps=10**5, interval=1.0)
+    with progress:
+        true, step = [], 0
+        while clock.now < 1400.0:
+            clock.now += 0.05 if (clock.now // 12) % 2 else 0.5
+            step += 1
+            before = len(seconds_left(out))
+            progress.update(step)
+            true += [(clock.now, (10**5 - step) / 11)] * (len(seconds_left(out)) - before)
+    after_a_minute = [told / left for told, (now, left) in zip(seconds_left(out), true, strict=False) if now > 1065]
+    assert len(after_a_minute) > 100
+    assert 1 / 1.25 < min(after_a_minute) <= max(after_a_minute) < 1.25
+
+
+def test_pauses_are_spread_over_the_steps_they_came_in() -> None:
+    """Epochs of 100 steps in 20 seconds, each with 40 seconds of evaluation: a step costs 0.6 seconds in all."""
+    clock = Clock()
+    progress, out = made(clock, total_steps=5000, interval=1.0)
+    told: list[tuple[int, float]] = []
+    with progress:
+        for step in range(1, 1001):
+            clock.now += 0.2
+            if step % 100 == 0:
+                with progress.pause(step):
+                    clock.now += 40.0
+            progress.update(step)
+            told += [(step, left) for left in seconds_left(out)[len(told) :]]
+    factors = [left / (0.6 * (5000 - step)) for step, left in told if step > 100]
+    assert len(factors) > 100
+    assert 0.95 < min(factors) <= max(factors) < 1.05
+
+
+def test_short_pauses_are_part_of_the_steps() -> None:
+    clock = Clock()
+    progress, out = made(clock, total_steps=100)
+    with progress:
+        for step in range(1, 41):
+            clock.now += 0.25
+            with progress.pause(step):
+                clock.now += 0.25
+            progress.update(step)
+    assert seconds_left(out)[0] == 40.0
+
+
 def test_what_is_none_stays_as_it_was_and_a_tensor_is_read_when_drawn() -> None:
     clock = Clock()
     progress, out = made(clock)

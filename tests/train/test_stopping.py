@@ -8,10 +8,10 @@ import signal
 
 import pytest
 
-from kontrast.train.stopping import NonFiniteLoss, Patience, Stopped, check_finite, listening
+from kontrast.train.stopping import SIGNALS, NonFiniteLoss, Patience, Stopped, check_finite, listening
 
 
-@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("which", SIGNALS)
 def test_a_signal_sets_a_flag_and_handlers_come_back(which: signal.Signals) -> None:
     before = signal.getsignal(which)
     with listening() as asked:
@@ -22,14 +22,20 @@ def test_a_signal_sets_a_flag_and_handlers_come_back(which: signal.Signals) -> N
     assert which.name in str(Stopped(which, 7))
 
 
-def test_nohup_is_left_alone() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def test_the_signals_are_those_of_terminals_and_of_slurm() -> None:
+    assert {s.name for s in SIGNALS} == {"SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"}
+
+
+@pytest.mark.parametrize("which", [signal.SIGHUP, signal.SIGUSR1])
+def test_what_is_ignored_stays_ignored(which: signal.Signals) -> None:
+    """SIGHUP under nohup, say."""
+    before = signal.signal(which, signal.SIG_IGN)
     try:
         with listening() as asked:
-            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), which)
             assert asked.signum is None
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(which, before)
 
 
 def test_a_second_ctrl_c_does_not_wait() -> None:

@@ -40,14 +40,12 @@ from kontrast.augment.operation import Operation, Params
 from kontrast.augment.presets import NAMES, describe, options_of, preset
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
-from kontrast.augment.strength import STRENGTHS
 from kontrast.augment.vectors import FeatureDropout, GaussianNoise, MarginalCorruption
 from kontrast.augment.views import Views
 
 __all__ = [
     "NAMES",
     "OPERATIONS",
-    "STRENGTHS",
     "AutoAugment",
     "ColorJitter",
     "Compose",

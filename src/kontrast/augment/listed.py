@@ -35,12 +35,13 @@ from kontrast.augment.flip import HorizontalFlip
 from kontrast.augment.grayscale import RandomGrayscale
 from kontrast.augment.normalize import Numbers
 from kontrast.augment.operation import Operation
-from kontrast.augment.presets import NAMES, normalized, options_of, preset
+from kontrast.augment.presets import normalized, options_of, preset
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
-from kontrast.augment.strength import STRENGTHS, crop_scale
+from kontrast.augment.strength import crop_scale
 from kontrast.augment.vectors import FeatureDropout, GaussianNoise
-from kontrast.registry import nearest, quoted
+from kontrast.registry import quoted
+from kontrast.vocabulary import STRENGTHS, check_operation
 
 _OPERATIONS: dict[str, Any] = {
     "autoaugment": AutoAugment,
@@ -185,16 +186,7 @@ def describe_operation(name: str) -> str:
 
 
 def _operation(name: str, options: Mapping[str, Any], size: int | tuple[int, int] | None) -> Operation:
-    known = operation_options(name)
-    for option in options:
-        if option not in known:
-            if option == "size":
-                why = "the size is the data's: set data.size, or augment.size for images of several sizes"
-                raise ValueError(f"operation {name!r} has no option 'size'; {why}")
-            hint = nearest(option, known)
-            raise ValueError(
-                f"operation {name!r} has no option {quoted(option)}{hint} It has {', '.join(known) or 'none'}"
-            )
+    check_operation(name, **options)
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     if name in ("crop", "resized-crop"):
         if size is None:
@@ -227,17 +219,8 @@ def _split(steps: Sequence[Step]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _known(name: str) -> str:
-    if name in _OPERATIONS:
-        return name
-    if name in ("normalize", "normalise"):
-        raise ValueError(f"operation {name!r}: normalisation is added to every view by itself; leave it out")
-    if name in NAMES:
-        raise ValueError(
-            f"no operation {name!r}; that is a preset, which is a view of its own: [{name}, …] beside other views, not "
-            f"inside one. Operations: {', '.join(OPERATIONS)}"
-        )
-    key = name.replace("_", "-").lower()
-    raise ValueError(f"no operation {quoted(name)}{nearest(key, OPERATIONS)} Known: {', '.join(OPERATIONS)}")
+    check_operation(name)
+    return name
 
 
 def _plain(value: Any, default: Any = None) -> Any:

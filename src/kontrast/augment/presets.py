@@ -41,9 +41,9 @@ from kontrast.augment.normalize import Normalize, Numbers
 from kontrast.augment.operation import Operation
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
-from kontrast.augment.strength import STRENGTHS, probability, strengthened
+from kontrast.augment.strength import probability, strengthened
 from kontrast.augment.vectors import FeatureDropout, GaussianNoise
-from kontrast.registry import nearest, quoted
+from kontrast.vocabulary import STRENGTHS, check_name, check_preset
 
 Pixels = int | tuple[int, int]
 
@@ -207,11 +207,8 @@ def preset(
     >>> preset("vector-noise", mean=5.0, std=2.0)
     Compose([Normalize(mean=(5.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
     """
-    build, known = _PRESETS[_known(name)], options_of(name)
-    for option in options:
-        if option not in known:
-            hint = nearest(option, known)
-            raise ValueError(f"preset {name!r} has no option {quoted(option)}{hint} It has {', '.join(known)}")
+    check_preset(name, **options)
+    build = _PRESETS[name]
     strengths = {key: options[key] for key in STRENGTHS if key in options and key not in _own_options(name)}
     if size is None and (name not in _NO_SIZE or strengths.get("scale") is not None):
         raise ValueError(f"preset {name!r} needs size=, the pixels of what comes out: 32, or (height, width)")
@@ -270,7 +267,5 @@ def describe(name: str) -> str:
 
 
 def _known(name: str) -> str:
-    if name not in _PRESETS:
-        hint = nearest(str(name).replace("_", "-").lower(), NAMES)
-        raise ValueError(f"no preset {name!r}{hint} Known: {', '.join(NAMES)}")
+    check_name("preset", name, NAMES)
     return name

@@ -34,9 +34,8 @@ from kontrast.augment.operation import Operation
 from kontrast.augment.resized_crop import RandomResizedCrop
 from kontrast.augment.solarize import Solarize
 from kontrast.registry import quoted
+from kontrast.vocabulary import STRENGTHS
 
-STRENGTHS = ("scale", "jitter", "grayscale", "blur", "flip")
-"""The options that every preset for images has, besides its own."""
 JITTER, BLUR, FLIP = 0.8, 0.5, 0.5
 """Probabilities where a preset has no such operation of its own."""
 ORDER: tuple[type[Operation] | tuple[type[Operation], ...], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -49,6 +50,12 @@ def named(path: object) -> str:
     runs/two\\nlines \\[bold]
     """
     return escape(one_line(str(path)))
+
+
+def say_loading(what: object) -> None:
+    """A line at once, before torch is imported and the data are read, which takes seconds; on the first rank only."""
+    if os.environ.get("RANK") in (None, "", "0"):
+        err.print(f"loading {named(what)} …", highlight=False, soft_wrap=True)
 
 
 @contextmanager

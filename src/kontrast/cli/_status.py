@@ -6,6 +6,7 @@
 | 1 | it ran, and failed: a check does not hold, the loss is no number |
 | 2 | what was asked is wrong |
 | 129, 130, 143 | stopped by SIGHUP (its terminal was closed), Ctrl-C or SIGTERM, after saving |
+| 138, 140 | stopped by SIGUSR1 or SIGUSR2 (as Slurm sends before a time limit), after saving |
 | 141 | nobody reads what it prints |
 """
 

@@ -12,8 +12,10 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, named, out
+from kontrast.cli._completion import complete_setting
+from kontrast.cli._console import err, named, out, say_loading
 from kontrast.cli._status import running, tell_failure
+from kontrast.cli.train import checked_recipe
 
 if TYPE_CHECKING:
     from kontrast.train import Run
@@ -25,15 +27,18 @@ MEASURES = {"uniformity, t = 2": "uniformity", "tolerance": "tolerance"}
 
 def demo(
     to: Annotated[Path, typer.Option("--out", help="The folder that run folders lie in.")] = Path("runs"),
-    settings: Annotated[list[str] | None, typer.Argument(help="Overrides for both runs, as for train.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="Overrides for both runs, as for train.", autocompletion=complete_setting)
+    ] = None,
 ) -> None:
     """Train TCL with labels and SCE without on fashion-mini, and compare them with raw pixels."""
-    from kontrast import pipeline, recipes
+    began = time.monotonic()
+    chosen = [checked_recipe(name, settings or [], to) for name in RECIPES]
+    say_loading(chosen[0].data.name)
+    from kontrast import pipeline
     from kontrast.evaluate import baselines
     from kontrast.train.job import load_data
 
-    began = time.monotonic()
-    chosen = [recipes.find(name).override(settings or []).override({"run.out": str(to)}) for name in RECIPES]
     runs: list[Run] = []
     pages: list[Path | None] = []
     for recipe in chosen:

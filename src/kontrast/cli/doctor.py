@@ -12,7 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, named, out
+from kontrast.cli._completion import complete_recipe_or_run, complete_setting
+from kontrast.cli._console import err, named, out, say_loading
 from kontrast.files import dump, expanded, write_json
 
 if TYPE_CHECKING:
@@ -23,11 +24,18 @@ COLOURS = {"ill": "bold red", "watch": "yellow", "unknown": "dim", "healthy": "g
 
 def doctor(
     patient: Annotated[
-        str, typer.Argument(help="A run's folder, features.npy or .npz, or a recipe (its name, or a YAML file).")
+        str,
+        typer.Argument(
+            help="A run's folder, features.npy or .npz, or a recipe (its name, or a YAML file).",
+            autocompletion=complete_recipe_or_run,
+        ),
     ],
     more: Annotated[
         list[str] | None,
-        typer.Argument(help="labels.npy of features, or settings of a recipe: method.temperature=0.2 …"),
+        typer.Argument(
+            help="labels.npy of features, or settings of a recipe: method.temperature=0.2 …",
+            autocompletion=complete_setting,
+        ),
     ] = None,
     temperature: Annotated[
         float | None, typer.Option(help="Of the loss behind the features, to judge it by their entropy.")
@@ -35,9 +43,9 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Name the disease and the cure, each with its evidence; status 1 if something is ill. A run gets doctor.json."""
+    kind, findings = _examined(patient, more or [], temperature)
     from kontrast.doctor.examining import record_of
 
-    kind, findings = _examined(patient, more or [], temperature)
     if kind == "run":
         try:
             write_json(expanded(patient) / "doctor.json", record_of(findings))
@@ -53,8 +61,7 @@ def doctor(
 
 def _examined(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
     """What the patient is, and what was found."""
-    from kontrast import doctor as stage
-    from kontrast import recipes
+    from kontrast import recipes, vocabulary
     from kontrast.registry import nearest
 
     path = expanded(patient)
@@ -64,10 +71,12 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
             f"--temperature is for files of features; leave it out, {patient} has its own (method.temperature)"
         )
     if of_features:
-        from kontrast.cli._files import load_features
-
         if len(more) > 1:
             raise ValueError(f"features take one file of labels at most; seen {', '.join(more)}")
+        say_loading(patient)
+        from kontrast import doctor as stage
+        from kontrast.cli._files import load_features
+
         x, y = load_features(path, expanded(more[0]) if more else None)
         return "features", stage.examine_features(x, y, temperature=temperature)
     if path.is_dir() and patient not in recipes.names():
@@ -76,6 +85,9 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
                 f"{patient} is a folder, and a run is examined as it is; to change its recipe, pass "
                 f"{path / 'recipe.yaml'} with {' '.join(more)}"
             )
+        say_loading(patient)
+        from kontrast import doctor as stage
+
         return "run", stage.examine_run(path)
     if not path.exists() and patient not in recipes.names():
         near = nearest(patient, recipes.names(), cutoff=0.7)
@@ -83,7 +95,12 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
             f"there is no folder or file {patient}, and no recipe of that name{near} Expected the folder of a run, "
             "features in a .npy or .npz file, a recipe in YAML, or its name (`kontrast list recipes`)"
         )
-    return "recipe", stage.examine_recipe(recipes.recipe(patient).override(more))
+    asked = recipes.recipe(patient).override(more)
+    vocabulary.check(asked)
+    say_loading(patient)
+    from kontrast import doctor as stage
+
+    return "recipe", stage.examine_recipe(asked)
 
 
 def _print(patient: str, kind: str, findings: list[Finding]) -> None:

@@ -7,14 +7,18 @@ from typing import Annotated
 
 import typer
 
-from kontrast.cli._console import counted, named, out
+from kontrast.cli._completion import complete_part, complete_run
+from kontrast.cli._console import counted, named, out, say_loading
 
 
 def embed(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=complete_run)],
     data: Annotated[
         list[str],
-        typer.Argument(help="A data set by name, an image folder, an .npz or .npy file, or one or more image files."),
+        typer.Argument(
+            help="A data set by name, an image folder, an .npz or .npy file, or one or more image files.",
+            autocompletion=complete_part("data set"),
+        ),
     ],
     to: Annotated[
         Path,
@@ -31,6 +35,7 @@ def embed(
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many rows, classes even.")] = None,
 ) -> None:
     """Embed data with a trained encoder, normalised as in its training."""
+    say_loading(run)
     from kontrast.train import embedding
 
     with counted("embedding") as told:

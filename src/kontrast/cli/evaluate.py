@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import kontrast
-from kontrast.cli._console import number, out, steps
+from kontrast.cli._completion import complete_part, complete_run
+from kontrast.cli._console import number, out, say_loading, steps
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def evaluate(
     features: Annotated[
         Path,
         typer.Argument(
-            help="features.npy [N, D], an .npz with features and labels (or x_train, y_train, …), or a run."
+            help="features.npy [N, D], an .npz with features and labels (or x_train, y_train, …), or a run.",
+            autocompletion=complete_run,
         ),
     ],
     labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
@@ -38,19 +40,22 @@ def evaluate(
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            help="Its name, with options as wang-liu:epochs=5; may be given again. knn20 and probe if left out."
+            help="Its name, with options as wang-liu:epochs=5; may be given again. knn20 and probe if left out.",
+            autocompletion=complete_part("protocol"),
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of all that is drawn.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Evaluate embeddings, or a run: kNN, linear probes, retrieval; every number with its protocol."""
-    from kontrast import evaluate as stage
+    from kontrast import vocabulary
 
     chosen = dict(map(_asked, protocol or ["knn20", "probe"]))
-    unknown = [name for name in chosen if name.replace("_", "-") not in stage.names()]
-    if unknown:  # before anything is read or trained
-        raise ValueError(f"no protocol {unknown[0]!r}; known: {', '.join(stage.names())}")
+    for name in chosen:  # before torch is imported, and anything is read or trained
+        vocabulary.check_name("protocol", name.replace("_", "-"), vocabulary.names("protocol"))
+    say_loading(features)
+    from kontrast import evaluate as stage
+
     if features.is_dir():  # a run has its encoder and data
         if labels is not None or test_features is not None or test_labels is not None:
             raise ValueError(f"{features} is a run's folder, which has its own data; give no other files")

@@ -8,12 +8,16 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from kontrast.cli._console import named, out
+from kontrast.cli._completion import complete_part, complete_run
+from kontrast.cli._console import named, out, say_loading
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
-    to: Annotated[str, typer.Option("--to", help="safetensors, onnx, timm or torchvision.")] = "safetensors",
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=complete_run)],
+    to: Annotated[
+        str,
+        typer.Option("--to", help="safetensors, onnx, timm or torchvision.", autocompletion=complete_part("export")),
+    ] = "safetensors",
     folder: Annotated[
         Path | None, typer.Option("--out", "-o", help="A new or empty folder; RUN/exports/<to> if left out.")
     ] = None,
@@ -23,6 +27,7 @@ def export(
     opset: Annotated[int | None, typer.Option(help="onnx: which operators; 18 if left out.")] = None,
 ) -> None:
     """Write a trained encoder for other tools, with a model card; it is checked by the tool it is for."""
+    say_loading(run)
     from kontrast.train.exports import export_run
 
     options: dict[str, Any] = {"normalise": normalise, "opset": opset}

@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import kontrast
-from kontrast.cli._console import named, number, out, steps
+from kontrast.cli._completion import complete_run
+from kontrast.cli._console import named, number, out, say_loading, steps
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 def geometry(
     features: Annotated[
-        Path, typer.Argument(help="features.npy [N, D], an .npz with features (labels; or x_train, y_train), or a run.")
+        Path,
+        typer.Argument(
+            help="features.npy [N, D], an .npz with features (labels; or x_train, y_train), or a run.",
+            autocompletion=complete_run,
+        ),
     ],
     labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A classifier's weights.npy [K, D].")] = None,
@@ -42,6 +47,7 @@ def geometry(
     ] = False,
 ) -> None:
     """Measure embeddings: uniformity, rank, entropy; with labels tolerance, simplex, collapse, gradients."""
+    say_loading(features)
     from kontrast.cli._files import load_array, load_features
     from kontrast.geometry import TooFewSamples, summary
 

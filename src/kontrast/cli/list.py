@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from kontrast.cli._completion import choices
 from kontrast.cli._console import out
+from kontrast.registry import nearest, quoted
 
 
 class Kind(StrEnum):
@@ -30,19 +32,89 @@ class Kind(StrEnum):
     loggers = "loggers"
 
 
-def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+OTHER_NAMES = {
+    "optimisers": Kind.optimizers,
+    "schedulers": Kind.schedules,
+    "sets": Kind.datasets,
+    "data-sets": Kind.datasets,
+    "data": Kind.datasets,
+    "presets": Kind.augmentations,
+    "views": Kind.augmentations,
+    "projectors": Kind.heads,
+    "models": Kind.encoders,
+    "backbones": Kind.encoders,
+    "probes": Kind.protocols,
+}
+"""What messages and other tools call them."""
+
+
+def list_(
+    kind: Annotated[
+        str, typer.Argument(help=f"What to list: {', '.join(Kind)}.", autocompletion=choices(*Kind, "optimisers"))
+    ],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every recipe, a line each, instead of the papers' counts.")
+    ] = False,
+) -> None:
     """List recipes, losses, methods, data sets, encoders, augmentations, …, with a line about each."""
-    found = _LISTS[kind]()
+    which = find_kind(kind)
+    if which is Kind.recipes and not everything:
+        _print_recipes()
+    else:
+        _print(_LISTS[which]())
+
+
+def find_kind(name: str) -> Kind:
+    """A kind by its name, one or many (``method``, ``methods``), in either spelling; the nearest is named in an error.
+
+    >>> find_kind("optimisers"), find_kind("data_set"), find_kind("Losses")
+    (<Kind.optimizers: 'optimizers'>, <Kind.datasets: 'datasets'>, <Kind.losses: 'losses'>)
+    """
+    known = {**{kind.value: kind for kind in Kind}, **OTHER_NAMES}
+    word = name.lower().replace("_", "-").replace(" ", "-")
+    for spelling in (word, f"{word}s", f"{word}es"):
+        if spelling in known:
+            return known[spelling]
+    hint = nearest(word, known)
+    raise typer.BadParameter(f"there is no list of {quoted(name)}{hint} Known: {', '.join(Kind)}", param_hint="KIND")
+
+
+def _print(found: dict[str, str]) -> None:
     wide = max(map(len, found), default=0)
     for name, about in found.items():
         out.print(f"[bold]{escape(f'{name:<{wide}}')}[/]  {escape(about)}", highlight=False, soft_wrap=True)
 
 
-def _recipes() -> dict[str, str]:
-    from kontrast import recipes
+def _print_recipes() -> None:
+    """Those for the bundled set with a line each, then a line for each paper."""
+    from kontrast.recipes import BOOKS
 
-    # What it is, and what is expected; a paper's claim goes on with hardware and command, which `show` has.
-    return {name: recipes.find(name).about.partition(" Hardware:")[0] for name in recipes.names()}
+    quick, *papers = BOOKS
+    out.print(f"[dim]{escape(_first_line(quick.__doc__))}[/]", highlight=False, soft_wrap=True)
+    _print({name: _claim(recipe.about) for name, recipe in quick.RECIPES.items()})
+    out.print("[dim]Of the papers; `kontrast list recipes --all` lists every one:[/]", highlight=False, soft_wrap=True)
+    for book in papers:
+        sets = list(dict.fromkeys(recipe.data.name for recipe in book.RECIPES.values()))
+        methods = list(dict.fromkeys(recipe.method.name for recipe in book.RECIPES.values()))
+        said = _first_line(book.__doc__).rstrip(".")
+        out.print(f"[bold]{len(book.RECIPES)} recipes[/]  {escape(said)}", highlight=False, soft_wrap=True)
+        what = f"{', '.join(methods)} on {', '.join(sets)}, such as {next(iter(book.RECIPES))}"
+        out.print(f"            {escape(what)}", highlight=False, soft_wrap=True)
+
+
+def _recipes() -> dict[str, str]:
+    from kontrast.recipes import BOOKS
+
+    return {name: _claim(recipe.about) for book in BOOKS for name, recipe in book.RECIPES.items()}
+
+
+def _claim(about: str) -> str:
+    """What it is, and what is expected; a paper's claim goes on with hardware and command, which `show` has."""
+    return about.partition(" Hardware:")[0]
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]
 
 
 def _experiments() -> dict[str, str]:
@@ -50,31 +122,6 @@ def _experiments() -> dict[str, str]:
 
     found = {name: experiments.find(name) for name in experiments.names()}
     return {name: f"{made.title} ({made.source})" for name, made in found.items()}
-
-
-def _losses() -> dict[str, str]:
-    from kontrast import losses
-    from kontrast.registry import Family
-
-    return _first_lines(Family(losses.__name__))
-
-
-def _methods() -> dict[str, str]:
-    from kontrast import methods
-
-    return _first_lines(methods.METHODS)
-
-
-def _datasets() -> dict[str, str]:
-    from kontrast.data.loading import SETS
-
-    return _first_lines(SETS)
-
-
-def _encoders() -> dict[str, str]:
-    from kontrast import models
-
-    return {("timm/…" if name == "timm" else name): about for name, about in _first_lines(models.FAMILY).items()}
 
 
 def _heads() -> dict[str, str]:
@@ -98,7 +145,7 @@ def _augmentations() -> dict[str, str]:
 
 def _with_options(about: str, options: dict[str, object]) -> str:
     """A line about something, and its options with their defaults."""
-    from kontrast.augment import STRENGTHS
+    from kontrast.vocabulary import STRENGTHS
 
     told = ", ".join(
         f"{key}={'own' if value is None and key in STRENGTHS else value}" for key, value in options.items()
@@ -106,64 +153,29 @@ def _with_options(about: str, options: dict[str, object]) -> str:
     return f"{about} Options: {told}" if told else about
 
 
-def _optimizers() -> dict[str, str]:
-    from kontrast import optim
+def _family(family: str) -> Callable[[], dict[str, str]]:
+    """The first lines of a family's files; nothing is imported."""
 
-    return _first_lines(optim.OPTIMIZERS)
+    def found() -> dict[str, str]:
+        from kontrast import vocabulary
 
+        return {name: vocabulary.summary(family, name) for name in vocabulary.names(family)}
 
-def _schedules() -> dict[str, str]:
-    from kontrast import optim
-
-    return _first_lines(optim.SCHEDULES)
-
-
-def _protocols() -> dict[str, str]:
-    from kontrast import evaluate
-
-    return _first_lines(evaluate.PROTOCOLS)
-
-
-def _monitors() -> dict[str, str]:
-    from kontrast.registry import Family
-    from kontrast.train import monitors
-
-    return _first_lines(Family(monitors.__name__))
-
-
-def _loggers() -> dict[str, str]:
-    from kontrast.registry import Family
-    from kontrast.train import loggers
-
-    return _first_lines(Family(loggers.__name__))
-
-
-def _first_lines(family: object) -> dict[str, str]:
-    """The first line of each file's documentation, by name; nothing is made, files are only imported."""
-    import importlib
-
-    from kontrast.registry import Family
-
-    assert isinstance(family, Family)
-    found = {}
-    for name in family.names():
-        text = (importlib.import_module(f"{family.package}.{name}").__doc__ or "").strip()
-        found[name.replace("_", "-")] = " ".join(text.partition("\n\n")[0].split())
     return found
 
 
 _LISTS: dict[Kind, Callable[[], dict[str, str]]] = {
     Kind.recipes: _recipes,
     Kind.experiments: _experiments,
-    Kind.losses: _losses,
-    Kind.methods: _methods,
-    Kind.datasets: _datasets,
-    Kind.encoders: _encoders,
+    Kind.losses: _family("loss"),
+    Kind.methods: _family("method"),
+    Kind.datasets: _family("data set"),
+    Kind.encoders: _family("encoder"),
     Kind.heads: _heads,
     Kind.augmentations: _augmentations,
-    Kind.optimizers: _optimizers,
-    Kind.schedules: _schedules,
-    Kind.protocols: _protocols,
-    Kind.monitors: _monitors,
-    Kind.loggers: _loggers,
+    Kind.optimizers: _family("optimiser"),
+    Kind.schedules: _family("schedule"),
+    Kind.protocols: _family("protocol"),
+    Kind.monitors: _family("monitor"),
+    Kind.loggers: _family("logger"),
 }

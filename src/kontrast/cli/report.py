@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from kontrast.cli._console import named, out
+from kontrast.cli._completion import complete_run
+from kontrast.cli._console import named, out, say_loading
 from kontrast.cli._status import tell_failure
 from kontrast.files import expanded
 
@@ -25,7 +26,11 @@ class Kind(StrEnum):
 
 def report(
     what: Annotated[
-        list[str], typer.Argument(help="A run's folder, several to compare, or an experiment: its folder or its name.")
+        list[str],
+        typer.Argument(
+            help="A run's folder, several to compare, or an experiment: its folder or its name.",
+            autocompletion=complete_run,
+        ),
     ],
     to: Annotated[
         Path | None,
@@ -45,10 +50,11 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Write one page that answers: did it work, is it good, what is wrong, what next. It needs no network."""
+    paths = [folder(name, runs) for name in what]
+    say_loading(", ".join(what))
     from kontrast import pipeline
     from kontrast import report as pages
 
-    paths = [folder(name, runs) for name in what]
     if len(paths) == 1 and not (paths[0] / "doctor.json").exists():
         pipeline.examine(paths[0], failed=tell_failure)
     place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
@@ -68,7 +74,7 @@ def folder(name: str, runs: Path) -> Path:
     found = next((place for place in here if place.is_dir()), None)
     if found is not None:
         return found
-    from kontrast.experiments import names  # this loads torch: only to tell what is wrong
+    from kontrast.experiments import names
 
     if name in names():
         raise ValueError(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from kontrast.cli._console import err, named, out
+from kontrast.cli._completion import complete_experiment, complete_setting
+from kontrast.cli._console import err, named, out, say_loading
 from kontrast.cli._status import running, tell_failure
 from kontrast.files import dump
 
@@ -34,13 +35,6 @@ class Who(StrEnum):
     ray = "ray"
 
 
-def complete_experiment(incomplete: str) -> list[str]:
-    """Experiments whose names begin so, for the shell."""
-    from kontrast.experiments import names
-
-    return [name for name in names() if name.startswith(incomplete)]
-
-
 def reproduce(
     name: Annotated[
         str,
@@ -48,7 +42,10 @@ def reproduce(
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(help="An axis's values, temperature=[0.1,0.2] data=photos.npz, or overrides of every recipe."),
+        typer.Argument(
+            help="An axis's values, temperature=[0.1,0.2] data=photos.npz, or overrides of every recipe.",
+            autocompletion=complete_setting,
+        ),
     ] = None,
     preset: Annotated[
         Scale, typer.Option("--preset", help="paper: full scale; cpu: minutes a run; smoke: seconds.")
@@ -73,11 +70,15 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
 ) -> None:
     """Run an experiment of a paper, or what is left of it, and show the paper's values, ours, and which claims hold."""
-    from kontrast import experiments, pipeline
+    from kontrast import experiments, pipeline, vocabulary
+    from kontrast.recipe import Recipe
+
+    found = experiments.find(name)
+    say_loading(name)
     from kontrast.experiments import tables
     from kontrast.experiments.sweep import Sweep
 
-    sweep = Sweep.of(experiments.find(name), preset.value, settings or [], seeds=seeds, out=to)
+    sweep = Sweep.of(found, preset.value, settings or [], seeds=seeds, out=to)
     if dry_run:
         _plan(sweep)
         return
@@ -86,6 +87,10 @@ def reproduce(
     else:
         chosen = _engine(engine, jobs, threads, cpus, gpus, address)
         missing = sweep.missing
+        if engine is Who.local:  # before the first folder is made; a cluster's machines may have other data
+            for cell in missing:
+                if isinstance(cell.does, Recipe):
+                    vocabulary.check_data(cell.does)
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with running():
             summary = sweep.run(chosen, _Progress(len(missing)))

@@ -7,24 +7,30 @@ from typing import Annotated
 
 import typer
 
-from kontrast.cli._console import named, out
-from kontrast.cli.train import complete_recipe
+from kontrast.cli._completion import complete_recipe_or_run, complete_setting
+from kontrast.cli._console import named, out, say_loading
 
 
 def show(
     name: Annotated[
         str,
-        typer.Argument(help="A recipe's name, a YAML file, or a run's folder.", autocompletion=complete_recipe),
+        typer.Argument(help="A recipe's name, a YAML file, or a run's folder.", autocompletion=complete_recipe_or_run),
     ],
-    settings: Annotated[list[str] | None, typer.Argument(help="Overrides, as for train.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="Overrides, as for train.", autocompletion=complete_setting)
+    ] = None,
 ) -> None:
     """Print a recipe, its claim and its settings in words, with every option written out: YAML for `kontrast train`."""
-    from kontrast import recipes
+    from kontrast import recipes, vocabulary
+
+    changes = settings or []
+    asked = recipes.recipe(name).override(changes)
+    vocabulary.check(asked)
+    say_loading(name)
     from kontrast.recipes.wording import wording
     from kontrast.train import resolve
 
-    changes = settings or []
-    recipe = resolve(recipes.recipe(name).override(changes))
+    recipe = resolve(asked)
     _comment(recipe.about or recipe.name)
     if changes:
         _comment(f"what it claims is claimed without {shlex.join(changes)}")

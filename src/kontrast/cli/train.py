@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,19 +11,14 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, named, out
+from kontrast.cli._completion import complete_recipe_or_run, complete_setting
+from kontrast.cli._console import err, named, out, say_loading
 from kontrast.cli._status import running, tell_failure
 from kontrast.files import dump
 
 if TYPE_CHECKING:
+    from kontrast.recipe import Recipe
     from kontrast.train import Run
-
-
-def complete_recipe(incomplete: str) -> list[str]:
-    """Recipes whose names begin so, for the shell."""
-    from kontrast.recipes import names
-
-    return [name for name in names() if name.startswith(incomplete)]
 
 
 def train(
@@ -30,12 +26,15 @@ def train(
         str,
         typer.Argument(
             help="A recipe's name (`kontrast list recipes`), a YAML file, or a run's folder.",
-            autocompletion=complete_recipe,
+            autocompletion=complete_recipe_or_run,
         ),
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(help="Overrides: optim.lr=0.2 train.epochs=1 data=photos/ encoder=resnet18 run.device=cuda"),
+        typer.Argument(
+            help="Overrides: optim.lr=0.2 train.epochs=1 data=photos/ encoder=resnet18 run.device=cuda",
+            autocompletion=complete_setting,
+        ),
     ] = None,
     to: Annotated[
         Path | None, typer.Option("--out", help="The folder that run folders lie in; runs if left out.")
@@ -44,12 +43,14 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
 ) -> None:
     """Train a recipe, evaluate it, and leave a run folder with its report; the same again continues or is done."""
-    from kontrast import distributed, models, pipeline, recipes, report
+    asked = checked_recipe(recipe, settings or [], to)
+    if asked.run.progress:
+        say_loading(asked.data.name)
+    from kontrast import distributed, models, pipeline, report
     from kontrast.train import RunFolder, resolve
     from kontrast.train.micro_batch import AUTO, as_begun
 
-    asked = recipes.recipe(recipe).override(settings or [])
-    chosen = as_begun(resolve(asked if to is None else asked.override({"run.out": str(to)})))
+    chosen = as_begun(resolve(asked))
     folder = RunFolder.of(chosen)
     if dry_run:
         models.refuse_tag(chosen.encoder.name)
@@ -60,7 +61,7 @@ def train(
             out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
         return
     folder.check(chosen)
-    first = distributed.launched_rank() == 0
+    before, first = folder.read(), distributed.launched_rank() == 0
     if first and folder.status == "done" and not folder.changed():
         err.print(f"already done: {named(folder.path)}", highlight=False, soft_wrap=True)
     elif first and folder.status != "done" and folder.last.exists():
@@ -71,8 +72,8 @@ def train(
             done, page = pipeline.perform(chosen, failed=tell_failure)
         except Exception:
             folder = RunFolder.of(as_begun(chosen))
-            page = folder.path / report.NAME
-            if first and not as_json and folder.status == "failed" and page.exists():
+            page, failed_now = folder.path / report.NAME, folder.status == "failed" and folder.read() != before
+            if first and not as_json and failed_now and page.exists():
                 out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
             raise
     if not first or not (done.path / "result.json").exists():
@@ -84,6 +85,22 @@ def train(
     out.print(f"run folder: {named(done.path)}", highlight=False, soft_wrap=True)
     if page is not None:
         out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
+
+
+def checked_recipe(source: str, settings: list[str], to: Path | None = None) -> Recipe:
+    """The recipe that was asked for, its words checked before torch is imported: a typing error is told at once.
+
+    Data that are not there are refused here too, unless there are runs of the recipe, which may be done without them.
+    """
+    from kontrast import recipes, vocabulary
+    from kontrast.files import expanded
+
+    asked = recipes.recipe(source).override(settings)
+    asked = asked if to is None else asked.override({"run.out": str(to)})
+    vocabulary.check(asked)
+    if not any(expanded(asked.run.out).glob(f"{glob.escape(asked.name)}-????????")):
+        vocabulary.check_data(asked)
+    return asked
 
 
 def results_table(runs: list[Run]) -> Table:

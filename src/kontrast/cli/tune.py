@@ -10,9 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._console import err, out
+from kontrast.cli._completion import choices, complete_part, complete_recipe, complete_setting
+from kontrast.cli._console import err, out, say_loading
 from kontrast.cli._status import running
-from kontrast.cli.train import complete_recipe
+from kontrast.cli.train import checked_recipe
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -27,26 +28,40 @@ def tune(
         ),
     ],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="Overrides for every trial: train.epochs=5 data.validation=0.1")
+        list[str] | None,
+        typer.Argument(
+            help="Overrides for every trial: train.epochs=5 data.validation=0.1", autocompletion=complete_setting
+        ),
     ] = None,
     to: Annotated[
         Path | None, typer.Option("--out", help="The folder that trials and the record lie in; runs if left out.")
     ] = None,
     what: Annotated[
-        str | None, typer.Option("--for", help="k (k1 and k2) or temperature; k if the method has it.")
+        str | None,
+        typer.Option(
+            "--for",
+            help="k (k1 and k2) or temperature; k if the method has it.",
+            autocompletion=choices("k", "temperature"),
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Seeds of each setting, from the recipe's on.", min=1)] = 1,
     protocol: Annotated[
-        str | None, typer.Option("--by", help="The protocol that scores; the recipe's first if left out.")
+        str | None,
+        typer.Option(
+            "--by",
+            help="The protocol that scores; the recipe's first if left out.",
+            autocompletion=complete_part("protocol"),
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be tried first, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print tune.json instead of a table.")] = False,
 ) -> None:
     """Choose k1 and k2, or a temperature, on rows held out of training; the same command again goes on."""
+    words = settings or []
+    say_loading(checked_recipe(recipe, words, to).data.name)
     from kontrast.experiments.tune import Tuning
     from kontrast.recipes import recipe as find
 
-    words = settings or []
     chosen = find(recipe) if to is None else find(recipe).override({"run.out": str(to)})
     asked = Tuning.of(chosen, words, what=what, seeds=seeds, protocol=protocol, called=recipe)
     if dry_run:

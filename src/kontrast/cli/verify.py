@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from kontrast.cli._console import out
+from kontrast.cli._console import out, say_loading
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of lines.")] = False,
 ) -> None:
     """Check every lemma, theorem and identity of the papers; status 1 if one fails or none ran."""
+    say_loading("the checks")
     from kontrast.theory import verify as outcomes
 
     found: list[Outcome] = []

@@ -26,6 +26,7 @@ from kontrast.data.records import DataSet, Memory, Split
 from kontrast.data.statistics import channel_statistics
 from kontrast.files import DAMAGE, NoFile, open_regular, read_npz
 from kontrast.registry import one_line
+from kontrast.vocabulary import no_such_data
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "x_unlabelled", "class_names")
 ALIASES = {
@@ -112,7 +113,7 @@ def from_file(path: Path, **options: Any) -> DataSet:
                     raise ValueError("it has more bytes than its head says, so it is damaged; put back a copy of it")
     except DAMAGE as error:
         if isinstance(error, FileNotFoundError):
-            raise ValueError(f"there is no file {path}; expected a .npz or .npy file") from None
+            raise ValueError(no_such_data(str(path))) from None
         if isinstance(error, NoFile):
             raise
         pickled = "allow_pickle" in str(error)

@@ -34,6 +34,7 @@ from kontrast.data.records import DataSet
 from kontrast.data.tree import from_folder
 from kontrast.files import expanded
 from kontrast.registry import Family, nearest, quoted
+from kontrast.vocabulary import no_such_data
 
 SETS = Family("kontrast.data.sets")
 
@@ -170,6 +171,4 @@ def _from_path(source: str | os.PathLike[str], layout: str | None, options: Opti
         raise ValueError(
             f"{path} is a file of another kind; expected a folder of images, an image, a .npz or a .npy file"
         )
-    key = str(source).lower().replace("_", "-")
-    hint = nearest(key, names())
-    raise ValueError(f"{str(source)!r} is neither a set nor a path that exists{hint} Sets: {', '.join(names())}")
+    raise ValueError(no_such_data(str(source)))

@@ -103,7 +103,7 @@ class Cell:
         return replace(self, does=self.does.model_copy(update={"run": moved}))
 
     def perform(self) -> bool:
-        """Run the cell in this process; returns False if it was done already. Errors go into run.json and are raised."""
+        """Run the cell in this process; False if it was done already. Errors are written into run.json and raised."""
         from kontrast.train import Stopped, resolve
         from kontrast.train.folder import Busy
         from kontrast.train.running import perform

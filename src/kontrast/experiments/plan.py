@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kontrast import vocabulary
 from kontrast.experiments.cell import At, Cell, Task, Value
 from kontrast.experiments.experiment import Experiment, Preset
 from kontrast.overrides import parse
@@ -81,13 +82,18 @@ def _cell(experiment: Experiment, preset: Preset, at: At, shown: At, changes: Ma
 
 
 def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
-    from kontrast.train import resolve
-    from kontrast.train.micro_batch import refuse_auto
-
     for key, instead in (("seed", "--seeds"), ("run.out", "--out")):
         if key in changes:
             raise ValueError(f"{key} is set for each run of an experiment; say {instead}")
-    made = resolve(recipe.override({**changes, "seed": seed, "run.out": out, "run.progress": False}))
+    # Raw pixels would be evaluated once more for every cell; the hash is the same without them.
+    baselines = {} if recipe.evaluate.baselines else {"evaluate.baselines": False}
+    own = {"seed": seed, "run.out": out, "run.progress": False}
+    changed = recipe.override({**baselines, **changes, **own})
+    vocabulary.check(changed)
+    from kontrast.train import resolve  # with torch, which takes seconds: a wrong word is told before
+    from kontrast.train.micro_batch import refuse_auto
+
+    made = resolve(changed)
     refuse_auto(made, "an experiment")
     return made
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from kontrast.experiments.engines import Engine, Told
 from kontrast.experiments.experiment import Experiment, Row
 from kontrast.experiments.plan import plan
 from kontrast.files import expanded, write_atomically, write_json
-from kontrast.train.folder import commit
+from kontrast.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,37 @@ class Sweep:
         return [cell for cell in self.cells if not cell.done]
 
     def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
-        """Does what is missing, then `write`."""
+        """Does what is missing, then `write`.
+
+        Raises:
+            ValueError: Every run was refused before its first step (a batch above the training rows, say). Then
+                nothing is left of them; where others could be trained, a refused one keeps its error for the table.
+        """
+        before = {folder for cell in self.cells for folder in (cell.path, *cell.path.parents) if folder.exists()}
         _make(self.out)
-        engine.run(self.cells, told)
+        refused: dict[Path, str] = {}
+
+        def hear(event: Told) -> None:
+            path, is_new = event.cell.path, event.cell.path not in before and isinstance(event.cell.does, Recipe)
+            died = event.error.startswith("its process")
+            if event.what == "failed" and is_new and not died and not (path / "metrics.jsonl").exists():
+                refused[path] = event.error
+            told(event)
+
+        engine.run(self.cells, hear)
+        if len(refused) == len(self.cells):
+            self._forget(refused, before)
+            raise ValueError(f"every run of {self.experiment.name} was refused: {refused[self.cells[0].path]}")
         return self.write()
+
+    def _forget(self, refused: Iterable[Path], before: Container[Path]) -> None:
+        """Removes the folders of refused runs, and those around them that were made for them."""
+        for folder in refused:
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (self.out, *self.out.parents):
+            if folder in before or any(folder.iterdir()):
+                return
+            folder.rmdir()
 
     def rows(self) -> list[Row]:
         """What the cells came to, so far."""
@@ -77,6 +105,8 @@ class Sweep:
 
     def write(self) -> dict[str, Any]:
         """Reads the cells and writes tables and charts; the summary comes back."""
+        from kontrast.train.folder import commit
+
         rows = self.rows()
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)
         summary["made"] = {"version": kontrast.__version__, "commit": commit(), "command": self.command}

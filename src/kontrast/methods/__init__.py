@@ -27,6 +27,7 @@ from torch import nn
 
 from kontrast.methods._base import Method, Network, Setting, ViewBatch
 from kontrast.registry import Family, nearest
+from kontrast.vocabulary import check_name
 
 METHODS = Family("kontrast.methods")
 
@@ -46,9 +47,7 @@ def find(name: str) -> type[Method]:
         ...
     ValueError: no method 'spucon'; did you mean 'supcon'? Known: ce, ce-fix, ce-l2, instance, ...
     """
-    if name.replace("-", "_") not in METHODS.names():
-        hint = nearest(name, names())
-        raise ValueError(f"no method {name!r}{hint} Known: {', '.join(names())}")
+    check_name("method", name, names())
     return METHODS[name]
 
 

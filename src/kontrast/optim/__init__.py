@@ -31,6 +31,7 @@ from torch.optim import Optimizer
 
 from kontrast.optim.scaling import scaled
 from kontrast.registry import Family, nearest
+from kontrast.vocabulary import check_name
 
 OPTIMIZERS = Family("kontrast.optim.optimizers")
 SCHEDULES = Family("kontrast.optim.schedules")
@@ -124,9 +125,7 @@ def _options(kind: type[Any]) -> dict[str, Any]:
 
 
 def _find(what: str, name: str, family: Family) -> type[Any]:
-    known = [key.replace("_", "-") for key in family.names()]
-    if str(name).replace("_", "-") not in known:
-        raise ValueError(f"no {what} {name!r}{nearest(name, known)} Known: {', '.join(known)}")
+    check_name(what, name, [key.replace("_", "-") for key in family.names()])
     return family[name]
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from kontrast import augment, evaluate
 from kontrast.recipe import Augment, Part, Recipe
+from kontrast.vocabulary import STRENGTHS
 
 NAMES = {"sgd": "SGD", "lars": "LARS", "adamw": "AdamW"}
 ENCODERS = {"resnet18": "ResNet-18", "resnet34": "ResNet-34", "resnet50": "ResNet-50", "resnet101": "ResNet-101"}
@@ -86,7 +87,7 @@ def _views(asked: Augment, size: int | None) -> str:
 
 
 def _preset(view: Part, several: bool) -> str:
-    strengths = dict.fromkeys(augment.STRENGTHS)  # one that is not set is never told
+    strengths = dict.fromkeys(STRENGTHS)  # one that is not set is never told
     known = augment.options_of(view.name)
     left = {key: value for key, value in known.items() if not several or strengths.get(key, ...) is value}
     return augment.describe(view.name).rstrip(".") + _changed(view, left)

@@ -21,7 +21,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,8 +103,12 @@ class RunFolder:
         """Every number."""
         return self.path / "result.json"
 
-    def begin(self, recipe: Recipe) -> None:
-        """Makes the folder and writes the recipe, unless they are there."""
+    def begin(self, recipe: Recipe) -> list[Path]:
+        """Makes the folder and writes the recipe, unless they are there; the folders that were made, inner ones first.
+
+        `discard` takes the list, should the run be refused before its first step.
+        """
+        made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -112,7 +116,26 @@ class RunFolder:
                 f"the run folder {self.path} cannot be made: {error.strerror}; choose another --out"
             ) from error
         if not self.recipe_file.exists():
-            write_atomically(self.recipe_file, recipe.to_yaml().encode())
+            try:
+                write_atomically(self.recipe_file, recipe.to_yaml().encode())
+            except BaseException:
+                self.discard(made)
+                raise
+        return made
+
+    def discard(self, made: Sequence[Path]) -> None:
+        """Removes the folders that `begin` made, as long as they hold nothing that a run left."""
+        if self.path not in made or (self.path / "run.json").exists():
+            return
+        for file in (self.recipe_file, self.path / ".lock"):
+            file.unlink(missing_ok=True)
+        if self.metrics.exists() and not self.metrics.stat().st_size:
+            self.metrics.unlink()
+        for folder in made:
+            try:
+                folder.rmdir()
+            except OSError:  # something else is in it by now
+                return
 
     def keep_recipe(self, recipe: Recipe) -> None:
         """Writes the recipe anew where recipe.yaml is damaged or another's."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -57,6 +57,7 @@ class Training:
         self.state = State(job.method, optimiser, precision, Patience(recipe.train.patience))
         self.data = identity(job.train)[:16]
         self.offset, self.lines = 0, None
+        self.started = False
         # Rank 0's checkpoint, or its first weights, are everyone's: others may have no such folder.
         saved = distributed.share(self._saved() if self.main else None)
         if saved is not None:
@@ -80,15 +81,28 @@ class Training:
         """Whether there is nothing left to train."""
         return self.state.step >= self.job.total_steps or self.state.stopped_early
 
-    def run(self) -> None:
-        """Trains to the end; `Stopped` if a signal asked, after saving."""
-        metrics = Metrics(self.folder.metrics, self.offset, self.lines) if self.main else None
-        if self.finished:
+    def run(self, on_start: Callable[[], None] = lambda: None) -> None:
+        """Trains to the end; `Stopped` if a signal asked, after saving.
+
+        ``on_start`` is called when everything is open and nothing is left that could refuse the run; from then on
+        `started` is true.
+        """
+        loggers = self._loggers() if self.main and not self.finished else []
+        metrics = None
+        try:
+            metrics = Metrics(self.folder.metrics, self.offset, self.lines) if self.main else None
+            self.started = True
+            on_start()
+            if not self.finished:
+                self._steps(metrics, loggers)
+        finally:
+            for logger in loggers:
+                logger.close()
             if metrics is not None:
                 metrics.close()
-            return
+
+    def _steps(self, metrics: Metrics | None, loggers: list[Any]) -> None:
         recipe, state = self.job.recipe, self.state
-        loggers = self._loggers() if self.main else []
         progress = Progress(
             self.job.total_steps,
             start_step=state.step,
@@ -100,31 +114,27 @@ class Training:
         self.saved_at = time.monotonic()
         clock = _Clock(recipe.train.batch_size)
         self.job.method.train()
-        try:
-            with listening() as asked, progress:
-                for batch in clock.waiting(batches(self.job.loader(), state.step, self.job.total_steps)):
-                    loss = self._step(batch)
-                    clock.tick()
+        with listening() as asked, progress:
+            for batch in clock.waiting(batches(self.job.loader(), state.step, self.job.total_steps)):
+                loss = self._step(batch)
+                clock.tick()
+                with progress.pause(state.step):
                     lines = self._records(loss, clock)
                     for line in lines:
                         self._log(line, metrics, loggers)
                     if any("validation" in line for line in lines):
                         self.after_validation(metrics)
-                    progress.update(state.step, loss, self.standing, self.rates[0] * self.factor)
-                    if distributed.any_rank(asked.signum is not None):
+                progress.update(state.step, loss, self.standing, self.rates[0] * self.factor)
+                if distributed.any_rank(asked.signum is not None):
+                    self.save(metrics)
+                    raise Stopped(asked.signum or 15, state.step)
+                if self._is_time_to_save():
+                    with progress.pause(state.step):
                         self.save(metrics)
-                        raise Stopped(asked.signum or 15, state.step)
-                    if self._is_time_to_save():
-                        self.save(metrics)
-                    if state.stopped_early:
-                        progress.note(state.why_stopped())
-                        break
-            self.save(metrics)
-        finally:
-            for logger in loggers:
-                logger.close()
-            if metrics is not None:
-                metrics.close()
+                if state.stopped_early:
+                    progress.note(state.why_stopped())
+                    break
+        self.save(metrics)
 
     def after_validation(self, metrics: Metrics | None) -> None:
         """Called when a validation is written; a subclass that gives up here calls `save` and raises."""

@@ -59,7 +59,7 @@ class Need:
 
 
 def measure(job: Job) -> Need:
-    """(1) by a forward and backward pass of two and of three images; the method stays as it was. Every rank must ask."""
+    """(1) by a forward and backward pass of two and of three images; the method stays as it was. All ranks call it."""
     rows = job.train.subset(torch.arange(min(3, len(job.train))))
     crop_seed = {"seed": job.recipe.seed, "crop": job.crop}
     batch = Loader(rows, InOrder(len(rows), len(rows)), **crop_seed).batch(0, 0)  # type: ignore[arg-type]

@@ -13,11 +13,9 @@ from typing import Any
 
 from kontrast import augment, evaluate, methods, models, optim
 from kontrast.recipe import Part, Recipe, View
-from kontrast.registry import nearest, quoted
+from kontrast.registry import quoted
 from kontrast.train import loggers, monitors
-
-FROM_DATA = ("in_channels", "image_size", "in_features", "in_dim", "seed", "prefix")
-"""What the data or the seed decide, not the recipe."""
+from kontrast.vocabulary import FROM_DATA, check_name, check_options, check_views
 
 
 def resolve(recipe: Recipe) -> Recipe:
@@ -32,7 +30,7 @@ def resolve(recipe: Recipe) -> Recipe:
     ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
     """
     for protocol in recipe.evaluate.protocols:
-        _known("protocol", protocol.name, evaluate.names())
+        check_name("protocol", protocol.name, evaluate.names())
         fields = dataclasses.fields(evaluate.PROTOCOLS[protocol.name])
         known = {field.name: None if field.default is dataclasses.MISSING else field.default for field in fields}
         filled("protocol", protocol, known)  # its defaults stay unwritten: they are the protocol's own
@@ -63,37 +61,9 @@ def filled(what: str, part: Part, defaults: Mapping[str, Any]) -> Part:
     >>> filled("head", Part(name="tcl"), {"out": 128})
     Part(name='tcl', out=128)
     """
-    for option in part.options:
-        if option not in defaults:
-            hint = nearest(option, defaults)
-            raise ValueError(
-                f"{what} {part.name!r} has no option {quoted(option)}{hint} It has {', '.join(defaults) or 'none'}"
-            )
-        expected = _expected(defaults[option], part.options[option])
-        if expected:
-            raise ValueError(
-                f"option {option!r} of {what} {part.name!r} is {quoted(part.options[option])}; expected {expected}"
-            )
+    check_options(what, part.name, part.options, defaults)
     options = {name: _plain(value) for name, value in {**defaults, **part.options}.items()}
     return Part.model_validate({"name": part.name, **options})
-
-
-def _expected(default: Any, value: Any) -> str | None:
-    """What an option with this default takes, if the value is of another kind; None leaves it to the part itself.
-
-    >>> _expected(0.1, "high"), _expected(True, 1), _expected(0.1, 1), _expected(None, "file.pt")
-    ('a number', 'true or false', None, None)
-    """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None or default is None:
-        return None
-    if isinstance(default, bool):
-        return None if isinstance(value, bool) else "true or false"
-    if isinstance(default, int | float):
-        return None if number else "a number"
-    if isinstance(default, str):
-        return None if isinstance(value, str) else "a word"
-    return "a list" if isinstance(default, list | tuple) and not isinstance(value, list | tuple) else None
 
 
 def defaults_of(call: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Any]:
@@ -114,30 +84,24 @@ def _encoder(part: Part) -> Part:
 def _encoder_options(part: Part) -> dict[str, Any]:
     if part.name.startswith("timm/"):  # timm knows its own options, and complains of others
         return {"pretrained": None, "norm": None, "channels_last": True, **part.options}
-    _known("encoder", part.name, [known for known in models.names() if "…" not in known])
+    check_name("encoder", part.name, [known for known in models.names() if "…" not in known])
     return {"pretrained": None, "norm": None, **defaults_of(models.FAMILY[part.name], FROM_DATA)}
 
 
 def _head_options(name: str) -> dict[str, Any]:
-    _known("head", name, list(models.HEADS))
+    check_name("head", name, list(models.HEADS))
     kind, published = models.HEADS[name]
     return {**defaults_of(kind, FROM_DATA), **published}
 
 
 def _views(recipe: Recipe) -> tuple[View, ...]:
     """Every option of every view; an unknown name, option or value is an error that says which view."""
+    check_views(recipe)
     found: list[View] = []
     for i, described in enumerate(recipe.augment.described):
         try:
             written = augment.written_out(described)
         except ValueError as error:
-            name = described["name"] if isinstance(described, dict) else None
-            if name in augment.OPERATIONS and name not in augment.NAMES:
-                listed = ", ".join(augment.title(view) for view in recipe.augment.described)
-                raise ValueError(
-                    f"augment.views.{i}: no preset {name!r}; it is an operation, and a view of operations is a list: "
-                    f"augment.views=[[{listed}], …], one list a view"
-                ) from None
             raise ValueError(f"augment.views.{i}: {error}") from None
         if isinstance(written, list):
             found.append(tuple(Part.model_validate(step) for step in written))
@@ -154,13 +118,6 @@ def _check_views(recipe: Recipe) -> None:
             f"method {recipe.method.name!r} takes {wanted} views of each sample; augment.views has {count}. "
             "Give a preset for each: augment.views=[weak, strong]"
         )
-
-
-def _known(what: str, name: str, known: Iterable[str]) -> None:
-    names = list(known)
-    if name not in names:
-        hint = nearest(name, names)
-        raise ValueError(f"no {what} {quoted(name)}{hint} Known: {', '.join(names)}")
 
 
 def _plain(value: Any) -> Any:

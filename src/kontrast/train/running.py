@@ -122,8 +122,7 @@ def perform(recipe: Recipe, given: DataSet | None = None) -> tuple[Run, bool]:
             folder = RunFolder.of(recipe)
             folder.check(recipe)
         mark = micro_batch.mark(asked, recipe)
-        if distributed.rank() == 0:
-            folder.begin(recipe)
+        made = folder.begin(recipe) if distributed.rank() == 0 else []
         if distributed.active():
             dist.barrier()  # nobody looks for a checkpoint before the folder is there
         with folder.alone():
@@ -131,7 +130,11 @@ def perform(recipe: Recipe, given: DataSet | None = None) -> tuple[Run, bool]:
             status = distributed.share(folder.status)
             has_work = status != "done" or bool(damaged(folder, tell=False))
             if has_work:
-                _run(recipe, folder, device, given, job, mark)
+                try:
+                    _run(recipe, folder, device, given, job, mark)
+                except BaseException:
+                    folder.discard(made)  # of a run that was refused before its first step
+                    raise
             elif mark and folder.read().get("micro_batch") != mark["micro_batch"]:
                 folder.note("done", **mark)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
@@ -146,27 +149,33 @@ def _run(
     job: Job | None,
     mark: dict[str, Any],
 ) -> None:
-    """The run in its folder; ``job`` where it is made already, ``mark`` what else run.json keeps."""
-    began = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    """Trains, evaluates and analyses; run.json is written once everything is made and the first step may be taken.
+
+    So a run that is refused (its data, batch size, encoder … do not go together) leaves a folder as it was. ``job`` is
+    given where it is made already; ``mark`` is what else run.json keeps.
+    """
+    began, clock = time.strftime("%Y-%m-%dT%H:%M:%S%z"), time.monotonic()
+    job = make_job(recipe, device, given) if job is None else job
+    warn_of_size(job)
+    micro_batch.warn_if_too_large(job)
+    release_freed_memory()
+    training = Training(job, folder)
     first = {} if folder.read() else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, **mark}
     about["data_file"] = data_digest(recipe)
-    before, clock = float(folder.read().get("seconds", 0.0)), time.monotonic()
-    if distributed.rank() == 0:
-        folder.keep_recipe(recipe)
+    before = float(folder.read().get("seconds", 0.0))
 
     def at_work() -> float:
         return round(before + time.monotonic() - clock, 1)
 
-    folder.note("training", **about, **first, **machine(device))
-    try:
-        job = make_job(recipe, device, given) if job is None else job
+    def note_start() -> None:
+        if distributed.rank() == 0:
+            folder.keep_recipe(recipe)
+        folder.note("training", **about, **first, **machine(device))
         _tell_start(job, folder)
-        warn_of_size(job)
-        micro_batch.warn_if_too_large(job)
-        release_freed_memory()
-        training = Training(job, folder)
-        training.run()
+
+    try:
+        training.run(note_start)
         if distributed.rank() == 0:
             folder.note("evaluating", step=training.state.step)
             finish(job, folder, training)
@@ -174,13 +183,15 @@ def _run(
             finished = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             folder.note("done", finished=finished, seconds=at_work(), files=folder.digests())
     except (Stopped, KeyboardInterrupt):
-        folder.note("interrupted", seconds=at_work())
+        if training.started:
+            folder.note("interrupted", seconds=at_work())
         raise
     except Exception as error:
         with suppress(
             OSError
         ):  # on a full disk there is no room for the note either, and its error would hide this one
-            folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
+            if training.started:
+                folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
         raise
 
 

@@ -10,6 +10,13 @@ from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import Any
 
+SIGNALS = [
+    signal.Signals[name]
+    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2")
+    if name in signal.Signals.__members__  # Windows has two of them
+]
+"""What asks a run to save and stop: SIGTERM, Ctrl-C, a closed terminal, and what Slurm sends before a time limit."""
+
 
 class Stopped(Exception):
     """A signal asked to stop; everything is saved. ``signum`` is which."""
@@ -33,9 +40,9 @@ class Asked:
 
 @contextmanager
 def listening() -> Iterator[Asked]:
-    """SIGTERM, Ctrl-C and a closed terminal set a flag instead of ending the process; a second Ctrl-C ends it at once.
+    """The signals of `SIGNALS` set a flag instead of ending the process; a second Ctrl-C ends it at once.
 
-    A terminal that closes is no reason to stop where SIGHUP is ignored (nohup).
+    One that the process was told to ignore stays ignored: under nohup, a terminal that closes is no reason to stop.
     """
     asked = Asked()
 
@@ -44,9 +51,8 @@ def listening() -> Iterator[Asked]:
             raise KeyboardInterrupt
         asked.signum = signum
 
-    signals = [signal.SIGTERM, signal.SIGINT]
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signals.append(signal.SIGHUP)
+    always = ("SIGTERM", "SIGINT")
+    signals = [s for s in SIGNALS if s.name in always or signal.getsignal(s) is not signal.SIG_IGN]
     try:
         before = {s: signal.signal(s, heard) for s in signals}
     except ValueError:  # not in the main thread: then it is not ours to listen

@@ -159,7 +159,10 @@ def test_a_cell_given_up_that_another_process_took_is_waited_for(tmp_path: Path)
 
 @pytest.mark.parametrize(
     "asked",
-    [signal.SIGTERM, *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGKILL, signal.SIGINT))],
+    [
+        signal.SIGTERM,
+        *(pytest.param(s, marks=pytest.mark.slow) for s in (signal.SIGUSR1, signal.SIGKILL, signal.SIGINT)),
+    ],
 )
 def test_a_stopped_driver_leaves_checkpoints_and_no_process(tmp_path: Path, asked: signal.Signals) -> None:
     """SIGKILL too: its worker finds the connection closed."""
@@ -170,7 +173,7 @@ def test_a_stopped_driver_leaves_checkpoints_and_no_process(tmp_path: Path, aske
     (worker,) = workers_of(process.pid)
     process.send_signal(asked)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == (143 if asked == signal.SIGTERM else -asked), err
+    assert process.returncode == (128 + asked if asked in (signal.SIGTERM, signal.SIGUSR1) else -asked), err
     if asked == signal.SIGKILL:
         wait_for(lambda: not alive(worker), 30)
     assert not alive(worker)

@@ -22,7 +22,8 @@ GRACE = 60.0  # seconds to finish a step and save
 
 def main(fd: int, threads: int) -> int:
     """Performs what comes, until nothing does; the process's status."""
-    signal.signal(signal.SIGTERM, _stop)
+    for signum in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):  # Slurm sends its warning to every process
+        signal.signal(signum, _stop)
     connection: Connection[Any, Any] = Connection(fd)
     try:
         sys.path[:], sys.argv[:] = connection.recv()  # the driver's: what it can import, and what was called

@@ -33,8 +33,8 @@ TICK = 0.1  # seconds between two looks at whether all processes live and nobody
 class Local:
     """``jobs`` processes with ``threads`` each; left out, OMP_NUM_THREADS, or the cores divided among them.
 
-    A cell whose process dies is tried again ``retries`` times. Ctrl-C and SIGTERM stop every process after a checkpoint
-    and raise `KeyboardInterrupt` and `SystemExit` (143).
+    A cell whose process dies is tried again ``retries`` times. A signal (`kontrast.train.stopping.SIGNALS`) stops every
+    process after a checkpoint; Ctrl-C then raises `KeyboardInterrupt`, any other `SystemExit` (128 + its number).
     """
 
     jobs: int = 1

@@ -17,6 +17,7 @@ from typing import Any
 
 from kontrast.registry import Family, nearest
 from kontrast.train.loggers._logger import Logger
+from kontrast.vocabulary import check_name
 
 LOGGERS = Family("kontrast.train.loggers")
 
@@ -36,9 +37,7 @@ def find(name: str) -> type[Logger]:
         ...
     ValueError: no logger 'tensorbord'; did you mean 'tensorboard'? Known: mlflow, tensorboard, wandb
     """
-    if name not in names():
-        hint = nearest(str(name).lower(), names())
-        raise ValueError(f"no logger {name!r}{hint} Known: {', '.join(names())}")
+    check_name("logger", name, names())
     return LOGGERS[name]
 
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kontrast.registry import Family, nearest
+from kontrast.registry import Family
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
+from kontrast.vocabulary import check_name
 
 MONITORS = Family("kontrast.train.monitors")
 
@@ -45,9 +46,7 @@ def find(name: str) -> Monitor:
         ...
     ValueError: no monitor 'uniformty'; did you mean 'uniformity'? Known: effective-rank, entropy, ...
     """
-    if str(name).replace("_", "-") not in names():
-        hint = nearest(str(name), names())
-        raise ValueError(f"no monitor {name!r}{hint} Known: {', '.join(names())}")
+    check_name("monitor", name, names())
     made: Monitor = MONITORS[name]()
     return made
 

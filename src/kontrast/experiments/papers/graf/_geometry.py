@@ -14,7 +14,6 @@ from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, SETS, SMOKE, cpu, smoke, views
-from kontrast.geometry.simplex import optimum
 from kontrast.recipe import Recipe
 
 KINDS = ("ce", "ce-fix", "ce-random", "sc", "sc-projector")
@@ -61,6 +60,8 @@ def cosine_records(parts: Mapping[str, str], rows: Sequence[Row]) -> list[dict[s
 
 def _optimum(rows: Sequence[Row]) -> float | None:
     """The angle of class means at the simplex, if all data have as many classes."""
+    from kontrast.geometry.simplex import optimum  # with torch, which the names of experiments do without
+
     done = [outcome.result(row.path)["geometry"] for row in rows if row.status == "done" and row.path is not None]
     classes = {found["simplex"]["embeddings"]["num_classes"] for found in done if found.get("simplex")}
     return optimum(int(classes.pop()), angular=True) if len(classes) == 1 else None

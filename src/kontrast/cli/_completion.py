@@ -1,0 +1,207 @@
+"""What a shell offers behind ``kontrast``: recipes, run folders, settings with their values, names of parts.
+
+``kontrast --install-completion`` turns it on. Nothing here imports torch: a shell asks at every press of the tab key.
+bash hands over ``encoder=res`` as three words (it splits at =) and takes the value alone, other shells one word whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import typer
+
+PARTS = {
+    "encoder": "encoder",
+    "head": "head",
+    "method": "method",
+    "optim": "optimiser",
+    "schedule": "schedule",
+}
+"""Sections of a recipe that are a part, and the family it is of."""
+NAMED = {
+    **PARTS,
+    "data": "data set",
+    "augment": "augmentation",
+    "augment.views": "augmentation",
+    "evaluate.protocols": "protocol",
+    "run.monitors": "monitor",
+    "run.loggers": "logger",
+}
+"""Settings whose values are names."""
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def choices(*names: str) -> Callable[[str], list[str]]:
+    """A completion among these names."""
+    return lambda incomplete: _starting(names, incomplete)
+
+
+def complete_part(family: str) -> Callable[[str], list[str]]:
+    """A completion among the names of a family.
+
+    >>> complete_part("protocol")("knn")
+    ['knn20', 'knn200']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        from kontrast import vocabulary
+
+        return _starting(_plain(vocabulary.names(family)), incomplete)
+
+    return complete
+
+
+def complete_recipe(incomplete: str) -> list[str]:
+    """Recipes whose names begin so, those for the bundled set first."""
+    from kontrast.recipes import BOOKS
+
+    return _starting((name for book in BOOKS for name in book.RECIPES), incomplete)
+
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Experiments whose names begin so."""
+    from kontrast.experiments import names
+
+    return _starting(names(), incomplete)
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Run folders, here and in ``runs``, or below the folder that is being typed; folders of experiments too."""
+    found: list[str] = []
+    for folder in [_folder(incomplete)] if "/" in incomplete else [Path("."), Path("runs")]:
+        with contextlib.suppress(OSError):
+            inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
+            found += [str(e) for e in inside if (e / "run.json").exists() or (e / "result.json").exists()]
+    return _starting(found, incomplete.removeprefix("./"))
+
+
+def complete_recipe_or_run(incomplete: str) -> list[str]:
+    """Recipes, run folders, and recipes in YAML files of this folder."""
+    files = sorted(str(file) for file in Path(".").glob("*.y*ml"))
+    return [*complete_recipe(incomplete), *_starting(files, incomplete), *complete_run(incomplete)]
+
+
+def complete_setting(context: typer.Context, args: list[str], incomplete: str) -> list[str]:
+    """``key=`` of a recipe, with the options of the parts it names, or behind the = the values that are names."""
+    before = [str(word) for word in context.params.get("settings") or context.params.get("more") or ()]
+    if not incomplete and before and "=" not in _joined(before)[-1]:  # bash, right behind the =, which click drops
+        return values_of(before[-1], "")
+    if len(before) >= 2 and before[-1] == "=":  # bash, inside of a value
+        return values_of(before[-2], incomplete)
+    key, equals, value = incomplete.partition("=")
+    if equals:
+        return [f"{key}={found}" for found in values_of(key, value)]
+    source = next((context.params[name] for name in ("recipe", "name", "patient") if context.params.get(name)), None)
+    return _starting((f"{key}=" for key in keys(source, _joined(before))), incomplete)
+
+
+def keys(source: str | None = None, settings: Iterable[str] = ()) -> list[str]:
+    """Every dotted key that the recipe of this name or file takes with these settings.
+
+    >>> [key for key in keys("tcl-fashion-mini", ["optim=adamw"]) if key.startswith(("method.", "optim."))]
+    ['method.temperature', 'method.k1', 'method.k2', 'optim.lr', 'optim.betas', 'optim.eps', ...]
+    """
+    from pydantic import BaseModel
+
+    from kontrast import vocabulary
+    from kontrast.recipe import Part, Recipe
+
+    chosen = _chosen(source, settings)
+    found: list[str] = []
+    for name, field in Recipe.model_fields.items():
+        section = field.annotation
+        if name not in ("name", "about"):
+            found.append(name)
+        if section is Part:
+            known = _starting(vocabulary.names(PARTS[name]), "")
+            options = vocabulary.options(PARTS[name], chosen[name]) if chosen.get(name) in known else None
+            found += [f"{name}.{option}" for option in options or ()]
+        elif isinstance(section, type) and issubclass(section, BaseModel):
+            found += [f"{name}.{key}" for key in section.model_fields if key != "name"]
+    return found
+
+
+def values_of(key: str, incomplete: str) -> list[str]:
+    """The values of a setting that have names; data may be folders too.
+
+    >>> values_of("encoder", "res"), values_of("train.sampler", "")
+    (['resnet101', 'resnet18', 'resnet34', 'resnet50'], ['shuffled', 'with-replacement', 'class-balanced'])
+    """
+    from kontrast import vocabulary
+    from kontrast.recipe import Recipe
+
+    key = key.removesuffix(".name")
+    if key in NAMED:
+        found = _plain(vocabulary.names(NAMED[key]))
+        if key == "data":
+            with contextlib.suppress(OSError):
+                beginning = sorted(_folder(incomplete).iterdir())
+                found += [f"{entry}/" if entry.is_dir() else f"{entry}" for entry in beginning if _is_data(entry)]
+        return _starting(found, incomplete)
+    if key == "run.device":
+        return _starting(DEVICES, incomplete)
+    section, _, field = key.partition(".")
+    kind = Recipe.model_fields[section].annotation if section in Recipe.model_fields else None
+    fields: Mapping[str, Any] = getattr(kind, "model_fields", {})
+    return _starting(_words(fields[field].annotation), incomplete) if field in fields else []
+
+
+def _words(annotation: Any) -> Iterator[str]:
+    """The words that a type allows: those of a Literal, true and false."""
+    if annotation is bool:
+        yield from ("true", "false")
+    elif get_origin(annotation) is Literal:
+        yield from map(str, get_args(annotation))
+    else:
+        for inner in get_args(annotation):
+            yield from _words(inner)
+
+
+def _folder(incomplete: str) -> Path:
+    """The folder whose entries are being typed."""
+    return Path(incomplete.rpartition("/")[0] or ("/" if incomplete.startswith("/") else "."))
+
+
+def _is_data(entry: Path) -> bool:
+    return not entry.name.startswith(".") and (entry.is_dir() or entry.suffix in (".npz", ".npy"))
+
+
+def _chosen(source: str | None, settings: Iterable[str]) -> dict[str, str]:
+    """The name of each part: the recipe's, unless a setting says otherwise."""
+    from kontrast.recipe import Recipe
+    from kontrast.recipes import recipe
+
+    defaults = {name: Recipe.model_fields[name].default for name in PARTS}
+    names = {name: part.name for name, part in defaults.items() if hasattr(part, "name")}
+    with contextlib.suppress(ValueError, OSError):
+        made = recipe(source) if source else None
+        names |= {name: getattr(made, name).name for name in PARTS if made is not None}
+    given = (setting.partition("=") for setting in settings)
+    return names | {key.removesuffix(".name"): value for key, _, value in given if key.removesuffix(".name") in PARTS}
+
+
+def _joined(words: list[str]) -> list[str]:
+    """The settings as they were typed, where bash has split them at =.
+
+    >>> _joined(["method", "=", "tcl", "seed=1"])
+    ['method=tcl', 'seed=1']
+    """
+    found: list[str] = []
+    for word in words:
+        if found and (word == "=" or found[-1].endswith("=")):
+            found[-1] += word
+        else:
+            found.append(word)
+    return found
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Without ``timm/…``, of which the shell can offer the beginning."""
+    return [name.removesuffix("…") for name in names]
+
+
+def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
