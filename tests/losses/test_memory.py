@@ -26,6 +26,7 @@ def call(n):
     rows = lambda m: torch.randn(m, dim, generator=generator)
     x = rows(n).requires_grad_()
     labels = torch.arange(n) % 10
+    both = losses.InfoNCELoss(negatives_in_batch=True)
     step = {
         "supcon": lambda: losses.SupConLoss()(x, labels),
         "supcon none": lambda: losses.SupConLoss(reduction="none")(x, labels).sum(),
@@ -34,7 +35,7 @@ def call(n):
         "tcl": lambda: losses.TCLLoss()(x, labels),
         "nt_xent": lambda: losses.NTXentLoss()(x[: n // 2], x[n // 2 :]),
         "info_nce": lambda y=rows(n).requires_grad_(): losses.InfoNCELoss()(x, y),
-        "info_nce both": lambda y=rows(n).requires_grad_(), h=rows(n): losses.InfoNCELoss(negatives_in_batch=True)(x, y, h),
+        "info_nce both": lambda y=rows(n).requires_grad_(), h=rows(n): both(x, y, h),
         "hard": lambda y=rows(n): losses.HardContrastiveLoss(hard_negatives=64)(x, y),
         "sce": lambda y=rows(n): losses.SCELoss()(x, y),
         "ressl": lambda y=rows(n): losses.ReSSLLoss()(x, y),

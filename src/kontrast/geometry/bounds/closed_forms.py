@@ -18,8 +18,8 @@ aligned). (4)–(6) follow the same way: the loss is convex in the similarities,
 their means, and the means are bounded: mean positive ≤ 1 and ‖Σ_i z_i‖² ≥ 0 for (4) and (5); for (6)
 Σ_i ⟨q_i − q̄, k_i − k̄⟩ ≤ N bounds mean negative − mean positive by −N/(N−1). All are reached at the simplex. (7) takes
 every negative opposite, which M free keys can do. (10) has the N − 1 other keys and M rows beside them
-(``negatives_in_batch``): log(1 + (N−1) e^a + M e^b) is convex and increasing in both mean gaps, so each may be put at its
-own bound. It holds and is not reached: b = −2/τ wants all queries equal, a wants them apart.
+(``negatives_in_batch``): log(1 + (N−1) e^a + M e^b) is convex and increasing in both mean gaps, so each may be put at
+its own bound. It holds and is not reached: b = −2/τ wants all queries equal, a wants them apart.
 
 With labels of any kind (4) and (5) do not hold; every negative opposite does, and is what `standing` uses then:
 
