@@ -1,6 +1,7 @@
-r"""SupCon and NT-Xent as pytorch-metric-learning (2.9) computes them with its default distance and reducers.
+r"""SupCon and NT-Xent as pytorch-metric-learning (2.9) computes them.
 
-Anchors z_i and candidates c_j are unit vectors, the candidates being the anchors or ``ref_emb``; l_ij = ⟨z_i, c_j⟩/τ.
+With its default distance, anchors z_i and candidates c_j are unit vectors, the candidates being the anchors or
+``ref_emb``, and l_ij = ⟨z_i, c_j⟩/τ; with another, l_ij is the similarity, or minus the distance, over τ.
 P(i) and N(i) are the positives and negatives of i: same and other label, i itself left out where the labels of the
 candidates *are* the anchors' (the same tensor, or none given); or the pairs that a miner lists. SupCon:
 
@@ -34,10 +35,11 @@ there.
 Without it installed, the defaults of these options are all there is. A loss that has only defaults can be pickled with
 the package and loaded without it, and the other way round.
 
-Deviates: (3) is exact where the probability underflows; there it stops at −log of the smallest number. A zero row
-gets a zero gradient, there one multiplied by 1e12. Half precision is computed in float32 and the result rounded to the
-embeddings' precision, under autocast too. A temperature that is not above zero, wrong indices, a pair that is both
-positive and negative to SupCon, and reference rows without as many labels are ValueErrors.
+Deviates: (3) is exact where the probability underflows; there it stops at −log of the smallest number (9.7 in
+float16, 87 in float32). A zero row gets a zero gradient, there one multiplied by 1e12. Half precision is computed in
+float32 and the result rounded to the embeddings' precision, under autocast too. A temperature that is not above zero,
+wrong indices, a pair that is both positive and negative to SupCon, and reference rows without as many labels are
+ValueErrors.
 """
 
 from __future__ import annotations
@@ -166,12 +168,12 @@ class _PairLoss(losses.Loss):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        fresh = self._fresh()
-        modules = {**fresh._modules, **state["_modules"]}
-        super().__setstate__({**fresh.__dict__, **state, "_modules": modules})  # type: ignore[no-untyped-call]
-        if INSTALLED and "loss_method" not in state:
-            theirs: Any = self
-            theirs.loss_method = getattr(self, fresh.__dict__["loss_method"].__name__)  # not the fresh loss's own
+        if "distance" not in state["_modules"]:  # the defaults were left out
+            fresh = self._fresh()
+            state = {**fresh.__dict__, **state, "_modules": {**fresh._modules, **state["_modules"]}}
+            if INSTALLED:
+                state["loss_method"] = getattr(self, state["loss_method"].__name__)  # not the fresh loss's own
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
 
     def _fresh(self) -> _PairLoss:
         """A loss of this class with the defaults, but for its temperature, which it lacks."""
