@@ -69,9 +69,24 @@ class _PairLoss(losses.Loss):
     distance: nn.Module | None  # None only where pytorch-metric-learning is not installed
     reducer: nn.Module | None
 
-    def __init__(self, temperature: float | Tensor, **options: Any) -> None:
+    def __init__(
+        self,
+        temperature: float | Tensor,
+        *,
+        distance: nn.Module | None = None,
+        reducer: nn.Module | None = None,
+        embedding_regularizer: nn.Module | None = None,
+        embedding_reg_weight: float = 1,
+        collect_stats: bool | None = None,
+    ) -> None:
         super().__init__(gather_distributed=False)
-        self._as_theirs(**options)
+        self._as_theirs(
+            distance=distance,
+            reducer=reducer,
+            embedding_regularizer=embedding_regularizer,
+            embedding_reg_weight=embedding_reg_weight,
+            collect_stats=collect_stats,
+        )
         self._set_temperature(temperature)
 
     def _as_theirs(self, **options: Any) -> None:
@@ -249,11 +264,8 @@ class SupConLoss(_PairLoss, base("SupConLoss")):  # type: ignore[misc]
 
     Args:
         temperature: a number above 0, or a scalar tensor, which may be learned.
-        distance: one of pytorch-metric-learning's ``distances``; cosine similarity if left out.
-        reducer: one of its ``reducers``; ``AvgNonZeroReducer`` if left out.
-        embedding_regularizer: one of its ``regularizers``, whose value is added.
-        embedding_reg_weight: what that is multiplied by.
-        collect_stats: as in pytorch-metric-learning.
+        options: pytorch-metric-learning's: ``distance`` (cosine similarity), ``reducer`` (``AvgNonZeroReducer``),
+            ``embedding_regularizer``, ``embedding_reg_weight`` and ``collect_stats``; see the top of this module.
 
     Raises:
         ValueError: for a temperature out of range, and for options that need the package where it is not installed.
@@ -265,24 +277,8 @@ class SupConLoss(_PairLoss, base("SupConLoss")):  # type: ignore[misc]
 
     above_zero = True
 
-    def __init__(
-        self,
-        temperature: float | Tensor = 0.1,
-        *,
-        distance: nn.Module | None = None,
-        reducer: nn.Module | None = None,
-        embedding_regularizer: nn.Module | None = None,
-        embedding_reg_weight: float = 1,
-        collect_stats: bool | None = None,
-    ) -> None:
-        super().__init__(
-            temperature,
-            distance=distance,
-            reducer=reducer,
-            embedding_regularizer=embedding_regularizer,
-            embedding_reg_weight=embedding_reg_weight,
-            collect_stats=collect_stats,
-        )
+    def __init__(self, temperature: float | Tensor = 0.1, **options: Any) -> None:
+        super().__init__(temperature, **options)
 
     def _value(self, batch: Batch, engine: Space) -> Tensor:
         pairs = _check_disjoint(batch.pairs)
@@ -310,14 +306,10 @@ class NTXentLoss(_PairLoss, base("NTXentLoss")):  # type: ignore[misc]
 
     Args:
         temperature: a number above 0, or a scalar tensor, which may be learned.
-        distance: one of pytorch-metric-learning's ``distances``; cosine similarity if left out.
-        reducer: one of its ``reducers``; ``MeanReducer`` if left out.
-        embedding_regularizer: one of its ``regularizers``, whose value is added.
-        embedding_reg_weight: what that is multiplied by.
-        collect_stats: as in pytorch-metric-learning.
+        options: as `SupConLoss` has them; the default reducer is ``MeanReducer``.
 
     Raises:
-        ValueError: for a temperature out of range, and for options that need the package where it is not installed.
+        ValueError: as `SupConLoss` does.
 
     >>> z = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> NTXentLoss(temperature=1.0)(z, torch.tensor([7, 7, 3]))  # log(e + 1) − 1
@@ -328,24 +320,8 @@ class NTXentLoss(_PairLoss, base("NTXentLoss")):  # type: ignore[misc]
 
     above_zero = False
 
-    def __init__(
-        self,
-        temperature: float | Tensor = 0.07,
-        *,
-        distance: nn.Module | None = None,
-        reducer: nn.Module | None = None,
-        embedding_regularizer: nn.Module | None = None,
-        embedding_reg_weight: float = 1,
-        collect_stats: bool | None = None,
-    ) -> None:
-        super().__init__(
-            temperature,
-            distance=distance,
-            reducer=reducer,
-            embedding_regularizer=embedding_regularizer,
-            embedding_reg_weight=embedding_reg_weight,
-            collect_stats=collect_stats,
-        )
+    def __init__(self, temperature: float | Tensor = 0.07, **options: Any) -> None:
+        super().__init__(temperature, **options)
 
     def _value(self, batch: Batch, engine: Space) -> Tensor:
         pairs = batch.pairs
