@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from kontrast import distributed
-from kontrast.losses import SupConLoss, sce_terms
+from kontrast.losses import InfoNCELoss, SupConLoss, sce_terms
 from tests.losses.cases import CASES, EMBEDDINGS, FIXED, Case, D
 from tests.processes import run_on_ranks
 
@@ -85,6 +85,18 @@ def other_checks(sizes: list[int], rank: int) -> None:
         a.sum().backward(retain_graph=True)
         b.sum().backward(retain_graph=True)
         torch.testing.assert_close(local[0].grad / len(sizes), local[1].grad[mine])
+
+    # hard negatives of each rank's own, gathered by hand, beside the keys of every rank
+    own = torch.randn(11, D, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    loss = InfoNCELoss(negatives_in_batch=True)
+    here, everyone = own[mine].clone().requires_grad_(), own.clone().requires_grad_()
+    gathered = distributed.gather(here, distributed.row_counts(here))
+    value = loss(rows[mine], target[mine], negatives=gathered)
+    alone = InfoNCELoss(negatives_in_batch=True, gather_distributed=False)(rows, target, negatives=everyone)
+    torch.testing.assert_close(value, alone)
+    value.backward()
+    alone.backward()
+    torch.testing.assert_close(here.grad / len(sizes), everyone.grad[mine])
 
     # gathering has to be refusable: then a rank knows only its own rows
     if sizes[rank]:

@@ -47,6 +47,17 @@ def test_float32(theirs: Any) -> None:
     torch.testing.assert_close(both(NTXentLoss(), *views), both(theirs(), *views), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_computed_in_float32_and_rounded(theirs: Any, dtype: torch.dtype) -> None:
+    views = pair(9, dtype)
+    mine, other = both(NTXentLoss(), *views), both(theirs(), *views)
+    assert [t.dtype for t in mine] == [t.dtype for t in other] == [dtype] * 3
+    torch.testing.assert_close(mine[0], NTXentLoss()(*(v.float() for v in views)).to(dtype), rtol=0, atol=0)
+    torch.testing.assert_close(mine, other, rtol=0.05, atol=0.02)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert NTXentLoss()(*views).dtype == theirs()(*views).dtype == torch.float32
+
+
 def test_default_temperature(theirs: Any) -> None:
     assert NTXentLoss().temperature == theirs().temperature
 

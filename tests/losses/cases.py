@@ -130,6 +130,8 @@ def every_case() -> Iterator[Case]:
             yield Case(key, form, plain)
             if "form" in known:
                 yield Case(key, form, plain | {"form": "in"})
+            if "negatives_in_batch" in known and "negatives" in form:
+                yield Case(key, form, plain | {"negatives_in_batch": True})
         for name, values in OPTIONS.items():
             if name in known and name != "form":
                 yield from (Case(key, forms(key)[0], plain | {name: v}) for v in values if v != plain[name])

@@ -93,14 +93,17 @@ def pair_inputs(form: str, *, seed: int = 0) -> dict[str, Tensor]:
     return inputs
 
 
-def pairs(query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Any = None) -> list[Pair]:
-    """The negatives are the other keys, or the rows given, without the one that is the anchor's own."""
+def pairs(
+    query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Any = None, negatives_in_batch: bool = False
+) -> list[Pair]:
+    """The negatives are the other keys, or the rows given, without the one that is the anchor's own; or both."""
     found = []
     for i, q in enumerate(query.tolist()):
-        if negatives is None:
-            others = [c for j, c in enumerate(key.tolist()) if j != i]
-        else:
-            others = [c for j, c in enumerate(negatives.tolist()) if own_index is None or j != int(own_index[i])]
+        others = []
+        if negatives is None or negatives_in_batch:
+            others += [c for j, c in enumerate(key.tolist()) if j != i]
+        if negatives is not None:
+            others += [c for j, c in enumerate(negatives.tolist()) if own_index is None or j != int(own_index[i])]
         found.append(Pair(dot(q, key.tolist()[i]), [dot(q, c) for c in others]))
     return found
 

@@ -55,6 +55,15 @@ def test_value_is_eq_1(form: str, k: int, tau: float) -> None:
     assert_values(HardContrastiveLoss(tau, k, reduction="none")(**inputs), expected)
 
 
+@pytest.mark.parametrize("form", PAIR_FORMS[1:])
+@pytest.mark.parametrize("k", [1, 3, 1000])
+def test_the_nearest_of_the_keys_and_the_rows_given(form: str, k: int) -> None:
+    inputs, both = pair_inputs(form), {"negatives_in_batch": True}
+    expected = [eq_1(pair, 0.2, k) for pair in pairs(**on_sphere(inputs), **both)]
+    assert_values(reference(**on_sphere(inputs), **both, temperature=0.2, hard_negatives=k), expected)
+    assert_values(HardContrastiveLoss(0.2, k, reduction="none", **both)(**inputs), expected)
+
+
 @each_form
 def test_value_is_eq_1_where_a_maximum_is_subtracted(form: str) -> None:
     inputs = far_out(pair_inputs(form))

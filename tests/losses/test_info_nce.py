@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
 from kontrast.losses import InfoNCELoss, cold_limit, hot_limit
 from kontrast.losses.info_nce import reference
 from tests.losses.literal import (
     EXACT,
     PAIR_FORMS,
+    D,
     K,
     N,
     Pair,
@@ -183,6 +186,89 @@ def test_own_index_must_name_a_row_of_the_negatives() -> None:
         index[0] = wrong
         with pytest.raises(ValueError, match=f"own_index holds {seen}, but negatives has rows 0 … 8"):
             InfoNCELoss()(**inputs | {"own_index": index})
+
+
+# ------------------------------------------------------------------------- rows given beside the batch's own keys
+
+given = pytest.mark.parametrize("form", PAIR_FORMS[1:])
+
+
+@given
+@pytest.mark.parametrize("tau", [0.1, 0.7])
+def test_value_of_both_is_eq_6(form: str, tau: float) -> None:
+    inputs = pair_inputs(form)
+    both = {"negatives_in_batch": True}
+    expected = [eq_1(pair, tau) for pair in pairs(**on_sphere(inputs), **both)]
+    assert_values(reference(**on_sphere(inputs), **both, temperature=tau), expected)
+    assert_values(InfoNCELoss(tau, reduction="none", **both)(**inputs), expected)
+    assert_values(
+        InfoNCELoss(1.0, normalize=False, reduction="none", **both)(**far_out(inputs)),
+        [eq_1(pair, 1.0) for pair in pairs(**far_out(inputs), **both)],
+    )
+
+
+def test_both_are_the_multiple_negatives_ranking_loss() -> None:
+    """Cross-entropy over anchors × (positives and hard negatives), cosines times 20: the right column is the anchor's
+    own."""
+    anchors, positives, hard = (rows(N, D, seed=s).requires_grad_() for s in (0, 1, 2))
+    cosine = F.normalize(anchors) @ F.normalize(torch.cat([positives, hard])).T
+    theirs = F.cross_entropy(cosine * 20.0, torch.arange(N))
+    mine = InfoNCELoss(1 / 20, negatives_in_batch=True)(anchors, positives, negatives=hard)
+    torch.testing.assert_close(mine, theirs, **EXACT)
+    leaves = [anchors, positives, hard]
+    torch.testing.assert_close(torch.autograd.grad(mine, leaves), torch.autograd.grad(theirs, leaves), **EXACT)
+
+
+@given
+def test_both_are_the_keys_and_the_rows_given_as_one_bank(form: str) -> None:
+    """The anchors' own keys stand first in it, so that own_index names them; own rows of the bank are cut out."""
+    inputs = pair_inputs(form)
+    got = InfoNCELoss(0.2, reduction="none", negatives_in_batch=True)(**inputs)
+    for i in range(N):
+        rest = [j for j in range(K) if "own_index" not in inputs or j != int(inputs["own_index"][i])]
+        bank = torch.cat([inputs["key"], inputs["negatives"][rest]])
+        alone = InfoNCELoss(0.2)(inputs["query"][i : i + 1], inputs["key"][i : i + 1], bank, torch.tensor([i]))
+        torch.testing.assert_close(got[i], alone, **EXACT)
+
+
+def test_the_default_is_the_rows_given_alone() -> None:
+    inputs = pair_inputs("negatives")
+    alone, both = (InfoNCELoss(0.2, negatives_in_batch=b)(**inputs) for b in (False, True))
+    torch.testing.assert_close(InfoNCELoss(0.2)(**inputs), alone, rtol=0, atol=0)
+    assert both > alone + 0.1
+    batch = pair_inputs("batch")
+    torch.testing.assert_close(InfoNCELoss(0.2, negatives_in_batch=True)(**batch), InfoNCELoss(0.2)(**batch))
+
+
+@pytest.mark.parametrize("wrong", ["no", 1, None])
+def test_negatives_in_batch_is_true_or_false(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="negatives_in_batch must be True or False, got"):
+        InfoNCELoss(negatives_in_batch=wrong)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("wants", [("key",), ("negatives",), ("key", "negatives"), ()])
+def test_only_the_part_that_wants_a_gradient_gets_products(wants: tuple[str, ...], bounded: bool) -> None:
+    """The flops of a step: logits and the queries' gradient over all candidates, a third product only for the others
+    that want theirs."""
+    sizes = {"query": 4, "key": 4, "negatives": 64}
+    inputs = {k: rows(n, D, seed=i).requires_grad_(k in (*wants, "query")) for i, (k, n) in enumerate(sizes.items())}
+
+    def product(_: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> int:
+        return 2 * a[0] * a[1] * b[1]
+
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.addmm_: product}) as counter:
+        InfoNCELoss(0.5 if bounded else 0.001, negatives_in_batch=True)(**inputs).backward()
+    learned = sum(sizes[name] for name in wants)
+    assert counter.get_total_flops() == 2 * D * 4 * (2 * (4 + 64) + learned)
+
+
+@given
+def test_limits_with_both(form: str) -> None:
+    inputs, both = on_sphere(pair_inputs(form)), {"negatives_in_batch": True}
+    cold, hot = cold_limit(**inputs, **both), hot_limit(**inputs, **both, temperature=1e6)
+    assert_values(cold, [max(max(p.negatives) - p.positive, 0.0) for p in pairs(**inputs, **both)])
+    torch.testing.assert_close(InfoNCELoss(1e6, reduction="none", **both)(**inputs), hot, rtol=1e-9, atol=0)
 
 
 # ------------------------------------------------------------------------------------------------------ limits

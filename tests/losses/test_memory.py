@@ -26,6 +26,7 @@ def call(n):
     rows = lambda m: torch.randn(m, dim, generator=generator)
     x = rows(n).requires_grad_()
     labels = torch.arange(n) % 10
+    both = losses.InfoNCELoss(negatives_in_batch=True)
     step = {
         "supcon": lambda: losses.SupConLoss()(x, labels),
         "supcon none": lambda: losses.SupConLoss(reduction="none")(x, labels).sum(),
@@ -34,6 +35,7 @@ def call(n):
         "tcl": lambda: losses.TCLLoss()(x, labels),
         "nt_xent": lambda: losses.NTXentLoss()(x[: n // 2], x[n // 2 :]),
         "info_nce": lambda y=rows(n).requires_grad_(): losses.InfoNCELoss()(x, y),
+        "info_nce both": lambda y=rows(n).requires_grad_(), h=rows(n): both(x, y, h),
         "hard": lambda y=rows(n): losses.HardContrastiveLoss(hard_negatives=64)(x, y),
         "sce": lambda y=rows(n): losses.SCELoss()(x, y),
         "ressl": lambda y=rows(n): losses.ReSSLLoss()(x, y),
@@ -72,7 +74,19 @@ def check(name: str, n: int) -> None:
     assert held >= rows, "nothing was kept, so nothing was counted"
 
 
-EVERY = ["supcon", "supcon none", "supcon cold", "supcon in", "tcl", "nt_xent", "info_nce", "hard", "sce", "ressl"]
+EVERY = [
+    "supcon",
+    "supcon none",
+    "supcon cold",
+    "supcon in",
+    "tcl",
+    "nt_xent",
+    "info_nce",
+    "info_nce both",
+    "hard",
+    "sce",
+    "ressl",
+]
 FEW = ["supcon", "tcl", "info_nce", "sce"]  # of each shape of its memory one
 
 

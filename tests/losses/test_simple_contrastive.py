@@ -45,6 +45,16 @@ def test_value_is_eq_1(form: str, weight: float | None, k: int | None) -> None:
     assert_values(SimpleContrastiveLoss(weight, k, reduction="none")(**inputs), expected)
 
 
+@pytest.mark.parametrize("form", PAIR_FORMS[1:])
+@pytest.mark.parametrize("weight", [None, 0.7])
+@pytest.mark.parametrize("k", [None, 1, 3, 1000])
+def test_value_over_the_keys_and_the_rows_given(form: str, weight: float | None, k: int | None) -> None:
+    inputs, both = pair_inputs(form), {"negatives_in_batch": True}
+    expected = [eq_1(pair, weight, k) for pair in pairs(**on_sphere(inputs), **both)]
+    assert_values(reference(**on_sphere(inputs), **both, weight=weight, hard_negatives=k), expected)
+    assert_values(SimpleContrastiveLoss(weight, k, reduction="none", **both)(**inputs), expected)
+
+
 @pytest.mark.parametrize("weight", [None, 0.7])
 @pytest.mark.parametrize("k", [None, 2])
 def test_gradient_of_eq_1_is_constant(weight: float | None, k: int | None) -> None:

@@ -9,7 +9,8 @@ before                                                 after
 =====================================================  ==========================================================
 
 Values and gradients are theirs, quirks of the mean included; time and memory are kontrast's, and none of the
-three packages has to be installed. Each module says on top what it computes and where it deviates.
+three packages has to be installed. Where pytorch-metric-learning is, its losses here extend its own, so that its
+wrappers, distances and reducers go with them. Each module says on top what it computes and where it deviates.
 
 >>> import torch
 >>> from kontrast.compat.supcontrast import SupConLoss

@@ -86,6 +86,7 @@ class Listed:
 
     positive: Table
     negative: Table
+    listed: tuple[Tensor, Tensor]  # anchors and positives, in the order given
 
     def total(self) -> tuple[int, int]:
         return int(self.positive.times.sum()), int(self.negative.times.sum())
@@ -126,12 +127,12 @@ def read(
     anchors = rows("embeddings", embeddings)
     if labels is None and indices_tuple is None:
         raise ValueError("labels and indices_tuple cannot both be None: say which rows belong together")
-    labels = _labels("labels", labels, anchors)
+    given, labels = labels, _labels("labels", labels, anchors)
     if ref_emb is None:
         candidates, ref_labels = anchors, labels
     else:
-        candidates = rows("ref_emb", ref_emb, like=anchors)
-        ref_labels = _labels("ref_labels", ref_labels, candidates)
+        candidates = anchors if ref_emb is embeddings else rows("ref_emb", ref_emb, like=anchors)
+        ref_labels = labels if ref_labels is given else _labels("ref_labels", ref_labels, candidates)
         anchors, candidates = same_dtype(anchors, candidates)
     if indices_tuple is not None:
         return Batch(anchors, candidates, _listed(indices_tuple, len(anchors), len(candidates), anchors.device))
@@ -170,7 +171,8 @@ def _listed(indices_tuple: Sequence[Tensor], n: int, m: int, device: torch.devic
             f"pairs (anchors, positives, anchors, negatives)"
         )
     first, positive, *second, negative = (torch.as_tensor(index, device=device) for index in indices_tuple)
-    return Listed(_table(first, positive, n, m), _table(second[0] if second else first, negative, n, m))
+    negatives = _table(second[0] if second else first, negative, n, m)
+    return Listed(_table(first, positive, n, m), negatives, (first.long(), positive.long()))
 
 
 def _table(row: Tensor, column: Tensor, n: int, m: int) -> Table:

@@ -8,9 +8,9 @@ which is kontrast's own `NTXentLoss` with ``gather_distributed=False``.
 
 Deviates: with ``gather_distributed=True`` every rank returns the mean over all ranks' anchors, there the mean over
 its own; the gradients after DDP's averaging are the same, and uneven batches are right. Half precision is computed
-in float32, there in half. A zero row gets a zero gradient, there one multiplied by 1e12. A temperature below zero
-is an error, there it turns the similarities round. There is no memory bank: `kontrast.losses.InfoNCELoss` takes
-the negatives of a queue as an argument.
+in float32 and the result rounded to half; under autocast it stays float32, as there. A zero row gets a zero gradient,
+there one multiplied by 1e12. A temperature below zero is an error, there it turns the similarities round. There is no
+memory bank: `kontrast.losses.InfoNCELoss` takes the negatives of a queue as an argument.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ class NTXentLoss(losses.NTXentLoss):
         super().__init__(temperature, gather_distributed=gather_distributed)
 
     def forward(self, out0: Tensor, out1: Tensor) -> Tensor:
-        """``out0 [N, D]``, ``out1 [N, D]`` → a scalar."""
+        """``out0 [N, D]``, ``out1 [N, D]`` → a scalar in the precision of ``out0``, or float32 under autocast."""
         same_shape("out0", rows("out0", out0), "out1", rows("out1", out1))
-        return super().forward(out0, out1)  # (1)
+        value = super().forward(out0, out1)  # (1)
+        return value if torch.is_autocast_enabled(out0.device.type) else value.to(out0.dtype)
 
 
 def _check_no_bank(size: int | Sequence[int]) -> None:

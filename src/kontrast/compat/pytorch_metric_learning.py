@@ -1,6 +1,7 @@
-r"""SupCon and NT-Xent as pytorch-metric-learning (2.9) computes them with its default distance and reducers.
+r"""SupCon and NT-Xent as pytorch-metric-learning (2.9) computes them.
 
-Anchors z_i and candidates c_j are unit vectors, the candidates being the anchors or ``ref_emb``; l_ij = ⟨z_i, c_j⟩/τ.
+With its default distance, anchors z_i and candidates c_j are unit vectors, the candidates being the anchors or
+``ref_emb``, and l_ij = ⟨z_i, c_j⟩/τ; with another, l_ij is the similarity, or minus the distance, over τ.
 P(i) and N(i) are the positives and negatives of i: same and other label, i itself left out where the labels of the
 candidates *are* the anchors' (the same tensor, or none given); or the pairs that a miner lists. SupCon:
 
@@ -20,10 +21,25 @@ Two cases are kontrast's own SupCon and take its fast path: (1) where no anchor 
 L_i ≥ log 2 and nothing is left out, and (3) where none has more than one. The others go through whole rows, where
 numerator and denominator share their logits, so that an L_i that vanishes there vanishes here.
 
-Deviates: (3) is exact where the probability underflows; there it stops at −log of the smallest number. A zero row
-gets a zero gradient, there one multiplied by 1e12. Half precision is computed in float32. A temperature that is not
-above zero, wrong indices, a pair that is both positive and negative to SupCon, and reference rows without as many
-labels are ValueErrors. A ``distance``, ``reducer`` or ``embedding_regularizer`` is not taken.
+With pytorch-metric-learning installed, these classes extend its own of the same name: its ``DistributedLossWrapper``,
+``CrossBatchMemory``, ``SelfSupervisedLoss`` and ``MultipleLosses`` take them, and its options mean what they mean
+there.
+
+- ``distance``: cosines and dot products (normalised by any p-norm, or not at all) and squared Euclidean distances,
+  ``LpDistance(power=2)``, are computed block by block. Any other distance, a user's own included, is handed to
+  pytorch-metric-learning's own code, which holds the whole N×M matrix and takes its time.
+- ``reducer``: any. One that is not the loss's default gets the values of (1), or of (3) for each pair, from the
+  engine; the pairs' embeddings are then held at once, [pairs, D].
+- ``embedding_regularizer``, ``embedding_reg_weight`` and ``collect_stats``: as there.
+
+Without it installed, the defaults of these options are all there is. A loss that has only defaults can be pickled with
+the package and loaded without it, and the other way round.
+
+Deviates: (3) is exact where the probability underflows; there it stops at −log of the smallest number (9.7 in
+float16, 87 in float32). A zero row gets a zero gradient, there one multiplied by 1e12. Half precision is computed in
+float32 and the result rounded to the embeddings' precision, under autocast too. A temperature that is not above zero,
+wrong indices, a pair that is both positive and negative to SupCon, and reference rows without as many labels are
+ValueErrors.
 """
 
 from __future__ import annotations
@@ -34,30 +50,60 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kontrast import losses
-from kontrast.compat._pairs import Batch, Labelled, Listed, Pairs, read
+from kontrast.compat._metric_learning import INSTALLED, Space, base, is_mean, space, tell_norms
+from kontrast.compat._pairs import Batch, Labelled, Listed, Pairs, Places, read
 from kontrast.losses._inputs import full_precision
 from kontrast.losses._softmax import row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Rows, strips, tiled
+from kontrast.losses._tiles import LOG2E, Grads, Rows, spans, strip_height, strips, tiled
+
+LossDict = dict[str, dict[str, Any]]  # pytorch-metric-learning's: the values of a loss, and what they are values of
 
 
 class _PairLoss(losses.Loss):
     """What both losses share: their options, their inputs, and when they are zero."""
 
-    def __init__(self, temperature: float | Tensor, refused: dict[str, Any]) -> None:
+    above_zero: bool  # whether the default reducer leaves out what is 0
+    distance: nn.Module | None  # None only where pytorch-metric-learning is not installed
+    reducer: nn.Module | None
+
+    def __init__(
+        self,
+        temperature: float | Tensor,
+        *,
+        distance: nn.Module | None = None,
+        reducer: nn.Module | None = None,
+        embedding_regularizer: nn.Module | None = None,
+        embedding_reg_weight: float = 1,
+        collect_stats: bool | None = None,
+    ) -> None:
         super().__init__(gather_distributed=False)
+        self._as_theirs(
+            distance=distance,
+            reducer=reducer,
+            embedding_regularizer=embedding_regularizer,
+            embedding_reg_weight=embedding_reg_weight,
+            collect_stats=collect_stats,
+        )
         self._set_temperature(temperature)
-        for name, value in refused.items():
-            if value is not None and value is not False:
+
+    def _as_theirs(self, **options: Any) -> None:
+        """The state that pytorch-metric-learning's losses have; ``temperature`` is left to be set."""
+        if INSTALLED:
+            # Loss comes before their class among the bases, so this is their constructor; it makes the module anew.
+            super(losses.Loss, self).__init__(**options)
+            del self.temperature
+            return
+        self.distance = self.reducer = None
+        for name, value in options.items():
+            if name != "embedding_reg_weight" and value is not None and value is not False:
                 raise ValueError(
-                    f"{name} ({type(value).__name__}) is not supported here: kontrast.compat computes what "
-                    f"pytorch-metric-learning does by default. Leave {name} out, or use kontrast.losses.SupConLoss or "
-                    f"kontrast.losses.NTXentLoss, which take normalize= and reduction="
+                    f"{name}={type(value).__name__}: needs pytorch-metric-learning, which is not installed. "
+                    f"Install it with pip install 'kontrast[peers]', or leave {name} out"
                 )
 
-    @full_precision
     def forward(
         self,
         embeddings: Tensor,
@@ -70,19 +116,104 @@ class _PairLoss(losses.Loss):
 
         ``ref_emb [M, D]`` and ``ref_labels [M]`` are the candidates, if they are not the embeddings.
         """
+        inputs = (embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        if space(self.distance) is None:
+            found: Tensor = super(losses.Loss, self).forward(*inputs)  # which calls `compute_loss`
+            return found
+        return self._by_engine(*inputs)
+
+    @full_precision
+    def _by_engine(self, embeddings: Tensor, labels: Tensor | None, *others: Any) -> Tensor:
+        """What pytorch-metric-learning's ``forward`` does, with the checks of kontrast."""
+        if not INSTALLED:
+            batch = read(embeddings, labels, *others)
+            value = (batch.anchors * 0).sum() if _is_zero(batch) else self._value(batch, Space())
+            return value.to(embeddings.dtype)
+        theirs: Any = self
+        theirs.reset_stats()
+        values = self.compute_loss(embeddings, labels, *others)
+        theirs.add_embedding_regularization_to_loss_dict(values, embeddings)
+        on_device = labels if labels is None else labels.to(embeddings.device)
+        reduced: Tensor = theirs.reducer(values, embeddings, on_device)
+        return reduced
+
+    def compute_loss(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None,
+        indices_tuple: Sequence[Tensor] | None,
+        ref_emb: Tensor | None,
+        ref_labels: Tensor | None,
+    ) -> LossDict:
+        """pytorch-metric-learning's dictionary: the values before they are reduced.
+
+        Where the reducer is the loss's default they are reduced already, which costs less.
+        """
+        theirs: Any = self
+        engine = space(self.distance)
+        if engine is None:
+            dense: Any = super(losses.Loss, self)
+            handed: LossDict = dense.compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+            return handed
         batch = read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
-        positive, negative = batch.pairs.total()
-        if min(positive, negative) == 0 or max(positive, negative) <= 1:
-            return (batch.anchors * 0).sum()
-        return self._value(batch)
+        tell_norms(self.distance, embeddings, embeddings if ref_emb is None else ref_emb)
+        if _is_zero(batch):
+            nothing: LossDict = theirs.zero_losses()
+            return nothing
+        if is_mean(self.reducer, above_zero=self.above_zero):
+            value = self._value(batch, engine).to(embeddings.dtype)
+            return {"loss": {"losses": value, "indices": None, "reduction_type": "already_reduced"}}
+        values, indices, kind = self._each(batch, engine)
+        return {"loss": {"losses": values.to(embeddings.dtype), "indices": indices, "reduction_type": kind}}
+
+    def extra_repr(self) -> str:
+        """The temperature; distance and reducer are modules and show themselves."""
+        return f"temperature={round(self._tau()[1], 6)!r}"
+
+    # ------------------------------------------------------------------------------------------------ pickling
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what `_as_theirs` makes, if that is nothing but defaults."""
+        fresh = self._fresh()
+        state = dict(self.__dict__)
+        if not INSTALLED or _described(self) == _described(fresh):
+            own = losses.Loss().__dict__
+            state = {k: v for k, v in state.items() if k in own or k not in fresh.__dict__}
+            state["_modules"] = {k: v for k, v in self._modules.items() if k not in fresh._modules}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "distance" not in state["_modules"]:  # the defaults were left out
+            fresh = self._fresh()
+            state = {**fresh.__dict__, **state, "_modules": {**fresh._modules, **state["_modules"]}}
+            if INSTALLED:
+                state["loss_method"] = getattr(self, state["loss_method"].__name__)  # not the fresh loss's own
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+
+    def _fresh(self) -> _PairLoss:
+        """A loss of this class with the defaults, but for its temperature, which it lacks."""
+        fresh = type(self).__new__(type(self))
+        losses.Loss.__init__(fresh)
+        fresh._as_theirs()
+        return fresh
+
+    # ----------------------------------------------------------------------------------------------- computing
 
     @abstractmethod
-    def _value(self, batch: Batch) -> Tensor:
-        """The loss of a batch that has pairs of both kinds."""
+    def _value(self, batch: Batch, engine: Space) -> Tensor:
+        """The loss with its default reducer, of a batch that has pairs of both kinds."""
 
-    def _plain(self, batch: Batch, pairs: Labelled) -> Tensor | None:
+    @abstractmethod
+    def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
+        """Every value, which rows it is of, and what pytorch-metric-learning calls such values."""
+
+    def _plain(self, batch: Batch, pairs: Labelled, engine: Space) -> Tensor | None:
         """kontrast's SupCon of the same groups, if it leaves out the same candidates."""
-        loss = losses.SupConLoss(self._tau()[0], gather_distributed=False, tile=self.tile)
+        if not engine.plain:
+            return None
+        loss = losses.SupConLoss(
+            self._tau()[0], normalize=engine.p is not None, gather_distributed=False, tile=self.tile
+        )
         value: Tensor
         if not pairs.themselves:
             value = loss(batch.anchors, pairs.group, ref_emb=batch.candidates, ref_labels=pairs.candidate_group)
@@ -92,8 +223,10 @@ class _PairLoss(losses.Loss):
             return None
         return value
 
-    def _over_rows(self, batch: Batch, block: Callable[[Tensor, slice, bool], Rows]) -> Tensor:
-        """The sum of the block's values over all anchors."""
+    def _over_rows(
+        self, batch: Batch, engine: Space, block: Callable[[Tensor, slice, bool], Rows], *, each: bool = False
+    ) -> Tensor:
+        """The sum of the block's values over all anchors; or the values, ``each``."""
 
         def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
             x, c = tensors
@@ -101,47 +234,82 @@ class _PairLoss(losses.Loss):
             values, grads = strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=self.tile)
             return values, grads[:2]
 
-        z = self._rows(batch.anchors)
-        c = z if batch.candidates is batch.anchors else self._rows(batch.candidates)
+        z, c = self._embedded(batch, engine)
         x, scale = self._scaled(z)
-        return tiled(run, z.new_ones(len(z)), x, c)
+        return tiled(run, None if each else z.new_ones(len(z)), x, c)
+
+    def _embedded(self, batch: Batch, engine: Space) -> tuple[Tensor, Tensor]:
+        """Rows whose products are the similarities of anchors and candidates."""
+        z = engine.rows(batch.anchors)
+        c = z if batch.candidates is batch.anchors else engine.rows(batch.candidates)
+        return engine.anchors(z), engine.candidates(c)
 
 
-class SupConLoss(_PairLoss):
+def _is_zero(batch: Batch) -> bool:
+    positive, negative = batch.pairs.total()
+    return min(positive, negative) == 0 or max(positive, negative) <= 1
+
+
+def _described(loss: Any) -> tuple[Any, ...]:
+    """A loss's distance, reducer and other options, as what can be compared."""
+    parts = [
+        (type(part), {k: v for k, v in vars(part).items() if not k.startswith("_")}, dict(part.named_children()))
+        for part in (loss.distance, loss.reducer)
+    ]
+    return (*parts, loss.embedding_regularizer, loss.embedding_reg_weight, loss.collect_stats)
+
+
+class SupConLoss(_PairLoss, base("SupConLoss")):  # type: ignore[misc]
     """SupCon, the mean over the anchors whose loss is above zero.
+
+    Args:
+        temperature: a number above 0, or a scalar tensor, which may be learned.
+        options: pytorch-metric-learning's: ``distance`` (cosine similarity), ``reducer`` (``AvgNonZeroReducer``),
+            ``embedding_regularizer``, ``embedding_reg_weight`` and ``collect_stats``; see the top of this module.
+
+    Raises:
+        ValueError: for a temperature out of range, and for options that need the package where it is not installed.
 
     >>> z = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> SupConLoss(temperature=1.0)(z, torch.tensor([7, 7, 3]))  # log(e + 1) − 1; the third has no positive
     tensor(0.3133)
     """
 
-    def __init__(
-        self,
-        temperature: float | Tensor = 0.1,
-        *,
-        distance: None = None,
-        reducer: None = None,
-        embedding_regularizer: None = None,
-        embedding_reg_weight: float = 1,
-        collect_stats: bool | None = None,
-    ) -> None:
-        refused = {"distance": distance, "reducer": reducer, "embedding_regularizer": embedding_regularizer}
-        super().__init__(temperature, {**refused, "collect_stats": collect_stats})
+    above_zero = True
 
-    def _value(self, batch: Batch) -> Tensor:
-        pairs = batch.pairs
-        if isinstance(pairs, Listed) and bool(torch.isin(pairs.positive.place, pairs.negative.place).any()):
-            raise ValueError("indices_tuple lists a pair both as positive and as negative: it can be one only")
+    def __init__(self, temperature: float | Tensor = 0.1, **options: Any) -> None:
+        super().__init__(temperature, **options)
+
+    def _value(self, batch: Batch, engine: Space) -> Tensor:
+        pairs = _check_disjoint(batch.pairs)
         if isinstance(pairs, Labelled) and not bool((pairs.num_positives == 1).any()):
-            plain = self._plain(batch, pairs)
+            plain = self._plain(batch, pairs, engine)
             if plain is not None:
                 return plain
         block = _SupConBlock(pairs, batch.anchors.new_zeros(()))
-        return self._over_rows(batch, block) / block.counted.clamp(min=1)
+        return self._over_rows(batch, engine, block) / block.counted.clamp(min=1)
+
+    def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
+        block = _SupConBlock(_check_disjoint(batch.pairs), batch.anchors.new_zeros(()), every=True)
+        values = self._over_rows(batch, engine, block, each=True)
+        return values, torch.arange(len(values), device=values.device), "element"
 
 
-class NTXentLoss(_PairLoss):
+def _check_disjoint(pairs: Pairs) -> Pairs:
+    if isinstance(pairs, Listed) and bool(torch.isin(pairs.positive.place, pairs.negative.place).any()):
+        raise ValueError("indices_tuple lists a pair both as positive and as negative: it can be one only")
+    return pairs
+
+
+class NTXentLoss(_PairLoss, base("NTXentLoss")):  # type: ignore[misc]
     """NT-Xent, each positive pair against the anchor's negatives, the mean over the pairs.
+
+    Args:
+        temperature: a number above 0, or a scalar tensor, which may be learned.
+        options: as `SupConLoss` has them; the default reducer is ``MeanReducer``.
+
+    Raises:
+        ValueError: as `SupConLoss` does.
 
     >>> z = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> NTXentLoss(temperature=1.0)(z, torch.tensor([7, 7, 3]))  # log(e + 1) − 1
@@ -150,34 +318,49 @@ class NTXentLoss(_PairLoss):
     tensor(0.2757)
     """
 
-    def __init__(
-        self,
-        temperature: float | Tensor = 0.07,
-        *,
-        distance: None = None,
-        reducer: None = None,
-        embedding_regularizer: None = None,
-        embedding_reg_weight: float = 1,
-        collect_stats: bool | None = None,
-    ) -> None:
-        refused = {"distance": distance, "reducer": reducer, "embedding_regularizer": embedding_regularizer}
-        super().__init__(temperature, {**refused, "collect_stats": collect_stats})
+    above_zero = False
 
-    def _value(self, batch: Batch) -> Tensor:
+    def __init__(self, temperature: float | Tensor = 0.07, **options: Any) -> None:
+        super().__init__(temperature, **options)
+
+    def _value(self, batch: Batch, engine: Space) -> Tensor:
         pairs = batch.pairs
         if isinstance(pairs, Labelled) and int(pairs.num_positives.max()) == 1:
-            plain = self._plain(batch, pairs)
+            plain = self._plain(batch, pairs, engine)
             if plain is not None:
                 return plain
-        return self._over_rows(batch, _NTXentBlock(pairs)) / pairs.total()[0]  # (4)
+        return self._over_rows(batch, engine, _NTXentBlock(pairs)) / pairs.total()[0]  # (4)
+
+    def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
+        z, c = self._embedded(batch, engine)
+        row, column = _positive_pairs(batch)
+        own = (z.index_select(0, row) * c.index_select(0, column)).sum(1) / self._tau()[0]
+        gap = self._over_rows(batch, engine, _NegativesBlock(batch.pairs), each=True).index_select(0, row) - own
+        return torch.logaddexp(gap, torch.zeros_like(gap)), (row, column), "pos_pair"  # (3)
+
+
+def _positive_pairs(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Each positive pair: as listed, or in the order of rows and columns."""
+    pairs, n, m = batch.pairs, len(batch.anchors), len(batch.candidates)
+    if isinstance(pairs, Listed):
+        return pairs.listed
+    found = []
+    for r in spans(n, strip_height(m, 1, "auto")):
+        places: Places = pairs.positives(r, batch.anchors)
+        found.append((places.row + r.start, places.column))
+    return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
 
 
 @dataclass(frozen=True)
 class _SupConBlock:
-    """(1) and (2) on whole rows; ``counted`` becomes the number of anchors with L_i > 0."""
+    """(1) and (2) on whole rows; ``counted`` becomes the number of anchors with L_i > 0.
+
+    An L_i that has rounded to 0 has no gradient, as it is left out of the mean; with ``every`` it has one.
+    """
 
     pairs: Pairs
     counted: Tensor
+    every: bool = False
 
     def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
         positives = self.pairs.positives(r, logits)
@@ -197,7 +380,7 @@ class _SupConBlock:
         if grad:
             logits.mul_(sums.reciprocal()[:, None])
             logits[row, column] -= number.reciprocal()[row]  # (2)
-        return Rows(value, above.to(value.dtype))
+        return Rows(value, (number > 0 if self.every else above).to(value.dtype))
 
 
 @dataclass(frozen=True)
@@ -222,3 +405,16 @@ class _NTXentBlock:
             logits.mul_(push[:, None])
             logits[row, column] -= pull  # (5)
         return Rows(value, torch.ones_like(value))
+
+
+@dataclass(frozen=True)
+class _NegativesBlock:
+    """λ_i of (3) on whole rows; −∞ for an anchor without negatives."""
+
+    pairs: Pairs
+
+    def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
+        self.pairs.keep_negatives(logits, r, self.pairs.positives(r, logits))
+        shift = row_shift(logits)
+        sums = logits.sub_(shift[:, None]).exp2_().sum(1)
+        return Rows(sums.log() + shift / LOG2E, torch.where(sums == 0, 1.0, sums).reciprocal())

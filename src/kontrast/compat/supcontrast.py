@@ -15,8 +15,9 @@ the first view (``"one"``). What has to be computed over pairs is the normaliser
 
 Deviates: the row maximum that is subtracted before the exponential leaves the anchor itself out, so features far
 from unit length do not give NaN. Weights in the mask are added in float64, there in float32. Half precision is
-computed in float32. A batch of one row is 0, there NaN; an empty batch, a temperature that is not above zero and a
-mask that wants a gradient are errors. An unknown ``contrast_mode`` is one as soon as the loss is made.
+computed in float32; the result is float32, as it is there. A batch of one row is 0, there NaN; an empty batch, a
+temperature that is not above zero and a mask that wants a gradient are errors. An unknown ``contrast_mode`` is one as
+soon as the loss is made.
 """
 
 from __future__ import annotations

@@ -53,6 +53,13 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def true_or_false(name: str, value: Any) -> bool:
+    """``value`` if it is True or False: a word such as "no" would count as True."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {quoted(value)}")
+    return value
+
+
 def finite(value: Any) -> bool:
     """Whether a real number is finite as a float."""
     try:

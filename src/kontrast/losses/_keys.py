@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype, same_shape
-from kontrast.losses._softmax import Hide, hide_diagonal, hide_index, hide_nothing, log_normaliser
+from kontrast.losses._softmax import Hide, hide_both, hide_diagonal, hide_index, hide_nothing, log_normaliser
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,28 @@ class Keys:
     query: Tensor  # [N, D]
     key: Tensor  # [N, D]
     candidates: Tensor  # [M, D]: every rank's keys, or the negatives given
-    own: Hide  # hides the candidate that is the anchor's own: its key, or its row of a memory bank
+    own: Hide  # hides the candidates that are the anchor's own: its key, and its row of a memory bank
     own_index: Tensor | None  # [N], the rows of the bank
     in_batch: bool  # whether the candidates are the keys
     num_negatives: int
     counts: list[int]  # anchors on each rank
+    more: Tensor | None = None  # [K, D]: the negatives given, where they are candidates beside the keys
+
+    @property
+    def bank(self) -> Tensor:
+        """The rows that ``own_index`` counts: the negatives given."""
+        return self.candidates if self.more is None else self.more
 
 
-def prepare(loss: Loss, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None) -> Keys:
+def prepare(
+    loss: Loss,
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None,
+    own_index: Tensor | None,
+    *,
+    negatives_in_batch: bool = False,
+) -> Keys:
     """Check and normalise what the user passed, and gather the keys of the other ranks."""
     query = rows("query", query)
     key = rows("key", key, like=query)
@@ -37,17 +51,23 @@ def prepare(loss: Loss, query: Tensor, key: Tensor, negatives: Tensor | None, ow
         if own_index is not None:
             raise ValueError("own_index names rows of negatives, but negatives is None")
         query, key = same_dtype(query, key)
-        query, key = loss._rows(query), loss._rows(key)
-        candidates, start = loss._gather(key, counts)
-        return Keys(query, key, candidates, hide_diagonal(start), None, True, len(candidates) - 1, counts)
-    negatives = rows("negatives", negatives, like=query)
-    not_empty("negatives", len(negatives))
-    query, key, negatives = same_dtype(query, key, negatives)
-    query, key, negatives = loss._rows(query), loss._rows(key), loss._rows(negatives)
-    if own_index is None:
-        return Keys(query, key, negatives, hide_nothing, None, False, len(negatives), counts)
-    own_index = check_own_index(own_index, query, negatives)
-    return Keys(query, key, negatives, hide_index(own_index), own_index, False, len(negatives) - 1, counts)
+    else:
+        negatives = rows("negatives", negatives, like=query)
+        not_empty("negatives", len(negatives))
+        query, key, negatives = same_dtype(query, key, negatives)
+        negatives = loss._rows(negatives)
+        own_index = None if own_index is None else check_own_index(own_index, query, negatives)
+    query, key = loss._rows(query), loss._rows(key)
+    given = 0 if negatives is None else len(negatives) - (own_index is not None)
+    if negatives is not None and not negatives_in_batch:
+        own = hide_nothing if own_index is None else hide_index(own_index)
+        return Keys(query, key, negatives, own, own_index, False, given, counts)
+    candidates, start = loss._gather(key, counts)
+    own = hide_diagonal(start)
+    if own_index is not None:
+        own = hide_both(own, hide_index(own_index + len(candidates)))
+    number = len(candidates) - 1 + given
+    return Keys(query, key, candidates, own, own_index, True, number, counts, negatives)
 
 
 def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tensor:
@@ -64,16 +84,19 @@ def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tens
 class KeyLoss(Loss):
     """A loss of queries against their keys and the negatives."""
 
+    negatives_in_batch: bool = False  # whether the other keys are negatives beside the rows given
+
     @full_precision
     def forward(
         self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
     ) -> Tensor:
         """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``.
 
-        Without ``negatives`` the other keys are them. ``own_index`` names each anchor's own row of ``negatives`` (of a
-        memory bank), which is left out.
+        Without ``negatives`` the other keys are the negatives. With them they are not, unless the loss was made with
+        ``negatives_in_batch=True``. ``own_index`` names each anchor's own row of ``negatives`` (of a memory bank),
+        which is left out.
         """
-        keys = prepare(self, query, key, negatives, own_index)
+        keys = prepare(self, query, key, negatives, own_index, negatives_in_batch=self.negatives_in_batch)
         return self._reduce(self._core(keys), keys.query, counts=keys.counts)
 
     @abstractmethod
@@ -87,6 +110,7 @@ class KeyLoss(Loss):
             x,
             keys.candidates,
             positive,
+            more=keys.more,
             hide=keys.own,
             slot=True,
             scale=scale,
@@ -99,20 +123,26 @@ class KeyLoss(Loss):
         """The queries and their products' scale (see `_scaled`), the positive logits, and whether all are bounded."""
         x, scale = self._scaled(keys.query)
         _, now = self._tau()
-        bounded = self._bounded(keys.query, keys.candidates, now) and self._bounded(keys.query, keys.key, now)
+        parts = [keys.candidates, keys.key] + ([] if keys.more is None else [keys.more])
+        bounded = all(self._bounded(keys.query, part, now) for part in parts)
         return x, scale, (x * keys.key).sum(1) * scale, bounded
 
 
 def dense(
-    query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None,
+    own_index: Tensor | None,
+    negatives_in_batch: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """For the references: s_ii ``[N]``, s_ij ``[N, M]``, and which of the latter are negatives, ``[N, M]``."""
     positive = (query * key).sum(1)
-    candidates = key if negatives is None else negatives
-    s = query @ candidates.T
+    in_batch = negatives is None or negatives_in_batch
+    parts = [*([key] if in_batch else []), *([] if negatives is None else [negatives])]
+    s = query @ torch.cat(parts).T
     is_negative = torch.ones_like(s, dtype=torch.bool)
-    if negatives is None:
+    if in_batch:
         is_negative.fill_diagonal_(False)
-    elif own_index is not None:
-        is_negative[torch.arange(len(s)), own_index] = False
+    if own_index is not None:
+        is_negative[torch.arange(len(s)), torch.as_tensor(own_index) + (len(key) if in_batch else 0)] = False
     return positive, s, is_negative

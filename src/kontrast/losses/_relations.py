@@ -110,13 +110,13 @@ class RelationLoss(Loss):
             self_logit = torch.full_like(own, 0.0 if zero_logit or not own_slot else -torch.inf)
             block = Softmax(torch.cat([own, self_logit]), twice(batch.own, n), slot=own_slot, bounded=bounded)
             g = own.new_zeros(n) if weight is None else weight
-            values, (slope, _, by_positive) = softmax_pass(
+            values, (slope, _, by_positive, _) = softmax_pass(
                 torch.cat([x, target_logits]),
                 c,
                 block,
                 scale=1.0,
                 weight=torch.cat([g, torch.ones_like(own)]),
-                needs=(True, False, True),
+                needs=(True, False, True, False),
                 tile=self.tile,
             )
             assert slope is not None

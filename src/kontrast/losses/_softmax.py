@@ -6,8 +6,9 @@ itself. Columns that an anchor does not see get the logit −∞.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ from kontrast.losses._tiles import (
     square,
     stream_width,
     strip_height,
-    strips,
+    strips_over_both,
     tiled,
 )
 
@@ -121,16 +122,21 @@ def log_normaliser(
     bounded: bool,
     weight: Tensor | None,
     tile: Tile,
+    more: Tensor | None = None,
     fixed: Sequence[Tensor | None] = (),
 ) -> Tensor:
-    """log D_i − positive_i over the candidates c, ``[N]``, or its weighted sum. ``fixed`` is for `tiled`."""
+    """log D_i − positive_i over the candidates c, ``[N]``, or its weighted sum. ``fixed`` is for `tiled`.
+
+    ``more`` are further candidates, whose columns follow those of c. They are not joined to c, so that a gradient is
+    computed only for the part that wants one.
+    """
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-        x, c, positive = tensors
+        x, c, positive, more = tensors
         block = Softmax(x.new_zeros(len(x)) if positive is None else positive, hide, slot, bounded)
-        return softmax_pass(x, c, block, scale=scale, weight=weight, needs=needs, tile=tile)
+        return softmax_pass(x, c, block, more=more, scale=scale, weight=weight, needs=needs, tile=tile)
 
-    return tiled(run, weight, x, c, positive, fixed=fixed)
+    return tiled(run, weight, x, c, positive, more, fixed=fixed)
 
 
 def softmax_pass(
@@ -138,60 +144,86 @@ def softmax_pass(
     c: Tensor,
     block: Softmax,
     *,
+    more: Tensor | None = None,
     scale: float,
     weight: Tensor | None,
     needs: Sequence[bool],
     tile: Tile,
 ) -> tuple[Tensor, Grads]:
-    """The values of the plain normaliser, and its gradients for x, c and positive where a weight is given.
+    """The values of the plain normaliser over c and ``more``, and its gradients for x, c, positive and ``more`` where a
+    weight is given.
 
     Unbounded logits need whole rows for their maximum. Bounded ones are streamed as attention does it: blocks small
     enough for the cache give Σ_j e^{l_ij} and Σ_j e^{l_ij} c_j in one pass, and the row is normalised at the end. Where
-    c wants its gradient too, the blocks of a strip of rows are kept until their normaliser is known.
+    candidates want their gradient too, their blocks of a strip of rows are kept until its normaliser is known.
     """
     if not block.bounded:
-        values, grads = strips(x, c, block, scale=scale, weight=weight, needs=(*needs, False), tile=tile)
-        return values, grads[:3]
-    x, c = x.contiguous(), c.contiguous()
+        return strips_over_both(x, c, more, block, scale=scale, weight=weight, needs=needs, tile=tile)
+    x = x.contiguous()
     x2 = x * (LOG2E * scale)
     values = x.new_empty(len(x))
-    wants_x, wants_c, wants_positive = (weight is not None and need for need in needs)
+    wants_x, wants_c, wants_positive, wants_more = (weight is not None and need for need in needs)
     gx = torch.zeros_like(x) if wants_x else None
-    gc = torch.zeros_like(c) if wants_c else None
     gp = torch.zeros_like(values) if wants_positive else None
-    height = max(1, min(len(x), strip_height(len(c) if wants_c else 1, x.element_size(), tile)))
-    width = stream_width(height, len(c), x.element_size(), tile)
-    columns = list(spans(len(c), width))
-    blocks = slots(len(columns) if wants_c else 1, height * width, like=x)
+    parts = [_part(c, wants_c)] + ([] if more is None else [_part(more, wants_more)])
+    learned = sum(len(part.rows) for part in parts if part.gradient is not None)
+    height = max(1, min(len(x), strip_height(learned or 1, x.element_size(), tile)))
+    columns = list(_columns(parts, height, tile))
+    kept = sum(column.gradient is not None for column in columns)
+    size = height * max(len(column.rows) for column in columns)
+    buffers = slots(min(kept + 1, len(columns)), size, like=x)  # the last is for all blocks that are not kept
     for r in spans(len(x), height):
         sums = x.new_zeros(r.stop - r.start)
-        strip = []
-        for k, s in enumerate(columns):
-            shape = (r.stop - r.start, s.stop - s.start)
-            e = blocks[k if wants_c else 0][: shape[0] * shape[1]].view(shape)
-            torch.mm(x2[r], c[s].T, out=e)
-            block.hide(e, r, s)
+        strip: list[tuple[Tensor, _Column]] = []
+        for column in columns:
+            shape = (r.stop - r.start, len(column.rows))
+            e = buffers[-1 if column.gradient is None else len(strip)][: shape[0] * shape[1]].view(shape)
+            torch.mm(x2[r], column.rows.T, out=e)
+            block.hide(e, r, column.place)
             sums += e.exp2_().sum(1)
-            if gc is not None:
-                strip.append(e)
+            if column.gradient is not None:
+                strip.append((e, column))
             elif gx is not None:
-                gx[r].addmm_(e, c[s])
+                gx[r].addmm_(e, column.rows)
         rows = block.rows(sums, r)
         values[r] = rows.value
         if weight is None:
             continue
         slope = (rows.factor * weight[r])[:, None] * scale
-        if gc is not None:
+        if strip:
             pulled = x[r] * slope
-            for e, s in zip(strip, columns, strict=True):
-                gc[s].addmm_(e.T, pulled)
+            for e, column in strip:
+                assert column.gradient is not None
+                column.gradient.addmm_(e.T, pulled)
                 if gx is not None:
-                    gx[r].addmm_(e, c[s])
+                    gx[r].addmm_(e, column.rows)
         if gx is not None:
             gx[r] *= slope
         if gp is not None and rows.positive is not None:
             gp[r] = rows.positive * weight[r]
-    return values, (gx, gc, gp)
+    return values, (gx, parts[0].gradient, gp, None if more is None else parts[1].gradient)
+
+
+class _Column(NamedTuple):
+    """Some candidates: their rows, where they stand among all, and where their gradient goes, if it is wanted."""
+
+    rows: Tensor
+    place: slice
+    gradient: Tensor | None
+
+
+def _part(c: Tensor, wants: bool) -> _Column:
+    c = c.contiguous()
+    return _Column(c, slice(0, len(c)), torch.zeros_like(c) if wants else None)
+
+
+def _columns(parts: Sequence[_Column], height: int, tile: Tile) -> Iterator[_Column]:
+    """The parts cut into blocks, those of the second standing after those of the first."""
+    start = 0
+    for c, _, gradient in parts:
+        for s in spans(len(c), stream_width(height, len(c), c.element_size(), tile)):
+            yield _Column(c[s], slice(start + s.start, start + s.stop), None if gradient is None else gradient[s])
+        start += len(c)
 
 
 def plain_block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:

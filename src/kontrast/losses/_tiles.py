@@ -199,15 +199,20 @@ def strips(
     weight: Tensor | None,
     needs: Sequence[bool],
     tile: Tile,
+    learned: slice | None = None,
 ) -> tuple[Tensor, Grads]:
-    """x against c in blocks of whole rows. ``needs`` and the gradients are for x, c, positive, temperature."""
+    """x against c in blocks of whole rows. ``needs`` and the gradients are for x, c, positive, temperature.
+
+    ``learned`` are the candidates whose gradient is wanted, if they are not all; c's gradient has their rows only.
+    """
     n, m, dim = len(x), len(c), x.shape[1]
+    learned = slice(0, m) if learned is None else learned
     x, c = x.contiguous(), c.contiguous()
     x2 = x * (LOG2E * scale)
     values = x.new_zeros(n)
     wanted = [weight is not None and need for need in needs]
     gx = x.new_zeros(n, dim) if wanted[0] else None
-    gc = x.new_zeros(m, dim) if wanted[1] else None
+    gc = x.new_zeros(learned.stop - learned.start, dim) if wanted[1] else None
     gp = x.new_zeros(n) if wanted[2] else None
     gt = x.new_zeros(()) if wanted[3] else None
     height = strip_height(m, x.element_size(), tile)
@@ -223,12 +228,37 @@ def strips(
         if gx is not None:
             torch.mm(logits, c, out=gx[r]).mul_(slope)  # (2)
         if gc is not None:
-            gc.addmm_(logits.T, x[r] * slope)
+            gc.addmm_(logits[:, learned].T, x[r] * slope)
         if gp is not None and rows.positive is not None:
             gp[r] = rows.positive * g
         if gt is not None and rows.temperature is not None:
             gt += torch.dot(rows.temperature, g)
     return values, (gx, gc, gp, gt)
+
+
+def strips_over_both(
+    x: Tensor,
+    c: Tensor,
+    more: Tensor | None,
+    block: StripBlock,
+    *,
+    scale: float,
+    weight: Tensor | None,
+    needs: Sequence[bool],
+    tile: Tile,
+) -> tuple[Tensor, Grads]:
+    """`strips` over the rows of c, followed by those of ``more``. ``needs`` and gradients: x, c, positive, more."""
+    wants_x, wants_c, wants_positive, wants_more = needs
+    whole = c if more is None else torch.cat([c, more])
+    wants_more = wants_more and more is not None
+    learned = slice(0 if wants_c else len(c), len(whole) if wants_more else len(c))
+    wanted = (wants_x, wants_c or wants_more, wants_positive, False)
+    values, (gx, g, gp, _) = strips(
+        x, whole, block, scale=scale, weight=weight, needs=wanted, tile=tile, learned=learned
+    )
+    gc = g[: len(c)] if g is not None and wants_c else None
+    gm = g[len(c) - learned.start :] if g is not None and wants_more else None
+    return values, (gx, gc, gp, gm)
 
 
 # ---------------------------------------------------------------------------------------- z against itself

@@ -1,6 +1,7 @@
 r"""The hard contrastive loss: InfoNCE that keeps only each anchor's nearest negatives.
 
-With N_k(i) the k negatives of anchor i that are most similar to it,
+With N_k(i) the k negatives of anchor i that are most similar to it, chosen among the other keys of the batch, or among
+the rows given, or, with ``negatives_in_batch``, among both,
 
     (1)  L_i = −log( e^{s_ii/τ} / (e^{s_ii/τ} + Σ_{j∈N_k(i)} e^{s_ij/τ}) )
 
@@ -21,11 +22,11 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Core
-from kontrast.losses._inputs import whole_number
+from kontrast.losses._inputs import true_or_false, whole_number
 from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._softmax import Softmax, row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips, tiled
+from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips_over_both, tiled
 
 
 class HardContrastiveLoss(KeyLoss):
@@ -42,12 +43,14 @@ class HardContrastiveLoss(KeyLoss):
         temperature: float | Tensor = 0.1,
         hard_negatives: int = 4095,
         *,
+        negatives_in_batch: bool = False,
         normalize: bool = True,
         reduction: str = "mean",
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
+        self.negatives_in_batch = true_or_false("negatives_in_batch", negatives_in_batch)
         self._set_temperature(temperature)
         self.hard_negatives = whole_number("hard_negatives", hard_negatives, least=1)
 
@@ -58,11 +61,11 @@ class HardContrastiveLoss(KeyLoss):
         x, scale, positive, bounded = self._logits(keys)
 
         def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-            x, c, positive = tensors
+            x, c, positive, more = tensors
             softmax = Softmax(positive, keys.own, slot=True, bounded=bounded)
 
             def block(logits: Tensor, r: slice, grad: bool) -> Rows:
-                keys.own(logits, r, slice(0, len(c)))
+                keys.own(logits, r, slice(0, logits.shape[1]))
                 kept, where = nearest(logits, k)
                 shift = None
                 if not bounded:
@@ -73,11 +76,9 @@ class HardContrastiveLoss(KeyLoss):
                     logits.zero_().scatter_(1, where, kept)
                 return softmax.rows(kept.sum(1), r, shift)
 
-            needs = (*needs, False)
-            values, grads = strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=self.tile)
-            return values, grads[:3]
+            return strips_over_both(x, c, more, block, scale=scale, weight=weight, needs=needs, tile=self.tile)
 
-        return lambda weight: tiled(run, weight, x, keys.candidates, positive)
+        return lambda weight: tiled(run, weight, x, keys.candidates, positive, keys.more)
 
 
 def reference(
@@ -88,9 +89,10 @@ def reference(
     *,
     temperature: float | Tensor,
     hard_negatives: int,
+    negatives_in_batch: bool = False,
 ) -> Tensor:
     """(1) with all similarities at once, per anchor; rows are taken as they are."""
-    positive, s, is_negative = dense(query, key, negatives, own_index)
+    positive, s, is_negative = dense(query, key, negatives, own_index, negatives_in_batch)
     pushed = (s / temperature).masked_fill(~nearest_mask(s, is_negative, hard_negatives), -torch.inf)
     logits = torch.cat([positive[:, None] / temperature, pushed], dim=1)
     return -logits.log_softmax(1)[:, 0]  # (1)

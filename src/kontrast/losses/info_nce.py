@@ -1,13 +1,19 @@
 r"""InfoNCE, the contrastive loss.
 
 With unit vectors, s_ii = ⟨query_i, key_i⟩ the positive and s_ik, k ≠ i, the negatives (the other keys of the
-batch, or the rows of a queue or memory bank):
+batch, or the rows of a queue or memory bank; with ``negatives_in_batch`` both):
 
     (1)  L_i = −log( e^{s_ii/τ} / (e^{s_ii/τ} + Σ_{k≠i} e^{s_ik/τ}) )
     (2)  P_ij = e^{s_ij/τ} / (e^{s_ii/τ} + Σ_{k≠i} e^{s_ik/τ})
     (3)  ∂L_i/∂s_ii = −(1/τ) Σ_{k≠i} P_ik,     ∂L_i/∂s_ij = P_ij/τ
 
 (Wang & Liu, "Understanding the Behaviour of Contrastive Loss", eqs 1, 2, 4; the loss of MoCo with a queue.)
+
+With both, the N keys of the batch and M rows h_m given, written out:
+
+    (6)  L_i = −log( e^{s_ii/τ} / (Σ_{k=1…N} e^{s_ik/τ} + Σ_{m=1…M} e^{⟨query_i, h_m⟩/τ}) )
+
+which is sentence-transformers' MultipleNegativesRankingLoss at scale = 1/τ, h being its hard negatives.
 
 Its limits, with n = 1 + the number of negatives and s_max the largest negative (eqs 6 and 7 there):
 
@@ -25,6 +31,7 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Core
+from kontrast.losses._inputs import true_or_false
 from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._tiles import Tile
 
@@ -35,25 +42,32 @@ class InfoNCELoss(KeyLoss):
     >>> q, k = torch.eye(3), torch.eye(3)
     >>> InfoNCELoss(temperature=1.0)(q, k)  # log(e + 2) − 1
     tensor(0.5514)
+
+    With ``negatives`` the other keys of the batch are no candidates; ``negatives_in_batch=True`` keeps them:
+
     >>> queue = torch.eye(3)[[1, 1, 2]]
     >>> InfoNCELoss(temperature=1.0, reduction="none")(q, k, negatives=queue)
     tensor([0.7437, 1.2143, 1.0064])
+    >>> InfoNCELoss(temperature=1.0, reduction="none", negatives_in_batch=True)(q, k, negatives=queue)
+    tensor([1.0436, 1.4119, 1.2446])
     """
 
     def __init__(
         self,
         temperature: float | Tensor = 0.1,
         *,
+        negatives_in_batch: bool = False,
         normalize: bool = True,
         reduction: str = "mean",
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
+        self.negatives_in_batch = true_or_false("negatives_in_batch", negatives_in_batch)
         self._set_temperature(temperature)
 
     def _core(self, keys: Keys) -> Core:
-        return self._over_all(keys)  # (1)
+        return self._over_all(keys)  # (1), (6)
 
 
 def reference(
@@ -63,15 +77,23 @@ def reference(
     own_index: Tensor | None = None,
     *,
     temperature: float | Tensor,
+    negatives_in_batch: bool = False,
 ) -> Tensor:
     """(1) with all similarities at once, per anchor; rows are taken as they are."""
-    positive, s, is_negative = dense(query, key, negatives, own_index)
+    positive, s, is_negative = dense(query, key, negatives, own_index, negatives_in_batch)
     pushed = (s / temperature).masked_fill(~is_negative, -torch.inf)
     logits = torch.cat([positive[:, None] / temperature, pushed], dim=1)
     return -logits.log_softmax(1)[:, 0]  # (1)
 
 
-def cold_limit(query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None) -> Tensor:
+def cold_limit(
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None = None,
+    own_index: Tensor | None = None,
+    *,
+    negatives_in_batch: bool = False,
+) -> Tensor:
     """lim τ·L_i for τ → 0⁺, per anchor: a triplet loss of margin 0 on the hardest negative (4).
 
     Rows are taken as they are.
@@ -79,7 +101,7 @@ def cold_limit(query: Tensor, key: Tensor, negatives: Tensor | None = None, own_
     >>> cold_limit(torch.eye(2), torch.tensor([[0.6, 0.8], [0.8, 0.6]]))
     tensor([0.2000, 0.2000])
     """
-    positive, s, is_negative = dense(query, key, negatives, own_index)
+    positive, s, is_negative = dense(query, key, negatives, own_index, negatives_in_batch)
     hardest = s.masked_fill(~is_negative, -torch.inf).amax(1)
     return (hardest - positive).clamp(min=0)  # (4)
 
@@ -91,6 +113,7 @@ def hot_limit(
     own_index: Tensor | None = None,
     *,
     temperature: float,
+    negatives_in_batch: bool = False,
 ) -> Tensor:
     """What L_i tends to for τ → ∞, per anchor (5): the simple contrastive loss, up to scale and log n.
 
@@ -99,7 +122,7 @@ def hot_limit(
     >>> hot_limit(torch.eye(2), torch.eye(2), temperature=100.0)
     tensor([0.6881, 0.6881])
     """
-    positive, s, is_negative = dense(query, key, negatives, own_index)
+    positive, s, is_negative = dense(query, key, negatives, own_index, negatives_in_batch)
     n = (is_negative.sum(1) + 1).to(s.dtype)
     linear = (s * is_negative).sum(1) - (n - 1) * positive
     return n.log() + linear / (n * temperature)  # (5)

@@ -4,6 +4,8 @@ No temperature and no logarithm: the positive is pulled, every negative pushed a
 
     (1)  L_i = −s_ii + λ Σ_{j≠i} s_ij                    the sum over the kept negatives, all or the k nearest
 
+The negatives are the other keys of the batch, or the rows given, or, with ``negatives_in_batch``, both.
+
 With λ = 1/(number of negatives kept) it is, up to scale and a constant, the limit of InfoNCE for τ → ∞.
 (Wang & Liu, eq 3; "HardSimple" keeps the nearest 4,095.)
 
@@ -19,10 +21,10 @@ import torch
 from torch import Tensor
 
 from kontrast.losses._base import Core
-from kontrast.losses._inputs import number, whole_number
+from kontrast.losses._inputs import number, true_or_false, whole_number
 from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._nearest import nearest, nearest_mask
-from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips, tiled
+from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips_over_both, tiled
 
 
 class SimpleContrastiveLoss(KeyLoss):
@@ -39,12 +41,14 @@ class SimpleContrastiveLoss(KeyLoss):
         weight: float | None = None,
         hard_negatives: int | None = None,
         *,
+        negatives_in_batch: bool = False,
         normalize: bool = True,
         reduction: str = "mean",
         gather_distributed: bool = True,
         tile: Tile = "auto",
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
+        self.negatives_in_batch = true_or_false("negatives_in_batch", negatives_in_batch)
         self.weight = None if weight is None else number("weight", weight, least=0.0)
         self.hard_negatives = (
             None if hard_negatives is None else whole_number("hard_negatives", hard_negatives, least=1)
@@ -57,19 +61,20 @@ class SimpleContrastiveLoss(KeyLoss):
 
         def everyone(weight: Tensor | None) -> Tensor:
             # Linear in the candidates: their sum serves every anchor, and no similarity is computed.
-            pushed = keys.query @ keys.candidates.sum(0)
+            whole = keys.candidates.sum(0) if keys.more is None else keys.candidates.sum(0) + keys.more.sum(0)
+            pushed = keys.query @ whole
             if keys.in_batch:
                 pushed = pushed - positive
-            elif keys.own_index is not None:
-                pushed = pushed - (keys.query * keys.candidates.index_select(0, keys.own_index)).sum(1)
+            if keys.own_index is not None:
+                pushed = pushed - (keys.query * keys.bank.index_select(0, keys.own_index)).sum(1)
             values = lam * pushed - positive  # (1)
             return values if weight is None else torch.dot(weight, values)
 
         def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-            x, c, positive = tensors
+            x, c, positive, more = tensors
 
             def block(logits: Tensor, r: slice, grad: bool) -> Rows:
-                keys.own(logits, r, slice(0, len(c)))
+                keys.own(logits, r, slice(0, logits.shape[1]))
                 kept, where = nearest(logits, k)
                 if grad:
                     logits.zero_().scatter_(1, where, lam)
@@ -77,12 +82,10 @@ class SimpleContrastiveLoss(KeyLoss):
                 ones = torch.ones_like(pulled)
                 return Rows(kept.sum(1) * (lam / LOG2E) - pulled, ones, -ones)  # (1)
 
-            needs = (*needs, False)
-            values, grads = strips(x, c, block, scale=1.0, weight=weight, needs=needs, tile=self.tile)
-            return values, grads[:3]
+            return strips_over_both(x, c, more, block, scale=1.0, weight=weight, needs=needs, tile=self.tile)
 
         def nearest_only(weight: Tensor | None) -> Tensor:
-            return tiled(run, weight, keys.query, keys.candidates, positive)
+            return tiled(run, weight, keys.query, keys.candidates, positive, keys.more)
 
         return everyone if k == keys.num_negatives else nearest_only
 
@@ -95,9 +98,10 @@ def reference(
     *,
     weight: float | None,
     hard_negatives: int | None,
+    negatives_in_batch: bool = False,
 ) -> Tensor:
     """(1) with all similarities at once, per anchor; rows are taken as they are."""
-    positive, s, is_negative = dense(query, key, negatives, own_index)
+    positive, s, is_negative = dense(query, key, negatives, own_index, negatives_in_batch)
     kept = is_negative if hard_negatives is None else nearest_mask(s, is_negative, hard_negatives)
     lam = 1.0 / kept.sum(1).clamp(min=1).to(s.dtype) if weight is None else weight
     return -positive + lam * (s * kept).sum(1)  # (1)

@@ -322,6 +322,25 @@ def test_eq_7(m: int, tau: float) -> None:
         descend(lambda q, k, c: loss(q, k, negatives=c), start, lambda v: assert_not_below(v, bound), steps=50)
 
 
+@pytest.mark.parametrize(("n", "m", "tau"), [(2, 1, 0.1), (2, 5, 1.0), (6, 4, 0.5), (6, 40, 10.0)])
+def test_eq_10(n: int, m: int, tau: float) -> None:
+    """Nothing goes below it: not the simplex, nor all queries and keys at one pole and the rows given at the other, nor
+    anything between, and no points on their way down."""
+    loss, bound = losses.InfoNCELoss(tau, negatives_in_batch=True), bounds.info_nce_beside(n, m, tau)
+    gaps = (n - 1) * math.exp(-n / ((n - 1) * tau)) + m * math.exp(-2 / tau)
+    assert bound == pytest.approx(math.log1p(gaps), rel=1e-9, abs=1e-14)
+    v = torch.nn.functional.pad(vertices(n, n, dtype=torch.float64), (0, 1))
+    pole = torch.zeros(n + 1, dtype=torch.float64)
+    pole[-1] = 1.0
+    for lean in (0.0, 0.3, 0.7, 1.0):  # from the simplex to the pole
+        for other in (lean, 0.5 * lean):
+            q, k = ((1 - a * a) ** 0.5 * v + a * pole for a in (lean, other))
+            assert_not_below(loss(q, k, negatives=-pole.repeat(m, 1)).item(), bound, f"{lean}, {other}")
+    for dim in (1, 2, n):
+        start = [sphere(rows, dim, seed=seed) for seed, rows in enumerate((n, n, m))]
+        descend(lambda q, k, c: loss(q, k, negatives=c), start, lambda v: assert_not_below(v, bound), steps=40)
+
+
 # ------------------------------------------------------------------------------------------------ unbalanced labels
 
 
@@ -438,6 +457,8 @@ def test_bounds_fall_with_the_temperature_and_rise_with_the_number() -> None:
         (lambda: bounds.info_nce(1, 0.1), "num_pairs must be a whole number of at least 2"),
         (lambda: bounds.info_nce(2.5, 0.1), "num_pairs must be a whole number of at least 2"),
         (lambda: bounds.info_nce_queue(0, 0.1), "num_negatives must be a whole number of at least 1"),
+        (lambda: bounds.info_nce_beside(1, 5, 0.1), "num_pairs must be a whole number of at least 2"),
+        (lambda: bounds.info_nce_beside(2, 0, 0.1), "num_negatives must be a whole number of at least 1"),
     ],
 )
 def test_errors(call: object, message: str) -> None:

@@ -94,6 +94,7 @@ BANK = {"own_index": torch.arange(N)}
 IN_BATCH, IN_QUEUE = {"num_pairs": N}, {"num_pairs": N, "num_negatives": QUEUE}
 ROWS = {"embeddings": N}
 FREE = {"normalize": False}
+BESIDE = {"negatives_in_batch": True}
 
 
 def cases() -> list[Case]:
@@ -114,6 +115,8 @@ def cases() -> list[Case]:
             Case(key, options, AGAINST_QUEUE, {}, IN_QUEUE, name=f"queue {about}"),
             Case(key, options, AGAINST_QUEUE, BANK, IN_QUEUE | {"num_negatives": QUEUE - 1}, name=f"bank {about}"),
             Case(key, options | FREE, PAIR, {}, IN_BATCH, radius=1.7, name=f"ball {about}"),
+            Case(key, options | BESIDE, AGAINST_QUEUE, {}, IN_QUEUE, name=f"both {about}"),
+            Case(key, options | BESIDE | FREE, AGAINST_QUEUE, {}, IN_QUEUE, radius=1.7, name=f"both, ball {about}"),
         ]
     found += [
         Case("nt_xent", {"temperature": 0.3}, {"view1": N, "view2": N}, {}, IN_BATCH),
@@ -425,6 +428,15 @@ def test_closed_forms_behind_it() -> None:
     tau = 0.3
     assert standing(losses.InfoNCELoss(tau), num_pairs=8).bound == bounds.info_nce(8, tau)
     assert standing(losses.InfoNCELoss(tau), num_negatives=50).bound == bounds.info_nce_queue(50, tau)
+    both = losses.InfoNCELoss(tau, negatives_in_batch=True)
+    at = standing(both, num_pairs=8, num_negatives=50)
+    assert at.bound == bounds.info_nce_beside(8, 50, tau)
+    assert at.chance == pytest.approx(math.log(8 + 50))
+    assert at.bound > max(bounds.info_nce(8, tau), bounds.info_nce_queue(50, tau))
+    assert standing(both, num_pairs=1, num_negatives=50).bound == bounds.info_nce_queue(50, tau)
+    assert standing(both, num_pairs=8) == standing(losses.InfoNCELoss(tau), num_pairs=8)
+    with pytest.raises(ValueError, match="pass num_pairs beside num_negatives: with negatives_in_batch=True the other"):
+        standing(both, num_negatives=50)
     assert standing(losses.SupConLoss(tau), labels=BALANCED).bound == pytest.approx(bounds.supcon_batch(3, 2, tau))
     assert standing(losses.NTXentLoss(tau), num_pairs=8).bound == pytest.approx(bounds.supcon_batch(8, 2, tau))
     tcl = standing(losses.TCLLoss(tau, 3.0, 1.2), labels=BALANCED)

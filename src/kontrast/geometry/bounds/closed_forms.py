@@ -11,12 +11,15 @@ K classes with m samples each (b = Km rows), N pairs, unit embeddings unless a r
     (5)  TCL, one batch       log((m−1)(1 + k1 e^{−1−1/τ}) + k2 (b−m) e^{−K/((K−1)τ)})
     (6)  InfoNCE in a batch   log(1 + (N−1) e^{−N/((N−1)τ)})
     (7)  InfoNCE, a queue     log(1 + M e^{−2/τ}),   M negatives
+    (10) InfoNCE, both        log(1 + (N−1) e^{−N/((N−1)τ)} + M e^{−2/τ})
 
 (1)–(3) are Graf et al.'s, with equality exactly where the classes collapse to a regular simplex (and W is one too,
 aligned). (4)–(6) follow the same way: the loss is convex in the similarities, so by Jensen it is at least its value at
 their means, and the means are bounded: mean positive ≤ 1 and ‖Σ_i z_i‖² ≥ 0 for (4) and (5); for (6)
 Σ_i ⟨q_i − q̄, k_i − k̄⟩ ≤ N bounds mean negative − mean positive by −N/(N−1). All are reached at the simplex. (7) takes
-every negative opposite, which M free keys can do.
+every negative opposite, which M free keys can do. (10) has the N − 1 other keys and M rows beside them
+(``negatives_in_batch``): log(1 + (N−1) e^a + M e^b) is convex and increasing in both mean gaps, so each may be put at
+its own bound. It holds and is not reached: b = −2/τ wants all queries equal, a wants them apart.
 
 With labels of any kind (4) and (5) do not hold; every negative opposite does, and is what `standing` uses then:
 
@@ -169,6 +172,25 @@ def info_nce_queue(num_negatives: int, temperature: float) -> float:
     return anchor_value(1, m, 1.0, -1.0, temperature=tau)
 
 
+def info_nce_beside(num_pairs: int, num_negatives: int, temperature: float) -> float:
+    """(10): against the batch's other keys and ``num_negatives`` rows beside them, ``negatives_in_batch=True``.
+
+    >>> round(info_nce_beside(2, num_negatives=4, temperature=1.0), 4)  # log(1 + e^{−2} + 4 e^{−2})
+    0.5168
+    """
+    n, tau = whole_number("num_pairs", num_pairs, least=2), number("temperature", temperature, above=0.0)
+    m = whole_number("num_negatives", num_negatives, least=1)
+    return beside(n, m, temperature=tau)
+
+
+def beside(pairs: int, negatives: int, *, temperature: float, largest: float = 1.0) -> float:
+    """(10) for rows whose similarities are at most ``largest``, and for one pair, which has no other key."""
+    terms = [0.0, math.log(negatives) - 2 * largest / temperature]
+    if pairs > 1:
+        terms.append(math.log(pairs - 1) - pairs / (pairs - 1) * largest / temperature)
+    return _log_sum(terms)
+
+
 def anchor_value(
     positives: float,
     negatives: float,
@@ -194,8 +216,7 @@ def anchor_value(
         terms.append(math.log(k1 * positives) - similarity_positive * (1 + 1 / temperature))
     if k2 > 0 and negatives > 0:
         terms.append(math.log(k2 * negatives) + gap)
-    largest, *others = sorted(terms, reverse=True)
-    return largest + math.log1p(math.fsum(math.exp(t - largest) for t in others))
+    return _log_sum(terms)
 
 
 def simplex_response(
@@ -213,6 +234,12 @@ def simplex_response(
     log_d = 1 / tau + anchor_value(m - 1, (k - 1) * m, 1.0, far, temperature=tau, k1=k1, k2=k2)
     p, y = math.exp(1 / tau - log_d), tau * k1 * math.exp(-1 - log_d)
     return abs(1 / (m - 1) - p + y), k2 * math.exp(far / tau - log_d)
+
+
+def _log_sum(terms: list[float]) -> float:
+    """log Σ e^t, with the digits of a result near 0 where one of the terms is 0."""
+    largest, *others = sorted(terms, reverse=True)
+    return largest + math.log1p(math.fsum(math.exp(t - largest) for t in others))
 
 
 def _softplus(x: float) -> float:

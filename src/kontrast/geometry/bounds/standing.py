@@ -65,6 +65,15 @@ class Batch:
             return self.num_negatives, False
         return self.need("num_pairs", "num_pairs (in a batch) or num_negatives (a queue or bank)", loss) - 1, True
 
+    def candidates(self, loss: losses.Loss) -> tuple[int, int]:
+        """How many negatives of each anchor are keys of the batch, and how many are rows given beside or instead."""
+        if self.num_negatives is not None and not getattr(loss, "negatives_in_batch", False):
+            return 0, self.num_negatives
+        wanted = "num_pairs (in a batch) or num_negatives (a queue or bank)"
+        if self.num_negatives is not None:
+            wanted = "num_pairs beside num_negatives: with negatives_in_batch=True the other keys count too"
+        return self.need("num_pairs", wanted, loss) - 1, self.num_negatives or 0
+
     def need(self, name: str, wanted: str, loss: losses.Loss) -> int:
         """A number that must be there."""
         value: int | None = getattr(self, name)
@@ -127,7 +136,8 @@ def standing(
     """Chance, collapsed value and bound of a loss on a batch like this, and where ``value`` stands between them.
 
     - SupCon, TCL: ``labels`` of the batch and ``num_views`` of each row; without labels ``num_pairs`` instances.
-    - NT-Xent: ``num_pairs``. InfoNCE, hard, simple: ``num_pairs`` in a batch, ``num_negatives`` against a queue.
+    - NT-Xent: ``num_pairs``. InfoNCE, hard, simple: ``num_pairs`` in a batch, ``num_negatives`` against a queue, both
+      with ``negatives_in_batch=True``.
     - ReSSL, SCE: the same, and ``target_entropy``, the mean entropy of the target relations
       (``penalty_entropy(target, target, queue, temperature=target_temperature).mean()``).
     - Cross-entropy: ``labels`` (balanced if left out), ``radius``, the largest norm of an embedding.
@@ -186,10 +196,25 @@ def _hard(loss: losses.HardContrastiveLoss, batch: Batch) -> tuple[Limits, int]:
 
 
 def _against_keys(loss: losses.Loss, batch: Batch, kept: int | None) -> Limits:
-    negatives, in_batch = batch.negatives(loss)
+    others, given = batch.candidates(loss)
+    negatives = others + given
     # The nearest are at least as similar as all on average, so the bounds for all hold with the number kept.
     number_kept = min(negatives, kept or negatives)
-    return _three(loss, batch, 1, number_kept, -1 / negatives if in_batch and negatives else -1.0)
+    chance, collapsed, bound = _three(loss, batch, 1, number_kept, _furthest(others, given))
+    if others and given and number_kept == negatives:
+        tau, rho2 = temperature_now(loss.temperature), batch.largest_similarity(loss)
+        bound = closed_forms.beside(others + 1, given, temperature=tau, largest=rho2)
+    return chance, collapsed, bound
+
+
+def _furthest(others: int, given: int) -> float:
+    """The least mean of an anchor's negatives when its positive is at 1: other keys at −1/others, rows given at −1.
+
+    With both it is −(1 + given)/(others + given), the bounds of both gaps added up.
+    """
+    if others == 0:
+        return -1.0
+    return -(1 + given) / (others + given)
 
 
 @_limits.register
@@ -200,11 +225,14 @@ def _nt_xent(loss: losses.NTXentLoss, batch: Batch) -> tuple[Limits, int]:
 
 @_limits.register
 def _simple(loss: losses.SimpleContrastiveLoss, batch: Batch) -> tuple[Limits, int]:
-    """−s_ii + μ·(mean negative): Σ⟨q_i, k_i⟩ and ⟨Σq, Σk⟩ bound it by −max(1 + μ/(N−1), |μ−1|) in a batch."""
-    negatives, in_batch = batch.negatives(loss)
+    """−s_ii + μ·(mean negative): Σ⟨q_i, k_i⟩ and ⟨Σq, Σk⟩ bound it by −max(1 + μ/(N−1), |μ−1|) in a batch; rows given
+    beside or instead of the other keys add −1 times their part of μ."""
+    others, given = batch.candidates(loss)
+    negatives = others + given
     kept = min(negatives, loss.hard_negatives or negatives)
     mu = float(kept > 0) if loss.weight is None else loss.weight * kept
-    lowest = -max(1 + mu / negatives, abs(mu - 1)) if in_batch and negatives else -(1 + mu)
+    lam = mu / max(negatives, 1)  # the nearest kept weigh as much as all together with this weight each, or more
+    lowest = -(max(1 + lam, abs(lam * others - 1)) + lam * given) if others else -(1 + mu)
     rho2 = batch.largest_similarity(loss)
     return (0.0, rho2 * (mu - 1), rho2 * lowest), batch.anchors(loss)
 
