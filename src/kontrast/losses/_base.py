@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import distributed
+from kontrast.losses._autograd import Twin, twice_differentiable
 from kontrast.losses._inputs import not_empty, one_of, temperature_now, unit
 from kontrast.losses._tiles import Tile, check_tile, in_range, largest_logit
 
@@ -97,23 +98,38 @@ class Loss(nn.Module):
 
     # ----------------------------------------------------------------------------------------- reduction
 
-    def _reduce(self, core: Core, like: Tensor, *, counts: list[int], valid: Tensor | None = None) -> Tensor:
+    def _reduce(
+        self, core: Core, like: Tensor, *, counts: list[int], valid: Tensor | None = None, twin: Twin | None = None
+    ) -> Tensor:
         """Mean or sum over every rank's anchors, or this rank's values.
 
         ``valid`` marks the anchors that have a positive; the others are 0 in "none" and in the sum, and whether
         they count in the mean is for `no_positive` to say. ``like`` gives the dtype and the device, ``counts`` the
-        number of anchors on each rank.
+        number of anchors on each rank. ``twin`` is the dense form, for second derivatives; without one ``core`` must be
+        plain torch.
         """
+        processes = distributed.world_size() if self._together else 1
         here = counts[distributed.rank()] if self._together else counts[0]
         if self.reduction == "none":
-            values = core(None)
+            values = twice_differentiable(core(None), None, twin, processes=processes)
             values = values if valid is None else torch.where(valid, values, 0.0)
             return distributed.own(values) if self.gather_distributed else values
         weight = like.new_ones(here) if valid is None else valid.to(like.dtype)
         if self.reduction == "mean":
             weight /= self._anchors(counts, valid)
-        value = core(weight)
+        value = twice_differentiable(core(weight), weight, twin, processes=processes)
         return distributed.total(value) if self.gather_distributed else value
+
+    def _tempered_twin(self, values: Callable[..., Tensor], *inputs: Tensor | None, pairs: int) -> Twin:
+        """The dense form of a loss with a temperature: ``values(*inputs, tau)``."""
+        tau, now = self._tau()
+        learned = tau if isinstance(tau, Tensor) else None
+
+        def with_temperature(*inputs: Tensor | None) -> Tensor:
+            *rows, tau = inputs
+            return values(*rows, now if tau is None else tau)
+
+        return Twin(with_temperature, (*inputs, learned), pairs)
 
     def _anchors(self, counts: list[int], valid: Tensor | None) -> float | Tensor:
         """How many anchors the mean is over, on all ranks; at least 1."""

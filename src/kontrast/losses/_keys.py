@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, hide_diagonal, hide_index, hide_nothing, log_normaliser
@@ -25,6 +26,11 @@ class Keys:
     in_batch: bool  # whether the candidates are the keys
     num_negatives: int
     counts: list[int]  # anchors on each rank
+
+    @property
+    def bank(self) -> Tensor:
+        """The rows that ``own_index`` counts: the negatives given."""
+        return self.candidates
 
 
 def prepare(loss: Loss, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None) -> Keys:
@@ -74,11 +80,25 @@ class KeyLoss(Loss):
         memory bank), which is left out.
         """
         keys = prepare(self, query, key, negatives, own_index)
-        return self._reduce(self._core(keys), keys.query, counts=keys.counts)
+        twin = self._twin(keys, None if negatives is None else keys.bank)
+        return self._reduce(self._core(keys), keys.query, counts=keys.counts, twin=twin)
 
     @abstractmethod
     def _core(self, keys: Keys) -> Core:
         """The loss per anchor, or weighted."""
+
+    @abstractmethod
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        """The module's `reference` with the options of this loss."""
+
+    def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
+        def values(query: Tensor, key: Tensor, negatives: Tensor | None, tau: float | Tensor) -> Tensor:
+            return self._reference(query, key, negatives, keys.own_index, tau)
+
+        pairs = len(keys.query) * (keys.num_negatives + 1)
+        return self._tempered_twin(values, keys.query, keys.key, negatives, pairs=pairs)
 
     def _over_all(self, keys: Keys) -> Core:
         """InfoNCE with every negative."""

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass
@@ -81,11 +82,21 @@ class RelationLoss(Loss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        return self._reduce(self._core(batch), batch.online, counts=batch.counts)
+        twin = self._twin(batch, in_batch=queue is None) if batch.others() else None
+        return self._reduce(self._core(batch), batch.online, counts=batch.counts, twin=twin)
 
     @abstractmethod
     def _core(self, batch: Relations) -> Core:
         """The loss per anchor, or weighted."""
+
+    @abstractmethod
+    def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+        """The module's `reference` with the options of this loss."""
+
+    def _twin(self, batch: Relations, *, in_batch: bool) -> Twin:
+        queue = None if in_batch else batch.candidates
+        pairs = len(batch.online) * len(batch.candidates)
+        return self._tempered_twin(self._reference, batch.online, batch.target, queue, pairs=pairs)
 
     def _relate(
         self, batch: Relations, *, own_slot: bool, zero_logit: bool = False, contrastive_weight: float = 0.0

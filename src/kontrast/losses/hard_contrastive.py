@@ -79,6 +79,11 @@ class HardContrastiveLoss(KeyLoss):
 
         return lambda weight: tiled(run, weight, x, keys.candidates, positive)
 
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        return reference(query, key, negatives, own_index, temperature=tau, hard_negatives=self.hard_negatives)
+
 
 def reference(
     query: Tensor,

@@ -55,6 +55,11 @@ class InfoNCELoss(KeyLoss):
     def _core(self, keys: Keys) -> Core:
         return self._over_all(keys)  # (1)
 
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        return reference(query, key, negatives, own_index, temperature=tau)
+
 
 def reference(
     query: Tensor,

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Core
 from kontrast.losses._inputs import number, whole_number
 from kontrast.losses._keys import KeyLoss, Keys, dense
@@ -85,6 +86,21 @@ class SimpleContrastiveLoss(KeyLoss):
             return tiled(run, weight, keys.query, keys.candidates, positive)
 
         return everyone if k == keys.num_negatives else nearest_only
+
+    def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
+        if self.hard_negatives is None or self.hard_negatives >= keys.num_negatives:
+            return None  # plain torch
+
+        def values(query: Tensor, key: Tensor, negatives: Tensor | None) -> Tensor:
+            return self._reference(query, key, negatives, keys.own_index, 1.0)
+
+        return Twin(values, (keys.query, keys.key, negatives), len(keys.query) * (keys.num_negatives + 1))
+
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        """Without a temperature: ``tau`` means nothing here."""
+        return reference(query, key, negatives, own_index, weight=self.weight, hard_negatives=self.hard_negatives)
 
 
 def reference(
