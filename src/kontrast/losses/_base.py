@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,8 +38,46 @@ class Loss(nn.Module):
         self.tile = check_tile(tile)
 
     def _set_temperature(self, temperature: float | Tensor) -> None:
-        now = temperature_now(temperature)
-        self.temperature = temperature if isinstance(temperature, Tensor) else now
+        self.temperature = temperature
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A temperature is checked, and registered by its kind; any kind may replace any other.
+
+        - A number is an ordinary attribute.
+        - An ``nn.Parameter`` is a parameter.
+        - Any other tensor without a history is a buffer: it is in ``state_dict`` and follows ``to()``. It stays the
+          user's own tensor, and gets its gradient if it requires one.
+        - A tensor computed from others (``log_temperature.exp()``) belongs to the step that computed it. It is an
+          ordinary attribute: neither saved nor moved, and torch cannot deep-copy it.
+        """
+        if name != "temperature" or isinstance(getattr(type(self), name, None), property):  # of a parametrization
+            super().__setattr__(name, value)
+            return
+        now = temperature_now(value)
+        for registered in (self._parameters, self._buffers, self.__dict__):
+            registered.pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+        if isinstance(value, nn.Parameter):
+            self.register_parameter(name, value)
+        elif isinstance(value, Tensor) and value.grad_fn is None:
+            self.register_buffer(name, value)
+        else:
+            object.__setattr__(self, name, value if isinstance(value, Tensor) else now)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Loss:
+        """Move the module. A temperature that requires a gradient stays the tensor that an optimiser may hold, as
+        parameters do: torch would replace it by a copy, which no optimiser changes."""
+        held = self._buffers.get("temperature")
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if held is not None and held.requires_grad:
+            with torch.no_grad():
+                moved = fn(held)
+                if torch._has_compatible_shallow_copy_type(held, moved):
+                    grad = None if held.grad is None else fn(held.grad)
+                    held.grad = None
+                    held.data, held.grad = moved, grad
+                    self._buffers["temperature"] = held
+        return self
 
     def extra_repr(self) -> str:
         """The options that say which loss this is, and the others where they are not the default."""
@@ -120,9 +159,9 @@ class Loss(nn.Module):
         value = twice_differentiable(core(weight), weight, twin, processes=processes)
         return distributed.total(value) if self.gather_distributed else value
 
-    def _tempered_twin(self, values: Callable[..., Tensor], *inputs: Tensor | None, pairs: int) -> Twin:
-        """The dense form of a loss with a temperature: ``values(*inputs, tau)``."""
-        tau, now = self._tau()
+    def _dense_form(self, values: Callable[..., Tensor], *inputs: Tensor | None, pairs: int) -> Twin:
+        """The dense form of a loss: ``values(*inputs, tau)``, where τ is 1 if the loss has none."""
+        tau, now = self._tau() if hasattr(self, "temperature") else (1.0, 1.0)
         learned = tau if isinstance(tau, Tensor) else None
 
         def with_temperature(*inputs: Tensor | None) -> Tensor:

@@ -288,16 +288,16 @@ class GroupLoss(Loss):
         """The module's `reference` with the options of this loss; ``inputs`` are its inputs and the temperature."""
 
     def _twin(self, groups: Groups) -> Twin:
-        apart = groups.self_start is None
+        apart = groups.self_start is None  # from the anchors: a reference set
+        labels, ref_labels = groups.group, groups.candidate_group if apart else None
 
         def values(z: Tensor, c: Tensor | None, mask: Tensor | None, tau: float | Tensor) -> Tensor:
-            given = {"positives": mask} if mask is not None else {"labels": groups.group}
-            given |= {"ref_labels": groups.candidate_group} if apart and mask is None else {}
-            return self._reference(z, ref_emb=c, temperature=tau, **given)
+            given = {"labels": labels, "positives": mask, "ref_emb": c, "ref_labels": ref_labels}
+            return self._reference(z, temperature=tau, **given)
 
         candidates = groups.candidates if apart else None
         pairs = len(groups.anchors) * len(groups.candidates)
-        return self._tempered_twin(values, groups.anchors, candidates, groups.mask, pairs=pairs)
+        return self._dense_form(values, groups.anchors, candidates, groups.mask, pairs=pairs)
 
     def _refuse_lonely(self, groups: Groups) -> None:
         lonely = self._over_ranks((~groups.valid).sum()) if self.no_positive == "error" else 0

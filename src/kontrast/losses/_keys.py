@@ -80,7 +80,7 @@ class KeyLoss(Loss):
         memory bank), which is left out.
         """
         keys = prepare(self, query, key, negatives, own_index)
-        twin = self._twin(keys, None if negatives is None else keys.bank)
+        twin = self._twin(keys, negatives)
         return self._reduce(self._core(keys), keys.query, counts=keys.counts, twin=twin)
 
     @abstractmethod
@@ -94,11 +94,16 @@ class KeyLoss(Loss):
         """The module's `reference` with the options of this loss."""
 
     def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
+        """The dense form. Where ``negatives`` learn nothing, the user's own are saved, not their normalised copy."""
+        own_index, learned = keys.own_index, negatives is not None and keys.bank.requires_grad
+
         def values(query: Tensor, key: Tensor, negatives: Tensor | None, tau: float | Tensor) -> Tensor:
-            return self._reference(query, key, negatives, keys.own_index, tau)
+            if negatives is not None and not learned:
+                negatives = self._rows(negatives.to(query.dtype))
+            return self._reference(query, key, negatives, own_index, tau)
 
         pairs = len(keys.query) * (keys.num_negatives + 1)
-        return self._tempered_twin(values, keys.query, keys.key, negatives, pairs=pairs)
+        return self._dense_form(values, keys.query, keys.key, keys.bank if learned else negatives, pairs=pairs)
 
     def _over_all(self, keys: Keys) -> Core:
         """InfoNCE with every negative."""

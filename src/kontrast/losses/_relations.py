@@ -15,7 +15,7 @@ those strips leave the cache, and it is slower.)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,7 +82,7 @@ class RelationLoss(Loss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        twin = self._twin(batch, in_batch=queue is None) if batch.others() else None
+        twin = self._twin(self._reference, batch, target, queue) if batch.others() else None
         return self._reduce(self._core(batch), batch.online, counts=batch.counts, twin=twin)
 
     @abstractmethod
@@ -93,10 +93,16 @@ class RelationLoss(Loss):
     def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
         """The module's `reference` with the options of this loss."""
 
-    def _twin(self, batch: Relations, *, in_batch: bool) -> Twin:
-        queue = None if in_batch else batch.candidates
+    def _twin(self, dense: Callable[..., Tensor], batch: Relations, target: Tensor, queue: Tensor | None) -> Twin:
+        """``dense(online, target, queue, tau)`` as a twin. The user's own target and queue are saved, not copies."""
+
+        def values(online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+            target = self._rows(target.to(online.dtype))
+            return dense(online, target, None if queue is None else self._rows(queue.to(online.dtype)), tau)
+
         pairs = len(batch.online) * len(batch.candidates)
-        return self._tempered_twin(self._reference, batch.online, batch.target, queue, pairs=pairs)
+        bank = None if queue is None else queue.detach()
+        return self._dense_form(values, batch.online, target.detach(), bank, pairs=pairs)
 
     def _relate(
         self, batch: Relations, *, own_slot: bool, zero_logit: bool = False, contrastive_weight: float = 0.0

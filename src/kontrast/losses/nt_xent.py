@@ -74,7 +74,7 @@ class NTXentLoss(Loss):
         def values(z: Tensor, tau: float | Tensor) -> Tensor:
             return reference(*z.chunk(2), temperature=tau).T.flatten()
 
-        value = self._reduce(core, z, counts=counts, twin=self._tempered_twin(values, z, pairs=len(z) * len(everyone)))
+        value = self._reduce(core, z, counts=counts, twin=self._dense_form(values, z, pairs=len(z) * len(everyone)))
         return value.view(2, -1).T if self.reduction == "none" else value
 
 

@@ -114,14 +114,12 @@ def sce_terms(
             x, batch.candidates, hide=batch.own, scale=scale, bounded=bounded, weight=weight, tile="auto"
         )
 
-    def dense_log_others(online: Tensor, target: Tensor, others: Tensor, tau: float | Tensor) -> Tensor:
-        logits = online @ others.T / tau
+    def dense_log_others(online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+        logits = online @ (target if queue is None else queue).T / tau
         logits = logits if queue is not None else logits.fill_diagonal_(-torch.inf)
         return (online * target).sum(1) / tau - logits.logsumexp(1)
 
-    twin = contrast._tempered_twin(
-        dense_log_others, batch.online, batch.target, batch.candidates, pairs=len(x) * len(batch.candidates)
-    )
+    twin = contrast._twin(dense_log_others, batch, target, queue)
     others = contrast._reduce(log_others, x, counts=batch.counts, twin=twin)
     ceil = info_nce + others  # log Σ_j − log Σ_{j≠i}
     return SCETerms(info_nce, ressl, ceil)

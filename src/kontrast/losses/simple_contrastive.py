@@ -88,13 +88,8 @@ class SimpleContrastiveLoss(KeyLoss):
         return everyone if k == keys.num_negatives else nearest_only
 
     def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
-        if self.hard_negatives is None or self.hard_negatives >= keys.num_negatives:
-            return None  # plain torch
-
-        def values(query: Tensor, key: Tensor, negatives: Tensor | None) -> Tensor:
-            return self._reference(query, key, negatives, keys.own_index, 1.0)
-
-        return Twin(values, (keys.query, keys.key, negatives), len(keys.query) * (keys.num_negatives + 1))
+        plain = self.hard_negatives is None or self.hard_negatives >= keys.num_negatives
+        return None if plain else super()._twin(keys, negatives)
 
     def _reference(
         self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
