@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.autograd.functional import hessian, jacobian
@@ -276,13 +275,6 @@ def test_without_hard_negatives_the_simple_loss_has_no_budget(monkeypatch: pytes
     monkeypatch.setattr(_autograd, "MAX_PAIRS", 1)
     case = next(c for c in FIRST if c.key == "simple_contrastive")
     assert_same_penalty(*pair(case, case.make().double(), case.inputs(seed=11)))
-
-
-@pytest.fixture
-def group_of_one() -> Iterator[None]:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
 
 
 @pytest.mark.usefixtures("group_of_one")

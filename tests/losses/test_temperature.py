@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import parametrize
@@ -159,13 +158,6 @@ def test_a_parametrization_may_keep_it_positive() -> None:
     torch.testing.assert_close(value(loss, case).detach(), value(case.make(temperature=0.2), case))
     loss.temperature = torch.tensor(0.4)
     torch.testing.assert_close(value(loss, case).detach(), value(case.make(temperature=0.4), case))
-
-
-@pytest.fixture
-def group_of_one() -> Iterator[None]:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
 
 
 @pytest.mark.usefixtures("group_of_one")
