@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from kontrast import distributed
 from kontrast.losses import InfoNCELoss, SupConLoss, sce_terms
-from tests.losses.cases import CASES, EMBEDDINGS, FIXED, Case, D
+from tests.losses.cases import CASES, EMBEDDINGS, FIXED, PLAIN, Case, D
 from tests.processes import run_on_ranks
 
 SIZES = {1: [[11]], 2: [[7, 4], [3, 8]], 3: [[5, 2, 4], [0, 8, 3]]}
@@ -126,12 +126,33 @@ def other_checks(sizes: list[int], rank: int) -> None:
         SupConLoss()(rows[mine], positives=torch.ones(0, 11, dtype=torch.bool))
 
 
+def refused_second_derivatives(sizes: list[int], rank: int) -> None:
+    """Over several processes a second derivative raises, on each rank; of a rank's own rows it is there."""
+    for case in PLAIN:
+        mine = part(case.inputs(seed=22), sizes, rank)
+        name = case.differentiable(mine)[0]
+        for reduction in ("mean", "none"):
+            for gather in (True, False):
+                loss = case.make(reduction=reduction, gather_distributed=gather).double()
+                x = mine[name].clone().requires_grad_()
+                value = loss(**mine | {name: x}).sum()
+                torch.autograd.grad(value, x, retain_graph=True)
+                if gather:
+                    with pytest.raises(RuntimeError, match=f"by {len(sizes)} processes, .* in one process, or pass"):
+                        torch.autograd.grad(value, x, create_graph=True)
+                else:
+                    (gradient,) = torch.autograd.grad(value, x, create_graph=True)
+                    assert torch.autograd.grad(gradient.square().sum(), x)[0].isfinite().all()
+
+
 def together(rank: int, world: int) -> None:
     for sizes in SIZES[world]:
         for case in CASES:
             compare(case, sizes, rank)
         if 0 not in sizes:
             other_checks(sizes, rank)
+            if world > 1:
+                refused_second_derivatives(sizes, rank)
     assert distributed.rank() == rank
     assert distributed.world_size() == world
 

@@ -396,17 +396,6 @@ def test_backward_twice_gives_the_same_gradient_again(case: Case, reduction: str
 
 
 @each_loss
-def test_a_second_derivative_is_refused_not_wrong(case: Case) -> None:
-    if case.key == "simple_contrastive":
-        pytest.skip("plain autograd all the way, which does have one")
-    inputs = leaves(case, case.inputs())
-    name = case.differentiable(inputs)[0]
-    (gradient,) = torch.autograd.grad(case.make().double()(**inputs), inputs[name], create_graph=True)
-    with pytest.raises(RuntimeError, match="no second derivative"):
-        gradient.sum().backward()
-
-
-@each_loss
 def test_compiled_model_may_call_it(case: Case) -> None:
     loss = case.make()
     inputs = case.inputs(dtype=torch.float32)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from kontrast import distributed
+from kontrast.losses._autograd import Twin, twice_differentiable
 from kontrast.losses._inputs import not_empty, one_of, temperature_now, unit
 from kontrast.losses._tiles import Tile, check_tile, in_range, largest_logit
 
@@ -36,8 +38,46 @@ class Loss(nn.Module):
         self.tile = check_tile(tile)
 
     def _set_temperature(self, temperature: float | Tensor) -> None:
-        now = temperature_now(temperature)
-        self.temperature = temperature if isinstance(temperature, Tensor) else now
+        self.temperature = temperature
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A temperature is checked, and registered by its kind; any kind may replace any other.
+
+        - A number is an ordinary attribute.
+        - An ``nn.Parameter`` is a parameter.
+        - Any other tensor without a history is a buffer: it is in ``state_dict`` and follows ``to()``. It stays the
+          user's own tensor, and gets its gradient if it requires one.
+        - A tensor computed from others (``log_temperature.exp()``) belongs to the step that computed it. It is an
+          ordinary attribute: neither saved nor moved, and torch cannot deep-copy it.
+        """
+        if name != "temperature" or isinstance(getattr(type(self), name, None), property):  # of a parametrization
+            super().__setattr__(name, value)
+            return
+        now = temperature_now(value)
+        for registered in (self._parameters, self._buffers, self.__dict__):
+            registered.pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+        if isinstance(value, nn.Parameter):
+            self.register_parameter(name, value)
+        elif isinstance(value, Tensor) and value.grad_fn is None:
+            self.register_buffer(name, value)
+        else:
+            object.__setattr__(self, name, value if isinstance(value, Tensor) else now)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Loss:
+        """Move the module. A temperature that requires a gradient stays the tensor that an optimiser may hold, as
+        parameters do: torch would replace it by a copy, which no optimiser changes."""
+        held = self._buffers.get("temperature")
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if held is not None and held.requires_grad:
+            with torch.no_grad():
+                moved = fn(held)
+                if torch._has_compatible_shallow_copy_type(held, moved):
+                    grad = None if held.grad is None else fn(held.grad)
+                    held.grad = None
+                    held.data, held.grad = moved, grad
+                    self._buffers["temperature"] = held
+        return self
 
     def extra_repr(self) -> str:
         """The options that say which loss this is, and the others where they are not the default."""
@@ -97,23 +137,38 @@ class Loss(nn.Module):
 
     # ----------------------------------------------------------------------------------------- reduction
 
-    def _reduce(self, core: Core, like: Tensor, *, counts: list[int], valid: Tensor | None = None) -> Tensor:
+    def _reduce(
+        self, core: Core, like: Tensor, *, counts: list[int], valid: Tensor | None = None, twin: Twin | None = None
+    ) -> Tensor:
         """Mean or sum over every rank's anchors, or this rank's values.
 
         ``valid`` marks the anchors that have a positive; the others are 0 in "none" and in the sum, and whether
         they count in the mean is for `no_positive` to say. ``like`` gives the dtype and the device, ``counts`` the
-        number of anchors on each rank.
+        number of anchors on each rank. ``twin`` is the dense form, for second derivatives; without one ``core`` must be
+        plain torch.
         """
+        processes = distributed.world_size() if self._together else 1
         here = counts[distributed.rank()] if self._together else counts[0]
         if self.reduction == "none":
-            values = core(None)
+            values = twice_differentiable(core(None), None, twin, processes=processes)
             values = values if valid is None else torch.where(valid, values, 0.0)
             return distributed.own(values) if self.gather_distributed else values
         weight = like.new_ones(here) if valid is None else valid.to(like.dtype)
         if self.reduction == "mean":
             weight /= self._anchors(counts, valid)
-        value = core(weight)
+        value = twice_differentiable(core(weight), weight, twin, processes=processes)
         return distributed.total(value) if self.gather_distributed else value
+
+    def _dense_form(self, values: Callable[..., Tensor], *inputs: Tensor | None, pairs: int) -> Twin:
+        """The dense form of a loss: ``values(*inputs, tau)``, where τ is 1 if the loss has none."""
+        tau, now = self._tau() if hasattr(self, "temperature") else (1.0, 1.0)
+        learned = tau if isinstance(tau, Tensor) else None
+
+        def with_temperature(*inputs: Tensor | None) -> Tensor:
+            *rows, tau = inputs
+            return values(*rows, now if tau is None else tau)
+
+        return Twin(with_temperature, (*inputs, learned), pairs)
 
     def _anchors(self, counts: list[int], valid: Tensor | None) -> float | Tensor:
         """How many anchors the mean is over, on all ranks; at least 1."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kontrast import distributed
-from kontrast.losses._autograd import first_order_only
+from kontrast.losses._autograd import ReverseOnly, Twin
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype
 from kontrast.losses._softmax import Hide, hide_diagonal, hide_nothing
@@ -199,26 +199,32 @@ def row_sums(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 def masked_sum(mask: Tensor, c: Tensor) -> Tensor:
     """mask @ c for a mask of another dtype (bool, say), in blocks, so that no float copy of it is made."""
-    return _MaskedSum.apply(mask, c)  # type: ignore[no-any-return]
+    return _MaskedSum.apply(mask, c, False)  # type: ignore[no-any-return]
 
 
-class _MaskedSum(torch.autograd.Function):
+class _MaskedSum(ReverseOnly):
+    """mask @ c, or maskᵀ @ c. It is linear, and each is the other's gradient: all derivatives are exact."""
+
     @staticmethod
-    def forward(ctx: Any, mask: Tensor, c: Tensor) -> Tensor:
+    def forward(ctx: Any, mask: Tensor, c: Tensor, transposed: bool) -> Tensor:
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(mask)
+        ctx.transposed = transposed
+        strips = spans(len(mask), strip_height(mask.shape[1], c.element_size(), "auto"))
+        if transposed:
+            out = c.new_zeros(mask.shape[1], c.shape[1])
+            for r in strips:
+                out.addmm_(mask[r].to(c.dtype).T, c[r])
+            return out
         out = c.new_empty(len(mask), c.shape[1])
-        for r in spans(len(mask), strip_height(mask.shape[1], c.element_size(), "auto")):
+        for r in strips:
             torch.mm(mask[r].to(c.dtype), c, out=out[r])
         return out
 
     @staticmethod
-    @first_order_only
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+    def backward(ctx: Any, grad: Tensor | None) -> tuple[None, Tensor | None, None]:
         (mask,) = ctx.saved_tensors
-        out = grad.new_zeros(mask.shape[1], grad.shape[1])
-        for r in spans(len(mask), strip_height(mask.shape[1], grad.element_size(), "auto")):
-            out.addmm_(mask[r].to(grad.dtype).T, grad[r])
-        return None, out
+        return None, None if grad is None else _MaskedSum.apply(mask, grad, not ctx.transposed), None
 
 
 def dense_groups(
@@ -268,12 +274,30 @@ class GroupLoss(Loss):
         """
         groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
         self._refuse_lonely(groups)
-        value = self._reduce(self._core(groups), groups.anchors, counts=groups.counts, valid=groups.valid)
+        value = self._reduce(
+            self._core(groups), groups.anchors, counts=groups.counts, valid=groups.valid, twin=self._twin(groups)
+        )
         return value.view(groups.shape) if self.reduction == "none" else value
 
     @abstractmethod
     def _core(self, groups: Groups) -> Core:
         """The loss per anchor, or weighted."""
+
+    @abstractmethod
+    def _reference(self, embeddings: Tensor, **inputs: Any) -> Tensor:
+        """The module's `reference` with the options of this loss; ``inputs`` are its inputs and the temperature."""
+
+    def _twin(self, groups: Groups) -> Twin:
+        apart = groups.self_start is None  # from the anchors: a reference set
+        labels, ref_labels = groups.group, groups.candidate_group if apart else None
+
+        def values(z: Tensor, c: Tensor | None, mask: Tensor | None, tau: float | Tensor) -> Tensor:
+            given = {"labels": labels, "positives": mask, "ref_emb": c, "ref_labels": ref_labels}
+            return self._reference(z, temperature=tau, **given)
+
+        candidates = groups.candidates if apart else None
+        pairs = len(groups.anchors) * len(groups.candidates)
+        return self._dense_form(values, groups.anchors, candidates, groups.mask, pairs=pairs)
 
     def _refuse_lonely(self, groups: Groups) -> None:
         lonely = self._over_ranks((~groups.valid).sum()) if self.no_positive == "error" else 0

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.losses._autograd import first_order_only
+from kontrast.losses._autograd import ReverseOnly, refuse_transforms
 from kontrast.registry import quoted
 
 COLDEST, HOTTEST = (
@@ -32,6 +32,7 @@ def full_precision(forward: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(forward)
     def eager(*args: P.args, **kwargs: P.kwargs) -> R:
+        refuse_transforms()
         tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
         device = "cpu" if tensor is None or tensor.is_meta else tensor.device.type
         with torch.autocast(device, enabled=False):
@@ -184,7 +185,7 @@ def unit(x: Tensor) -> Tensor:
     tensor([[0.6000, 0.8000],
             [0.0000, 0.0000]])
     """
-    return _Unit.apply(x)  # type: ignore[no-any-return]
+    return _Unit.apply(x)[0]  # type: ignore[no-any-return]
 
 
 def directions(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -221,11 +222,16 @@ def _out_of_reach(largest: Tensor, dtype: torch.dtype) -> Tensor:
     return found
 
 
-class _Unit(torch.autograd.Function):
-    """z = x/‖x‖, ∂z/∂xᵀ·g = (g − z⟨z, g⟩)/‖x‖."""
+class _Unit(ReverseOnly):
+    """z = x/‖x‖ and 1/‖x‖; ∂z/∂xᵀ·g = (g − z⟨z, g⟩)/‖x‖, ∂(1/‖x‖)/∂x = −z/‖x‖².
+
+    Both derivatives are made of the two outputs, which autograd knows: so they can be differentiated any number of
+    times, and x is not kept.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.set_materialize_grads(False)
         norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         if not bool(norm.isfinite().all()):  # squares overflow before the rows do: take out the largest entry first
             largest = x.abs().amax(-1, keepdim=True)
@@ -235,12 +241,16 @@ class _Unit(torch.autograd.Function):
         inverse = norm.reciprocal().masked_fill_(vanishing, 0.0)
         z: Tensor = x * inverse
         ctx.save_for_backward(z, inverse)
-        return z
+        return z, inverse
 
     @staticmethod
-    @first_order_only
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor | None, of_inverse: Tensor | None) -> Tensor | None:
         z, inverse = ctx.saved_tensors
-        along = (z * grad).sum(-1, keepdim=True)
-        gradient: Tensor = torch.addcmul(grad, z, along, value=-1).mul_(inverse)
+        gradient: Tensor | None = None
+        if grad is not None:
+            along = (z * grad).sum(-1, keepdim=True)
+            gradient = torch.addcmul(grad, z, along, value=-1).mul_(inverse)
+        if of_inverse is not None:  # in second derivatives only
+            more = -of_inverse * inverse.square() * z
+            gradient = more if gradient is None else gradient + more
         return gradient

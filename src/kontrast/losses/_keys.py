@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, hide_both, hide_diagonal, hide_index, hide_nothing, log_normaliser
@@ -97,11 +98,30 @@ class KeyLoss(Loss):
         which is left out.
         """
         keys = prepare(self, query, key, negatives, own_index, negatives_in_batch=self.negatives_in_batch)
-        return self._reduce(self._core(keys), keys.query, counts=keys.counts)
+        twin = self._twin(keys, negatives)
+        return self._reduce(self._core(keys), keys.query, counts=keys.counts, twin=twin)
 
     @abstractmethod
     def _core(self, keys: Keys) -> Core:
         """The loss per anchor, or weighted."""
+
+    @abstractmethod
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        """The module's `reference` with the options of this loss."""
+
+    def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
+        """The dense form. Where ``negatives`` learn nothing, the user's own are saved, not their normalised copy."""
+        own_index, learned = keys.own_index, negatives is not None and keys.bank.requires_grad
+
+        def values(query: Tensor, key: Tensor, negatives: Tensor | None, tau: float | Tensor) -> Tensor:
+            if negatives is not None and not learned:
+                negatives = self._rows(negatives.to(query.dtype))
+            return self._reference(query, key, negatives, own_index, tau)
+
+        pairs = len(keys.query) * (keys.num_negatives + 1)
+        return self._dense_form(values, keys.query, keys.key, keys.bank if learned else negatives, pairs=pairs)
 
     def _over_all(self, keys: Keys) -> Core:
         """InfoNCE with every negative."""

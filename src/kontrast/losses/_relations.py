@@ -15,13 +15,14 @@ those strips leave the cache, and it is slower.)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Core, Loss
 from kontrast.losses._inputs import full_precision, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass
@@ -81,11 +82,27 @@ class RelationLoss(Loss):
     def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
         """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
         batch = prepare(self, online, target, queue)
-        return self._reduce(self._core(batch), batch.online, counts=batch.counts)
+        twin = self._twin(self._reference, batch, target, queue) if batch.others() else None
+        return self._reduce(self._core(batch), batch.online, counts=batch.counts, twin=twin)
 
     @abstractmethod
     def _core(self, batch: Relations) -> Core:
         """The loss per anchor, or weighted."""
+
+    @abstractmethod
+    def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+        """The module's `reference` with the options of this loss."""
+
+    def _twin(self, dense: Callable[..., Tensor], batch: Relations, target: Tensor, queue: Tensor | None) -> Twin:
+        """``dense(online, target, queue, tau)`` as a twin. The user's own target and queue are saved, not copies."""
+
+        def values(online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+            target = self._rows(target.to(online.dtype))
+            return dense(online, target, None if queue is None else self._rows(queue.to(online.dtype)), tau)
+
+        pairs = len(batch.online) * len(batch.candidates)
+        bank = None if queue is None else queue.detach()
+        return self._dense_form(values, batch.online, target.detach(), bank, pairs=pairs)
 
     def _relate(
         self, batch: Relations, *, own_slot: bool, zero_logit: bool = False, contrastive_weight: float = 0.0

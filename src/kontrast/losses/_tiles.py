@@ -25,7 +25,8 @@ Where |l| is at most RANGE nothing is subtracted first: e^{±60} is far inside f
 
 A loss tells the engine the weight g of each anchor (1/M for a mean, 1 for a sum), so the gradient is computed
 in the forward pass and only scaled in backward; with ``reduction="none"`` it is recomputed there with the
-incoming g. Either way what is kept between the passes is O(N·D).
+incoming g. Either way what is kept between the passes is O(N·D). These gradients have no graph; `_autograd` says how a
+loss gets its second derivative.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from kontrast.losses._autograd import first_order_only
+from kontrast.losses._autograd import ReverseOnly, first_order_only, refuse_batched
 
 LOG2E = math.log2(math.e)
 RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that needs no shift
@@ -137,7 +138,7 @@ def tiled(run: Pass, weight: Tensor | None, *tensors: Tensor | None, fixed: Sequ
     return _Tiled.apply(run, weight, differentiable, fixed, *tensors)  # type: ignore[no-any-return]
 
 
-class _Tiled(torch.autograd.Function):
+class _Tiled(ReverseOnly):
     @staticmethod
     def forward(
         ctx: Any,
@@ -147,6 +148,7 @@ class _Tiled(torch.autograd.Function):
         fixed: Sequence[Tensor | None],
         *tensors: Tensor,
     ) -> Tensor:
+        ctx.set_materialize_grads(False)
         needs = ctx.needs_input_grad[4:]
         ctx.deferred = weight is None
         values, grads = run(tensors, weight if differentiable else None, needs)
@@ -162,6 +164,7 @@ class _Tiled(torch.autograd.Function):
     @first_order_only
     def backward(ctx: Any, grad: Tensor) -> Grads:
         if ctx.deferred:
+            refuse_batched(grad)
             with torch.autocast(grad.device.type, enabled=False):
                 _, grads = ctx.run(ctx.saved_tensors[: ctx.number], grad, ctx.needs_input_grad[4:])
         else:

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Loss
 from kontrast.losses._inputs import full_precision, integer_labels, number, rows, same_dtype, whole_number
 from kontrast.losses._softmax import hide_index, log_normaliser
@@ -102,7 +103,10 @@ def classify(loss: Loss, embeddings: Tensor, labels: Any, weight: Tensor) -> Ten
             tile=loss.tile,
         )
 
-    return loss._reduce(core, z, counts=counts)
+    def values(z: Tensor, w: Tensor) -> Tensor:
+        return reference(z, labels, weight=w)
+
+    return loss._reduce(core, z, counts=counts, twin=Twin(values, (z, w), len(z) * k))
 
 
 def reference(embeddings: Tensor, labels: Tensor, *, weight: Tensor) -> Tensor:

@@ -80,6 +80,19 @@ class HardContrastiveLoss(KeyLoss):
 
         return lambda weight: tiled(run, weight, x, keys.candidates, positive, keys.more)
 
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        return reference(
+            query,
+            key,
+            negatives,
+            own_index,
+            temperature=tau,
+            hard_negatives=self.hard_negatives,
+            negatives_in_batch=self.negatives_in_batch,
+        )
+
 
 def reference(
     query: Tensor,

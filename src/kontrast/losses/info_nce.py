@@ -69,6 +69,12 @@ class InfoNCELoss(KeyLoss):
     def _core(self, keys: Keys) -> Core:
         return self._over_all(keys)  # (1), (6)
 
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        beside = self.negatives_in_batch
+        return reference(query, key, negatives, own_index, temperature=tau, negatives_in_batch=beside)
+
 
 def reference(
     query: Tensor,

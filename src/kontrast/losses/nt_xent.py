@@ -71,7 +71,10 @@ class NTXentLoss(Loss):
                 x, everyone, positive, hide=hide, slot=True, scale=scale, bounded=bounded, weight=weight, tile=self.tile
             )
 
-        value = self._reduce(core, z, counts=counts)
+        def values(z: Tensor, tau: float | Tensor) -> Tensor:
+            return reference(*z.chunk(2), temperature=tau).T.flatten()
+
+        value = self._reduce(core, z, counts=counts, twin=self._dense_form(values, z, pairs=len(z) * len(everyone)))
         return value.view(2, -1).T if self.reduction == "none" else value
 
 

@@ -50,6 +50,9 @@ class ReSSLLoss(RelationLoss):
     def _core(self, batch: Relations) -> Core:
         return self._relate(batch, own_slot=False)  # (3)
 
+    def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+        return reference(online, target, queue, temperature=tau, target_temperature=self.target_temperature)
+
 
 def reference(
     online: Tensor,

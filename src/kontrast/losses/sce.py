@@ -66,6 +66,17 @@ class SCELoss(RelationLoss):
             batch, own_slot=True, zero_logit=zero, contrastive_weight=self.contrastive_weight
         )
 
+    def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+        return reference(
+            online,
+            target,
+            queue,
+            temperature=tau,
+            target_temperature=self.target_temperature,
+            contrastive_weight=self.contrastive_weight,
+            self_logit=self.self_logit,
+        )
+
 
 def sce_terms(
     online: Tensor,
@@ -103,7 +114,14 @@ def sce_terms(
             x, batch.candidates, hide=batch.own, scale=scale, bounded=bounded, weight=weight, tile="auto"
         )
 
-    ceil = info_nce + contrast._reduce(log_others, x, counts=batch.counts)  # log Σ_j − log Σ_{j≠i}
+    def dense_log_others(online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
+        logits = online @ (target if queue is None else queue).T / tau
+        logits = logits if queue is not None else logits.fill_diagonal_(-torch.inf)
+        return (online * target).sum(1) / tau - logits.logsumexp(1)
+
+    twin = contrast._twin(dense_log_others, batch, target, queue)
+    others = contrast._reduce(log_others, x, counts=batch.counts, twin=twin)
+    ceil = info_nce + others  # log Σ_j − log Σ_{j≠i}
     return SCETerms(info_nce, ressl, ceil)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Core
 from kontrast.losses._inputs import number, true_or_false, whole_number
 from kontrast.losses._keys import KeyLoss, Keys, dense
@@ -88,6 +89,24 @@ class SimpleContrastiveLoss(KeyLoss):
             return tiled(run, weight, keys.query, keys.candidates, positive, keys.more)
 
         return everyone if k == keys.num_negatives else nearest_only
+
+    def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
+        plain = self.hard_negatives is None or self.hard_negatives >= keys.num_negatives
+        return None if plain else super()._twin(keys, negatives)
+
+    def _reference(
+        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
+    ) -> Tensor:
+        """Without a temperature: ``tau`` means nothing here."""
+        return reference(
+            query,
+            key,
+            negatives,
+            own_index,
+            weight=self.weight,
+            hard_negatives=self.hard_negatives,
+            negatives_in_batch=self.negatives_in_batch,
+        )
 
 
 def reference(

@@ -16,6 +16,8 @@ without positives as 0 in its mean, which is ``no_positive="zero"`` here; the de
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -56,6 +58,9 @@ class SupConLoss(GroupLoss):
 
     def _core(self, groups: Groups) -> Core:
         return self._out(groups) if self.form == "out" else self._in(groups)
+
+    def _reference(self, embeddings: Tensor, **inputs: Any) -> Tensor:
+        return reference(embeddings, form=self.form, **inputs)
 
     def _out(self, groups: Groups) -> Core:
         tau, now = self._tau()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -79,6 +80,9 @@ class TCLLoss(GroupLoss):
         return lambda weight: tiled(
             run, weight, x, c, positive, tau if isinstance(tau, Tensor) else None, fixed=(groups.mask,)
         )
+
+    def _reference(self, embeddings: Tensor, **inputs: Any) -> Tensor:
+        return reference(embeddings, k1=self.k1, k2=self.k2, **inputs)
 
 
 def log2_or_none(k: float) -> float:
