@@ -122,9 +122,9 @@ def _is_current(page: Path) -> bool:
 
 def examine(run: Path, *, failed: Failed = warn) -> None:
     """Write doctor.json beside a run; of anything but the folder of a run with a recipe nothing is written."""
-    from kontrast import doctor
-
     if (run / "recipe.yaml").exists():
+        from kontrast import doctor  # this loads torch: not for the page of an experiment
+
         _guarded("the doctor could not examine the run", lambda: doctor.write(run), failed)
 
 
