@@ -177,3 +177,15 @@ def test_any_mapping_is_a_recipe_or_a_value_error(value: Any) -> None:
         Recipe.of(value if isinstance(value, dict) else {"train": value})
     except ValueError:
         return
+
+
+def test_rows_at_once_in_the_evaluation_are_no_part_of_the_hash() -> None:
+    """A run whose evaluation did not fit memory is resumed with fewer."""
+    plain = Recipe.of({"method": "supcon", "train": {"epochs": 1}})
+    asked = plain.override(["evaluate.batch_size=4"])
+    assert asked.hash == plain.hash
+    assert asked.evaluate.batch_size == 4
+    assert plain.override(["evaluate.protocols=knn20"]).hash != plain.hash
+    assert plain.override(["train.micro_batch=4"]).hash != plain.hash, "batch norm sees it"
+    with pytest.raises(ValueError, match=r"evaluate\.batch_size"):
+        plain.override(["evaluate.batch_size=0"])

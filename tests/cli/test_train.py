@@ -19,7 +19,7 @@ from kontrast.cli import app, main
 from kontrast.cli._completion import complete_recipe
 from kontrast.cli._status import shown
 from kontrast.recipe import Recipe
-from kontrast.train import Run, RunFolder, resolve, running
+from kontrast.train import Run, RunFolder, micro_batch, resolve, running
 from tests.cli.asking import START, ask, one_paragraph, process, written
 
 runner = CliRunner()
@@ -395,3 +395,21 @@ def test_completion_can_be_shown_and_installed() -> None:
     answer = process("--show-completion", "bash", env=named)
     assert answer.status == 0, answer.err
     assert "_KONTRAST_COMPLETE=complete_bash" in answer.out
+
+
+def test_micro_batch_auto_is_worked_out_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _ = written(tmp_path)
+    command = ["train", str(path), "train.micro_batch=auto", "run.progress=true"]
+    dry = runner.invoke(app, [*command, "--dry-run"])
+    assert "micro_batch: auto" in dry.stdout
+    assert "# train.micro_batch is worked out when it is run" in dry.stdout
+    need = micro_batch.Need(state=0, views=0, activations=2**20)
+    monkeypatch.setattr(micro_batch, "measure", lambda job: need)
+    monkeypatch.setattr(micro_batch, "free_memory", lambda device: 17 * 2**20)
+    done = runner.invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "train.micro_batch=auto: 8 of" in done.stderr
+    monkeypatch.setattr(micro_batch, "free_memory", lambda device: 2**40)
+    again = runner.invoke(app, command)
+    assert "already done" in again.stderr
+    assert "micro_batch: 8" in runner.invoke(app, [*command, "--dry-run"]).stdout

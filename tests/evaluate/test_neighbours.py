@@ -84,3 +84,23 @@ def test_errors() -> None:
         nearest(torch.ones(1, 2), torch.ones(3, 2), 4)
     with pytest.raises(ValueError, match=r"expected \[M, D\] and \[N, D\]"):
         nearest(torch.ones(1, 2), torch.ones(3, 5), 1)
+
+
+def test_very_wide_rows_are_searched_in_smaller_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raw pixels of 224 × 224 are 150,528 numbers a row: 4,096 of them at once would be 2.4 GB."""
+    draw = torch.Generator().manual_seed(0)
+    keys, query = torch.randn(500, 40, generator=draw), torch.randn(30, 40, generator=draw)
+    whole = nearest(query, keys, 90)
+    blocks: list[int] = []
+    real = neighbours.directions
+
+    def counted(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        blocks.append(len(x))
+        return real(x, dtype)
+
+    monkeypatch.setattr(neighbours, "WIDEST", 40 * 64)
+    monkeypatch.setattr(neighbours, "directions", counted)
+    parts = nearest(query, keys, 90)
+    assert max(blocks[1:]) == 64
+    assert torch.equal(parts[1], whole[1])
+    assert torch.allclose(parts[0], whole[0], atol=1e-6)

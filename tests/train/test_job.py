@@ -11,7 +11,7 @@ from PIL import Image
 
 from kontrast.data import Memory, Split
 from kontrast.recipe import Recipe
-from kontrast.train.job import Job, held_out, make_job
+from kontrast.train.job import Job, held_out, make_job, warn_of_size
 from kontrast.train.resolving import resolve
 from tests.train.small import recipe
 
@@ -53,6 +53,30 @@ def test_pieces() -> None:
     assert job(recipe("supcon")).pieces() == 1
     assert job(recipe("supcon", **{"train.micro_batch": 10})).pieces() == 4
     assert job(recipe("supcon", **{"train.micro_batch": 100})).pieces() == 1
+
+
+def photos(folder: Path, sizes: list[tuple[int, int]]) -> str:
+    for i, (height, width) in enumerate(sizes):
+        place = folder / "ab"[i % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (width, height), (i, 0, 0)).save(place / f"{i}.png")
+    return str(folder)
+
+
+def test_small_encoders_on_large_photos_are_warned_of(tmp_path: Path) -> None:
+    several = photos(tmp_path / "several", [(300, 200), (240, 320), (500, 375), (90, 90)])
+    changes = {"data": {"name": several}, "augment": ["weak", "weak"], "encoder": "small-resnet", "train.batch_size": 2}
+    with pytest.warns(UserWarning, match=r"differ in size, so views are 224×224 .* Use data\.size=64") as seen:
+        warn_of_size(job(recipe("simclr", **changes)))
+    assert "about 12 times those of 64×64" in str(seen[0].message)
+    stem = {**changes, "encoder": {"name": "resnet18", "stem": "small"}}
+    with pytest.warns(UserWarning, match="encoder 'resnet18' is made for images of up to 64×64"):
+        warn_of_size(job(recipe("simclr", **stem)))
+    one = {**changes, "data": {"name": photos(tmp_path / "one", [(96, 96)] * 4)}}
+    with pytest.warns(UserWarning, match=r"the images are 96×96 pixels.* data\.size=96 keeps this size"):
+        warn_of_size(job(recipe("simclr", **one)))
+    for asked in ({"data.size": 32}, {"data.size": 128}, {"augment.size": 224}, {"encoder": "resnet18"}):
+        warn_of_size(job(recipe("simclr", **changes | asked)))  # a warning would be an error
 
 
 def test_held_out_is_even_over_classes_and_disjoint() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
+from kontrast.evaluate import activations
+from kontrast.train import watching
 from kontrast.train.job import Job, make_job
 from kontrast.train.resolving import resolve
-from kontrast.train.watching import HELD, Validation, Watch, features, fixed_views
+from kontrast.train.watching import HELD, FixedViews, Validation, Watch, features, fixed_views
 from tests.train.small import recipe
 
 
@@ -63,6 +69,45 @@ def test_views_are_fixed_and_enough() -> None:
     two = fixed_views(made, made.train, least=2)
     assert two.shape == (200, 2, 1, 8, 8)
     assert not torch.equal(two[:, 0], two[:, 1])
+
+
+def test_views_are_made_in_chunks_and_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = job("simclr", **{"encoder": {"name": "small-resnet", "width": 4}})
+    made.method.eval()
+    views, whole = FixedViews(made, made.train), fixed_views(made, made.train)
+    parts = torch.cat([views.of(slice(i, i + 7)) for i in range(0, 200, 7)])
+    assert torch.allclose(parts, whole, atol=1e-6)  # what an operation gives for some rows, to rounding
+    seen: list[int] = []
+    made.method.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
+    with torch.no_grad():
+        expected = made.method.online(whole.flatten(0, 1)).view(200, 2, -1)
+    monkeypatch.setattr(activations, "CPU_BUDGET", 100_000)
+    seen.clear()
+    assert torch.allclose(views.embedded(), expected, atol=1e-5)  # convolutions of other sizes round differently
+    assert max(seen) < 100
+    assert torch.allclose(views.embedded(slice(-1, None)), expected[:, 1:], atol=1e-5)
+    asked = job("simclr", **{"encoder": {"name": "small-resnet", "width": 4}, "evaluate.batch_size": 10})
+    asked.method.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
+    seen.clear()
+    Watch(asked, None)()
+    assert set(seen) <= {10, 100 % 10 or 10}, "evaluate.batch_size is taken by monitors too"
+
+
+def test_crops_of_files_are_kept_or_read_again_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    for i in range(12):
+        folder = tmp_path / "ab"[i % 2]
+        folder.mkdir(exist_ok=True)
+        Image.fromarray(draw.integers(0, 256, (20 + i, 24, 3), dtype=np.uint8)).save(folder / f"{i}.png")
+    changes = {"data": {"name": str(tmp_path)}, "augment": ["weak", "weak"], "augment.size": 16, "train.batch_size": 4}
+    made = job("simclr", **changes, encoder="small-resnet")
+    kept = FixedViews(made, made.train, least=4)
+    assert kept.kept is not None
+    monkeypatch.setattr(watching, "KEPT", 0)
+    again = FixedViews(made, made.train, least=4)
+    assert again.kept is None
+    assert torch.equal(kept.of(slice(3, 9)), again.of(slice(3, 9)))
+    assert kept.of(slice(0, 12)).shape == (12, 4, 3, 16, 16)
 
 
 def test_validation_is_knn_of_the_held_out_part() -> None:

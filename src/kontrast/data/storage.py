@@ -7,6 +7,7 @@ is asked for; else they stay files and are decoded when read.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ from kontrast.data.listing import Listing, check_images, quietly, stop_if_too_ma
 from kontrast.data.options import Options
 from kontrast.data.records import Inputs, Memory
 
-CHUNK = 256
+CHUNK, CHUNK_BYTES = 256, 2**26  # images that are decoded before they are put in place: at most so many, so large
 
 
 def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
@@ -82,11 +83,11 @@ def _decoded(listing: Listing, options: Options, shape: tuple[int, int, int], ba
         except ImageError as error:
             return str(error)
 
-    paths = listing.paths
+    paths, step = listing.paths, max(1, min(CHUNK, CHUNK_BYTES // math.prod(shape)))
     with quietly(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for start in range(0, len(paths), CHUNK):
+        for start in range(0, len(paths), step):
             kept: list[Tensor] = []
-            for i, found in enumerate(pool.map(image, paths[start : start + CHUNK]), start):
+            for i, found in enumerate(pool.map(image, paths[start : start + step]), start):
                 if isinstance(found, str):
                     bad[i] = found
                 elif tuple(found.shape) != shape:

@@ -16,7 +16,7 @@ from torch import Tensor
 from kontrast.losses._inputs import finite, unmasked
 from kontrast.registry import quoted
 
-CHUNK = 8192  # rows looked at in one go
+CHUNK, NUMBERS = 8192, 2**24  # rows looked at in one go, and the most numbers in them
 
 
 def feature_rows(name: str, given: Any) -> Tensor:
@@ -67,9 +67,9 @@ def _rows(name: str, x: Tensor, size: float) -> Tensor:
     return x
 
 
-def chunks(x: Tensor, height: int = CHUNK) -> Iterator[Tensor]:
-    """The rows a part at a time."""
-    return iter(torch.split(x, height))
+def chunks(x: Tensor) -> Iterator[Tensor]:
+    """The rows a part at a time; raw pixels of large images, fewer of them."""
+    return iter(torch.split(x, max(1, min(CHUNK, NUMBERS // x.shape[1]))))
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:

@@ -14,6 +14,7 @@ took 0.28 s for 4,096 images of 28 pixels in chunks of 256 or 512 and 0.54 s in 
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,7 +94,7 @@ def in_chunks(network: nn.Module, rows: Tensor, *, device: torch.device, batch_s
 def _eager() -> Iterator[None]:
     """Inside it compiled modules run uncompiled: the tensors inside a compiled one are not seen."""
     stance = getattr(torch.compiler, "set_stance", None)  # torch 2.6
-    if stance is None:
+    if stance is None or "torch._dynamo" not in sys.modules:  # it would be loaded, for seconds, and nothing is compiled
         yield
         return
     with stance("force_eager"):

@@ -24,6 +24,7 @@ from torch import Tensor
 from kontrast.losses._inputs import directions, unmasked
 
 QUERIES, KEYS = 512, 4096  # of a block: 8 MB, which stays in cache between product and search
+WIDEST = 2**26  # numbers in a block of keys, which is normalised: of rows beyond 16,384 numbers fewer are taken
 LOWEST = -(2**63)
 LOW = 0xFFFFFFFF
 
@@ -43,7 +44,8 @@ def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
         raise ValueError(f"k is {k}, but there are {len(keys)} keys; expected 1 to {len(keys)}")
     q = directions(query, torch.float32)
     best = torch.full((len(q), k), LOWEST, dtype=torch.int64, device=q.device)
-    width = min(KEYS, 1 << (len(keys) - 1).bit_length())
+    fits = 1 << max(6, (WIDEST // max(1, keys.shape[1])).bit_length() - 1)
+    width = min(KEYS, fits, 1 << (len(keys) - 1).bit_length())
     buffer = q.new_empty(min(QUERIES, len(q)), width)
     for start in range(0, len(keys), width):
         part = directions(keys[start : start + width], torch.float32)

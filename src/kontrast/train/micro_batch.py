@@ -59,7 +59,10 @@ class Need:
 
 
 def measure(job: Job) -> Need:
-    """(1) by a forward and backward pass of two and of three images; the method stays as it was. All ranks call it."""
+    """(1) by a forward and backward pass of two and of three images, in a method that stays as it was.
+
+    With batch norm across ranks every rank must ask.
+    """
     rows = job.train.subset(torch.arange(min(3, len(job.train))))
     crop_seed = {"seed": job.recipe.seed, "crop": job.crop}
     batch = Loader(rows, InOrder(len(rows), len(rows)), **crop_seed).batch(0, 0)  # type: ignore[arg-type]
