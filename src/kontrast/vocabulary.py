@@ -110,10 +110,10 @@ def check(recipe: Recipe) -> None:
     """Raise a `ValueError` if the recipe names a part or an option that does not exist; nothing is imported for it.
 
     >>> from kontrast.recipe import Recipe
-    >>> check(Recipe.of({"method": {"name": "supcon", "temprature": 1}, "train": {"epochs": 1}}))
+    >>> check(Recipe.of({"method": {"name": "tcl", "temprature": 1}, "train": {"epochs": 1}}))
     Traceback (most recent call last):
         ...
-    ValueError: method 'supcon' has no option 'temprature'; did you mean 'temperature'? It has temperature, ...
+    ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
     """
     for protocol in recipe.evaluate.protocols:
         _check_part("protocol", "protocol", protocol)

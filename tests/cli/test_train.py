@@ -119,9 +119,14 @@ def test_a_run_folder_goes_on_where_it_lies(tmp_path: Path) -> None:
         (["run.device=gpu"], "run.device is 'gpu'"),
         (["epochs"], "'epochs' is no setting; expected key=value"),
         (["method.temperature=0"], "temperature must be a finite number above 0"),
+        (["data={dir}/rows.npy", "augment=vector-noise"], "labels"),
+        (["encoder.pretrained={dir}/none.pt"], "none.pt"),
+        (["encoder.pretrained={dir}/rows.npy"], "rows.npy"),
+        (["encoder.hidden=2000000000"], "memory"),
+        (["train.sampler=class-balanced", "train.batch_size=33"], "class-balanced"),
     ],
 )
-def test_mistakes_are_a_paragraph_and_status_2(
+def test_mistakes_are_a_paragraph_and_status_2_and_leave_no_folder(
     tmp_path: Path,
     words: list[str],
     says: str,
@@ -129,11 +134,13 @@ def test_mistakes_are_a_paragraph_and_status_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path, _ = written(tmp_path)
-    answer = ask(monkeypatch, capsys, "train", path, *words)
-    assert answer.status == 2
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32))
+    answer = ask(monkeypatch, capsys, "train", path, *(word.format(dir=tmp_path) for word in words))
+    assert answer.status == 2, answer.err
     assert says in answer.err
     assert one_paragraph(answer.err)
     assert answer.out == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.npy", "small.yaml"], "not even runs/"
 
 
 @pytest.mark.parametrize(
@@ -238,37 +245,6 @@ def test_ctrl_c_outside_the_loop_is_told_and_130(
 
 
 # ------------------------------------------------------------------------------------------------ what is refused
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["train.batch_size=999"], "above the 200 training rows"),
-        (["data={dir}/rows.npy", "encoder=mlp", "augment=vector-noise"], "labels"),
-        (["data={dir}/rows.npy", "augment=crop-flip"], "labels"),
-        (["encoder.pretrained={dir}/none.pt"], "none.pt"),
-        (["encoder.pretrained={dir}/rows.npy"], "rows.npy"),
-        (["encoder.hidden=2000000000"], "memory"),
-        (["method.temperature=0"], "temperature must be a finite number above 0"),
-        (["train.sampler=class-balanced", "train.batch_size=33"], "class-balanced"),
-        (["data=nowhere"], "neither a set nor a path"),
-        (["encoder=resnet19"], "no encoder"),
-        (["run.device=gpu"], "run.device is 'gpu'"),
-    ],
-)
-def test_a_refused_run_leaves_no_folder(
-    tmp_path: Path,
-    words: list[str],
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path, _ = written(tmp_path)
-    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32))
-    answer = ask(monkeypatch, capsys, "train", path, *(word.format(dir=tmp_path) for word in words))
-    assert answer.status == 2, answer.err
-    assert says in answer.err
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.npy", "small.yaml"], "not even runs/"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RuntimeError("a defect")])

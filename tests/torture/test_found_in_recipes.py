@@ -183,9 +183,9 @@ def test_no_name_moves_the_terminals_cursor(
         answer = ask(monkeypatch, capsys, "geometry", f"{tmp_path}/{word}.npy")
         assert answer.status == 2
         assert one_paragraph(answer.err), repr(answer.err)
-        assert answer.err.strip().isprintable()
-        assert answer.err.startswith("error: ")
-        assert len(answer.err) < LONGEST + 100
+        assert all(line.isprintable() for line in answer.err.splitlines())
+        assert [line.partition(" ")[0] for line in answer.err.splitlines()] == ["loading", "error:"]
+        assert all(len(line) < LONGEST + 100 for line in answer.err.splitlines())
 
 
 @pytest.mark.parametrize(

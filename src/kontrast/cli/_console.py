@@ -55,7 +55,7 @@ def named(path: object) -> str:
 def say_loading(what: object) -> None:
     """A line at once, before torch is imported and the data are read, which takes seconds; on the first rank only."""
     if os.environ.get("RANK") in (None, "", "0"):
-        err.print(f"loading {named(what)} …", highlight=False, soft_wrap=True)
+        err.print(f"loading {paragraph(what)} …", highlight=False, soft_wrap=True)
 
 
 @contextmanager
