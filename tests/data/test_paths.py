@@ -94,6 +94,7 @@ def test_errors(files: list[Path], change: Any, says: str) -> None:
 
 def test_what_is_no_list_of_paths() -> None:
     for other in (
+        [("a.png", [[1], [1, 2]])],
         [],
         "photos",
         [torch.zeros(3, 4, 4)],

@@ -124,4 +124,6 @@ def _is_pair(source: Any) -> bool:
 
 def _is_item(item: Any) -> bool:
     """Whether it is (path, label); two paths would be a list of paths."""
-    return isinstance(item, list | tuple) and len(item) == 2 and _is_path(item[0]) and np.ndim(item[1]) == 0
+    if not isinstance(item, list | tuple) or len(item) != 2 or not _is_path(item[0]):
+        return False
+    return not isinstance(item[1], list | tuple | dict) and getattr(item[1], "ndim", 0) == 0
