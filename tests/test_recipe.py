@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kontrast.plain import from_yaml
 from kontrast.recipe import Recipe
 
 MINE: dict[str, Any] = {
@@ -189,3 +190,37 @@ def test_rows_at_once_in_the_evaluation_are_no_part_of_the_hash() -> None:
     assert plain.override(["train.micro_batch=4"]).hash != plain.hash, "batch norm sees it"
     with pytest.raises(ValueError, match=r"evaluate\.batch_size"):
         plain.override(["evaluate.batch_size=0"])
+
+
+def test_automatic_baselines_keep_the_hash() -> None:
+    """That of before, when they were off by default: old runs are found again."""
+    recipe = Recipe.of({"method": "supcon", "train": {"epochs": 1}})
+    assert recipe.evaluate.baselines is None
+    assert recipe.hash == recipe.override(["evaluate.baselines=false"]).hash
+    assert recipe.hash != recipe.override(["evaluate.baselines=true"]).hash
+    assert recipe.override(["evaluate.baselines=true"]).override(["evaluate.baselines=null"]).hash == recipe.hash
+
+
+def test_strengths_are_set_for_every_view() -> None:
+    recipe = Recipe.of(
+        {"method": "simclr", "train": {"epochs": 1}, "augment": ["weak", {"name": "strong", "blur": 0.1}]}
+    )
+    found = recipe.override(["augment.jitter=0", "augment.scale=[0.5, 1]"]).augment.described
+    both = {"jitter": 0, "scale": [0.5, 1]}
+    assert found == [{"name": "weak", **both}, {"name": "strong", "blur": 0.1, **both}]
+    each = recipe.override(["augment.views={name: weak, flip: 0}"]).augment.described
+    assert each == [{"name": "weak", "flip": 0}] * 2
+    listed = recipe.override(["augment.views=[[{name: resized-crop, scale: [0.5, 1]}, flip], weak]"])
+    assert listed.augment.described == [
+        [{"name": "resized-crop", "scale": [0.5, 1]}, {"name": "flip"}],
+        {"name": "weak"},
+    ]
+    assert Recipe.of(from_yaml(listed.to_yaml())) == listed
+    deeper = listed.override(["augment.views.0.0.scale=0.3", "augment.views.0.1=grayscale"]).augment.described
+    assert deeper[0] == [{"name": "resized-crop", "scale": 0.3}, {"name": "grayscale"}]
+    with pytest.raises(ValueError, match=r"augment.views.0 is a list of operations"):
+        listed.override(["augment.jitter=0"])
+    with pytest.raises(ValueError, match="augment has no key 'jiter'; did you mean 'jitter'"):
+        recipe.override(["augment.jiter=0"])
+    with pytest.raises(ValueError, match="view 0 is 3; expected a preset"):
+        recipe.override(["augment.views=[3, weak]"])

@@ -17,6 +17,7 @@ import kontrast
 from kontrast import data
 from kontrast.cli import app
 from kontrast.train import Run, run_recipe
+from kontrast.train.embedding import embed
 from tests.cli.asking import ask, one_paragraph
 from tests.train.small import recipe
 
@@ -172,3 +173,32 @@ def test_a_folder_that_is_no_run(
     answer = ask(monkeypatch, capsys, "embed", tmp_path, "digits", "--out", tmp_path / "x.npz")
     assert answer.status == 2
     assert "has no model.json; expected the folder of a finished run" in answer.err
+
+
+def test_image_files_by_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One file or several: a row each, with the paths as they were given."""
+    pixels = torch.randint(0, 256, (3, 1, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    files = [tmp_path / f"{name}.png" for name in "cab"]
+    for file, image in zip(files, pixels, strict=True):
+        Image.fromarray(image[0].numpy()).save(file)
+    one = embedded(run, files[0], tmp_path / "one.npz")
+    assert one["paths"].tolist() == [str(files[0])]
+    same(one["features"], expected(run, pixels[:1]))
+    done = runner.invoke(app, ["embed", str(run.path), *map(str, files), "-o", str(tmp_path / "all.npz")])
+    assert done.exit_code == 0, done.output
+    with np.load(tmp_path / "all.npz") as found:
+        assert found["paths"].tolist() == list(map(str, files))
+        same(found["features"], expected(run, pixels))
+    for to, given in (("list.npz", files), ("objects.npz", [Image.open(file) for file in files])):
+        assert embed(run, given, tmp_path / to) == (3, 16)
+        with np.load(tmp_path / to) as found:
+            same(found["features"], expected(run, pixels))
+    files[1].write_bytes(b"no image")
+    for wrong, says in ((files, "cannot be read"), ([*files[:1], tmp_path / "gone.png"], "1 of 2 paths are no files")):
+        told = ask(monkeypatch, capsys, "embed", run.path, *wrong, "-o", tmp_path / "no.npz")
+        assert told.status == 2
+        assert one_paragraph(told.err)
+        assert says in told.err
+        assert not (tmp_path / "no.npz").exists()

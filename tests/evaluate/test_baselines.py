@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 from kontrast import data
-from kontrast.evaluate import Subject, baselines, evaluate
+from kontrast.evaluate import Subject, affordable, baselines, evaluate
 
 
 def test_raw_pixels_are_the_flattened_normalised_images(pictures) -> None:
@@ -37,3 +39,24 @@ def test_fashion_mini_is_about_82_by_neighbours_and_83_by_a_probe() -> None:
     knn, probe = baselines(data.load("fashion-mini"))
     assert 0.79 < knn.value < 0.84
     assert probe.value == pytest.approx(0.83, abs=0.01)
+
+
+def test_by_default_only_what_costs_seconds() -> None:
+    """kNN by training rows × test rows × values, the probe by training rows × values."""
+
+    def made(rows: int, test: int, dim: int) -> data.DataSet:
+        labels = torch.arange(rows) % 2
+        split = data.Split(data.Rows(data.Memory(torch.zeros(1, dim)), torch.zeros(rows, dtype=torch.int64)), labels)
+        held = split.subset(torch.arange(test))
+        return data.DataSet(name="x", train=split, test=held, kind="vector", mean=(0.0,), std=(1.0,))
+
+    assert affordable(made(4000, 1000, 1000)) == ["knn20", "probe"]
+    assert affordable(made(4001, 1000, 1000)) == ["knn20"]
+    assert affordable(made(20_000, 1000, 1000)) == ["knn20"]
+    assert affordable(made(20_000, 1001, 1000)) == []
+    assert affordable(made(10, 5, 2), ["wang-liu", "probe"]) == ["probe"]
+    whole = made(10, 5, 2)
+    assert affordable(dataclasses.replace(whole, test=None)) == []
+    several = data.load([torch.zeros(3, 8, 8 + i) for i in range(4)], test=[torch.zeros(3, 8, 8 + i) for i in range(4)])
+    assert several.train.inputs.shape is None
+    assert affordable(several) == []

@@ -36,8 +36,18 @@ def test_a_default_left_out_or_written_is_the_same_run() -> None:
         ({"optim.momentun": 3}, "optim 'sgd' has no option 'momentun'; did you mean 'momentum'"),
         ({"optim": "sdg"}, "no optimiser 'sdg'"),
         ({"schedule": "cosin"}, "no schedule 'cosin'; did you mean 'cosine'"),
-        ({"augment": "crop-flop"}, "no augmentation 'crop-flop'; did you mean 'crop-flip'"),
-        ({"augment.views.0.pading": 1}, "augmentation 'crop-flip' has no option 'pading'; did you mean 'padding'"),
+        ({"augment": "crop-flop"}, "augment.views.0: no preset 'crop-flop'; did you mean 'crop-flip'"),
+        ({"augment.views.0.pading": 1}, "preset 'crop-flip' has no option 'pading'; did you mean 'padding'"),
+        ({"augment.views.1.scale": 2}, "augment.views.1: scale must be a pair"),
+        ({"augment.views": [["flop"], "weak"]}, "augment.views.0: no operation 'flop'; did you mean 'flip'"),
+        (
+            {"augment.views": ["weak", [{"name": "flip", "q": 1}]]},
+            "augment.views.1: operation 'flip' has no option 'q'",
+        ),
+        (
+            {"augment.views": ["resized-crop", "flip"]},
+            "a view of operations is a list: augment.views=.*one list a view",
+        ),
         ({"evaluate.protocols": ["knn21"]}, "no protocol 'knn21'"),
         ({"optim.lr": 0}, "optim.lr is 0; expected a number above 0"),
         ({"optim.lr": None}, "optim.lr is None"),
@@ -59,3 +69,22 @@ def test_the_number_of_views_must_be_the_methods(method: str, views: int) -> Non
 def test_timm_takes_its_own_options() -> None:
     made = resolve(recipe("supcon", encoder="timm/resnet18").override({"encoder.drop_rate": 0.1}))
     assert made.encoder.options == {"pretrained": None, "norm": None, "channels_last": True, "drop_rate": 0.1}
+
+
+def test_views_are_written_out() -> None:
+    short = recipe().override({"augment.views": [["flip", {"name": "resized-crop", "scale": 0.5}], "weak"]})
+    long = recipe().override(
+        {
+            "augment.views": [
+                [{"name": "flip", "p": 0.5}, {"name": "resized-crop", "scale": [0.5, 1], "ratio": [0.75, 4 / 3]}],
+                {"name": "weak", "scale": None, "jitter": None},
+            ]
+        }
+    )
+    assert resolve(short).augment == resolve(long).augment
+    assert resolve(short).hash == resolve(long).hash
+    assert resolve(resolve(short)) == resolve(short)
+    stronger = recipe().override(
+        {"augment.views": [["flip", {"name": "resized-crop", "scale": 0.5}], {"name": "weak", "jitter": 0}]}
+    )
+    assert resolve(stronger).hash != resolve(short).hash

@@ -48,7 +48,8 @@ def test_every_method_runs_and_leaves_its_folder(tmp_path: Path, method: str) ->
     assert sum("monitor/uniformity" in line for line in lines) == 2
     for line in lines:
         assert "loss" not in line or line["bound"] - 1e-5 <= line["loss"]
-    (found,) = run.result["results"]
+    found, raw = run.result["results"]
+    assert raw["name"] == "raw pixels: knn20"  # by default, for they cost milliseconds here
     assert found["name"] == "knn20"
     assert found["test_rows"] == 100
     assert 0.1 < found["value"] <= 1.0  # chance is 0.1

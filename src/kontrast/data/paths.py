@@ -45,7 +45,7 @@ def listed_paths(source: Any) -> Listed | None:
         source = source.tolist()
     if not isinstance(source, list | tuple) or not source:
         return None
-    if isinstance(source, tuple) and len(source) == 2 and not _is_path(source[0]) and not _is_item(source[0]):
+    if _is_pair(source):
         rows, labels = source
         found = listed_paths(rows)
         if found is not None and (labels is None or isinstance(labels, list | tuple | np.ndarray | Tensor)):
@@ -115,6 +115,15 @@ def _is_path(item: Any) -> bool:
     return isinstance(item, str | os.PathLike)
 
 
+def _is_pair(source: Any) -> bool:
+    """Whether it is (paths, labels), such as ``(["a.jpg", "b.jpg"], [0, 1])``; a tuple of two (path, label) is not."""
+    if not isinstance(source, tuple) or len(source) != 2 or _is_path(source[0]):
+        return False
+    return not isinstance(source[0], tuple) or not _is_item(source[0])
+
+
 def _is_item(item: Any) -> bool:
     """Whether it is (path, label); two paths would be a list of paths."""
-    return isinstance(item, list | tuple) and len(item) == 2 and _is_path(item[0]) and np.ndim(item[1]) == 0
+    if not isinstance(item, list | tuple) or len(item) != 2 or not _is_path(item[0]):
+        return False
+    return not isinstance(item[1], list | tuple | dict) and getattr(item[1], "ndim", 0) == 0

@@ -249,7 +249,7 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
     except ValueError:
         names = " | ".join(dict.fromkeys(augment.title(view) for view in recipe.augment.described))
         raise ValueError(
-            f"the images of {data.name!r} have several sizes, and the views {names} crop only images of one: bring "
+            f"the images of {data.name!r} have several sizes, and {names} crops only images of one: bring "
             f"them to one with data.size={size}, or take views that begin with a random resized crop "
             "(augment=weak, say, or resized-crop as the first operation)"
         ) from None

@@ -29,6 +29,12 @@ def test_pictures_that_hardly_differ_are_seen_whatever_the_preset_says() -> None
         ("simclr", "[none, strong]", "healthy"),
         ("moco", "[none, none]", "ill"),
         ("instance", "[none]", "ill"),
+        ("simclr", "[[crop, flip], [crop, flip]]", "watch"),
+        ("simclr", "[[{name: flip, p: 0}], [color-jitter]]", "ill"),
+        ("simclr", "[[resized-crop, flip], [resized-crop]]", "healthy"),
+        ("simclr", "{name: crop-flip, jitter: 0.4}", "healthy"),
+        ("simclr", "{name: none, scale: 0.5}", "healthy"),
+        ("simclr", "{name: none, jitter: 0}", "ill"),
         ("supcon", "[none, none]", "ill"),
         ("supcon", "[crop-flip, crop-flip]", "healthy"),
     ],
@@ -44,7 +50,7 @@ def test_the_cure_can_be_typed() -> None:
     vectors = patients.findings("easy")["weak-views"].cure
     assert "strong" not in vectors.partition(":")[2]
     typed = vectors.partition('"')[2].removesuffix('"')
-    assert resolve(patients.RECIPES["easy"]().override([typed])).augment.views[1].options["noise"] == 0.1
+    assert resolve(patients.RECIPES["easy"]().override([typed])).augment.described[1]["noise"] == 0.1
 
 
 def test_one_view_without_augmentation_is_right_for_supervised_methods() -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from kontrast.report.page import Figure
+from kontrast.report.run import embedding
 from kontrast.report.run.collect import Run, collect
-from kontrast.report.run.embedding import OTHER, ROWS, pca, rows, section, tsne, unit
+from kontrast.report.run.embedding import OTHER, ROWS, pca, records, rows, section, tsne, unit
 from tests.report import made
 
 
@@ -97,3 +98,13 @@ def test_no_features_no_section(tmp_path: Path) -> None:
     path = made.folder(tmp_path / "run", status="training")
     (path / "analysis.npz").unlink()
     assert section(collect(path)) is None
+
+
+def test_points_are_named_by_their_files(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    run.arrays["names"] = np.array([f"{i}.png" for i in range(len(run.arrays["features"]))])
+    points = records(run, rows(run), {"PCA": pca(unit(run.arrays["features"]))})
+    assert [point["file"] for point in points[:3]] == ["0.png", "1.png", "2.png"]
+    assert "row" not in points[0]
+    told = [tip["field"] for tip in embedding.chart(points, ["PCA"], [])["encoding"]["tooltip"]]
+    assert told[:3] == ["class", "predicted", "file"]

@@ -67,3 +67,32 @@ def test_the_rank_says_what_it_is_about(tmp_path: Path) -> None:
     (cards,) = [part for part in section(run).parts if isinstance(part, Numbers)]
     rank = next(card for card in cards.items if card.label == "Effective rank")
     assert (rank.value, rank.about) == ("3.5", "of the features, about the origin; all directions alike: 16")
+
+
+def beside_raw(path: Path, value: float, raw: float, other: float = 0.1) -> Text:
+    """The first words about a run of kNN and a probe, where raw pixels have kNN alone."""
+    folder = made.folder(path)
+    record = {"protocol": "as its name says", "test_rows": 10, "split": "test", "confusion": [[7, 0], [3, 0]]}
+    named = {"knn20": value, "probe": other, "raw pixels: knn20": raw}
+    write_json(folder / "result.json", {"results": [{**record, "name": n, "value": v} for n, v in named.items()]})
+    first = section(collect(folder)).parts[0]
+    assert isinstance(first, Text)
+    return first
+
+
+def test_raw_pixels_are_what_it_is_compared_with(tmp_path: Path) -> None:
+    better = beside_raw(tmp_path / "a", 0.8, 0.6, other=0.9)  # the probe is better, and has nothing beside it
+    assert better.kind == "plain"
+    assert better.text.startswith(
+        "The class of 80.0 % of 10 test rows is found by kNN; raw pixels alone, by the same protocol, give 60.0 %."
+    )
+    assert "guessing" not in better.text
+
+
+def test_no_better_than_raw_pixels_is_said_first(tmp_path: Path) -> None:
+    for i, value in enumerate((0.5, 0.6)):
+        worse = beside_raw(tmp_path / str(i), value, 0.6)
+        assert worse.kind == "watch"
+        assert worse.text.startswith(f"The encoder is no better than raw pixels.\nThe class of {100 * value:.1f} % ")
+    (cards,) = [p for p in section(collect(tmp_path / "0")).parts if isinstance(p, Numbers)]
+    assert [card.label for card in cards.items[:3]] == ["kNN accuracy", "Linear probe", "Raw pixels: kNN accuracy"]

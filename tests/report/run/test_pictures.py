@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kontrast.report.page import Gallery
+from kontrast.report.page import Gallery, Page, Picture, Section, Strip, render
 from kontrast.report.run.collect import Run, collect
 from kontrast.report.run.pictures import MOST, neighbours, views
 from tests.report import made
@@ -34,6 +34,7 @@ def test_of_many_queries_the_worst_and_the_best(tmp_path: Path) -> None:
     run = collect(made.folder(tmp_path / "run", per_class=40))
     count = 60
     run.arrays["query_rows"] = np.arange(count)
+    run.arrays["neighbours"] = np.zeros((count, 5), dtype=np.int64)
     run.arrays["neighbour_labels"] = np.where(np.arange(count) < 20, 9, np.arange(count) % 3)[:, None].repeat(5, 1)
     run.arrays["query_images"] = np.zeros((count, 1, 4, 4), dtype=np.uint8)
     run.arrays["neighbour_images"] = np.zeros((count, 5, 1, 4, 4), dtype=np.uint8)
@@ -94,3 +95,45 @@ def test_classes_of_queries_that_the_map_does_not_have(tmp_path: Path) -> None:
     del run.arrays["query_labels"]
     run.arrays["test_labels"] = np.array([1, 2])
     assert sorted(strip.first.label for strip in gallery(run).strips) == ["dog", "owl"]
+
+
+def test_files_name_unlabelled_neighbours_and_are_told_on_hover(tmp_path: Path) -> None:
+    run = collect(made.folder(tmp_path / "run"))
+    run.arrays["query_names"] = np.array(["test/a.png", "test/b.png"])
+    run.arrays["neighbour_names"] = np.array([[f"train/{i}{j}.png" for j in range(5)] for i in range(2)])
+    labelled = gallery(run).strips[1]  # row 0
+    assert (labelled.first.label, labelled.first.about) == ("cat", "cat: test/a.png")
+    assert labelled.others[2].about == "cat: train/02.png"
+    for name in ("labels", "neighbour_labels", "rows"):
+        run.arrays.pop(name)
+    first = gallery(run).strips[0]
+    assert (first.first.label, first.first.about) == ("test/a.png", "test/a.png")
+    assert [picture.label for picture in first.others] == [f"train/0{j}.png" for j in range(5)]
+    for name in ("query_names", "neighbour_names"):
+        run.arrays.pop(name)
+    assert [picture.label for picture in gallery(run).strips[0].others] == ["row 0"] * 5
+
+
+def test_labels_are_shown_whole() -> None:
+    """Nothing in the page's style cuts them, and paths may break behind folders."""
+    name = "train/n01440764/n01440764_10592.JPEG"
+    html = render(Page("a", "b", [Section("c", [Gallery([Strip(Picture("data:,", name), [])])])]))
+    assert "<small>train/<wbr>n01440764/<wbr>n01440764_<wbr>10592.JPEG</small>" in html
+    style = html.partition(".picture small {")[2].partition("}")[0]
+    assert "overflow-wrap: anywhere" in style
+    assert "hidden" not in style
+    assert "nowrap" not in style
+
+
+def test_views_of_operations_are_named_by_them(tmp_path: Path) -> None:
+    folder = made.folder(tmp_path / "run")
+    with (folder / "recipe.yaml").open("a") as file:
+        file.write(
+            "augment:\n  views:\n  - - name: resized-crop\n      scale: [0.5, 1]\n    - name: flip\n  - name: weak\n"
+        )
+    run = collect(folder)
+    assert run.troubles == []
+    found = views(run)
+    assert found is not None
+    assert isinstance(found.parts[0], Gallery)
+    assert [picture.label for picture in found.parts[0].strips[0].others] == ["resized-crop, flip", "weak"]

@@ -6,6 +6,10 @@ searched.
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import NDArray
+
 from kontrast.report.images import data_url
 from kontrast.report.page import Gallery, Picture, Section, Strip, Text
 from kontrast.report.run.collect import Json, Run
@@ -30,8 +34,7 @@ def neighbours(run: Run) -> Section | None:
             right = own is not None and label == own
             tone = "" if own is None or label is None else "good" if right else "bad"
             wrong += tone == "bad"
-            row_name = "" if near_rows is None else f"row {int(near_rows[i, j])}"
-            file = row_name if near_files is None else str(near_files[i, j])
+            file = _file(near_files, near_rows, (i, j))
             of = file if label is None else run.class_name(label)
             others.append(Picture(data_url(images[i, j]), of, tone, _joined(of, file)))
         file = f"row {row}" if files is None else str(files[i])
@@ -67,6 +70,13 @@ def views(run: Run) -> Section | None:
         "note",
     )
     return Section("Views", [Gallery(strips, about), ask])
+
+
+def _file(files: NDArray[Any] | None, rows: NDArray[Any] | None, at: tuple[int, int]) -> str:
+    """A neighbour's file, or its row where rows are no files."""
+    if files is not None:
+        return str(files[at])
+    return "" if rows is None else f"row {int(rows[at])}"
 
 
 def _joined(label: str, file: str) -> str:

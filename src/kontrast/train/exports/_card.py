@@ -84,7 +84,10 @@ def _training(source: Source) -> str:
         return ""
     train, optim = recipe.train, recipe.optim
     long = number(train.epochs, "epoch") if train.epochs is not None else number(train.steps or 0, "step")
-    views = " | ".join(augment.title(view) for view in recipe.augment.described)
+    views = ", ".join(
+        f"[{augment.title(view)}]" if isinstance(view, list) else augment.title(view)
+        for view in recipe.augment.described
+    )
     rate = optim.options.get("lr")
     about = f"{long}, batches of {train.batch_size}, {optim.name}"
     about += "" if rate is None else f" at {rate}"
