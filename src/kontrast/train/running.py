@@ -118,12 +118,12 @@ def _run(recipe: Recipe, folder: RunFolder, device: torch.device) -> None:
     So a run that is refused (its data, batch size, encoder … do not go together) leaves a folder as it was.
     """
     began, clock = time.strftime("%Y-%m-%dT%H:%M:%S%z"), time.monotonic()
-    job = make_job(recipe, device)
-    training = Training(job, folder)
     first = {} if folder.read() else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None}
     about["data_file"] = digest(recipe.data.name)
     before = float(folder.read().get("seconds", 0.0))
+    job = make_job(recipe, device)
+    training = Training(job, folder)
 
     def at_work() -> float:
         return round(before + time.monotonic() - clock, 1)
