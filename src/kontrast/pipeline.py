@@ -84,12 +84,14 @@ def perform(recipe: Recipe, given: DataSet | None = None, *, failed: Failed = wa
     from kontrast.train import RunFolder, resolve, run_recipe
     from kontrast.train.micro_batch import as_begun
 
-    first = distributed.launched_rank() == 0
+    first, asked = distributed.launched_rank() == 0, resolve(recipe)
+    before = RunFolder.of(as_begun(asked)).read()
     try:
-        done = run_recipe(recipe, given)
+        done = run_recipe(asked, given)
     except Exception:
-        folder = RunFolder.of(as_begun(resolve(recipe)))
-        if first and folder.status == "failed" and folder.metrics.exists():
+        folder = RunFolder.of(as_begun(asked))
+        failed_now = folder.status == "failed" and folder.read() != before  # a run that is refused leaves it as it was
+        if first and failed_now and folder.metrics.exists():
             write_page(folder.path, failed=failed)
         raise
     has_page = first and RunFolder(done.path).result.exists()
