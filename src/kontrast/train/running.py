@@ -155,19 +155,14 @@ def _run(
     given where it is made already; ``mark`` is what else run.json keeps.
     """
     began, clock = time.strftime("%Y-%m-%dT%H:%M:%S%z"), time.monotonic()
-<<<<<<< HEAD
-    job = make_job(recipe, device, given) if job is None else job
-    warn_of_size(job)
-    micro_batch.warn_if_too_large(job)
-    release_freed_memory()
-    training = Training(job, folder)
-=======
->>>>>>> cli
     first = {} if folder.read() else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, **mark}
     about["data_file"] = data_digest(recipe)
     before = float(folder.read().get("seconds", 0.0))
-    job = make_job(recipe, device)
+    job = make_job(recipe, device, given) if job is None else job
+    warn_of_size(job)
+    micro_batch.warn_if_too_large(job)
+    release_freed_memory()
     training = Training(job, folder)
 
     def at_work() -> float:
