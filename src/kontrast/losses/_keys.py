@@ -28,11 +28,6 @@ class Keys:
     counts: list[int]  # anchors on each rank
     more: Tensor | None = None  # [K, D]: the negatives given, where they are candidates beside the keys
 
-    @property
-    def bank(self) -> Tensor:
-        """The rows that ``own_index`` counts: the negatives given."""
-        return self.candidates if self.more is None else self.more
-
 
 def prepare(
     loss: Loss,
@@ -112,16 +107,15 @@ class KeyLoss(Loss):
         """The module's `reference` with the options of this loss."""
 
     def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
-        """The dense form. Where ``negatives`` learn nothing, the user's own are saved, not their normalised copy."""
-        own_index, learned = keys.own_index, negatives is not None and keys.bank.requires_grad
+        """The dense form. Of ``negatives`` the user's own rows are saved, not their normalised copy."""
+        own_index = keys.own_index
 
         def values(query: Tensor, key: Tensor, negatives: Tensor | None, tau: float | Tensor) -> Tensor:
-            if negatives is not None and not learned:
-                negatives = self._rows(negatives.to(query.dtype))
+            negatives = None if negatives is None else self._rows(negatives.to(query.dtype))
             return self._reference(query, key, negatives, own_index, tau)
 
         pairs = len(keys.query) * (keys.num_negatives + 1)
-        return self._dense_form(values, keys.query, keys.key, keys.bank if learned else negatives, pairs=pairs)
+        return self._dense_form(values, keys.query, keys.key, negatives, pairs=pairs)
 
     def _over_all(self, keys: Keys) -> Core:
         """InfoNCE with every negative."""
