@@ -28,6 +28,11 @@ class Keys:
     counts: list[int]  # anchors on each rank
     more: Tensor | None = None  # [K, D]: the negatives given, where they are candidates beside the keys
 
+    @property
+    def bank(self) -> Tensor:
+        """The rows that ``own_index`` counts: the negatives given."""
+        return self.candidates if self.more is None else self.more
+
 
 def prepare(
     loss: Loss,
