@@ -72,11 +72,13 @@ def test_small_encoders_on_large_photos_are_warned_of(tmp_path: Path) -> None:
     stem = {**changes, "encoder": {"name": "resnet18", "stem": "small"}}
     with pytest.warns(UserWarning, match="encoder 'resnet18' is made for images of up to 64×64"):
         warn_of_size(job(recipe("simclr", **stem)))
-    one = {**changes, "data": {"name": photos(tmp_path / "one", [(96, 96)] * 4)}}
-    with pytest.warns(UserWarning, match=r"the images are 96×96 pixels.* data\.size=96 keeps this size"):
+    one = {**changes, "data": {"name": photos(tmp_path / "one", [(160, 160)] * 4)}}
+    with pytest.warns(UserWarning, match=r"the images are 160×160 pixels.* data\.size=160 keeps this size"):
         warn_of_size(job(recipe("simclr", **one)))
+    one["data"] = {"name": photos(tmp_path / "stl", [(96, 96)] * 4)}
+    warn_of_size(job(recipe("simclr", **one)))  # a warning would be an error
     for asked in ({"data.size": 32}, {"data.size": 128}, {"augment.size": 224}, {"encoder": "resnet18"}):
-        warn_of_size(job(recipe("simclr", **changes | asked)))  # a warning would be an error
+        warn_of_size(job(recipe("simclr", **changes | asked)))
 
 
 def test_held_out_is_even_over_classes_and_disjoint() -> None:

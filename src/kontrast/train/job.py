@@ -221,13 +221,14 @@ def warn_of_size(job: Job) -> None:
     if recipe.data.size is not None or recipe.augment.size is not None:
         return
     several = job.train.inputs.shape is None
+    if not several and size < 2 * fit:  # a little larger, and the images' own size
+        return
     why = "the images differ in size, so views" if several else "the images"
     keep = f"augment.size={size}" if several else f"data.size={size}"
     warnings.warn(
         f"{why} are {size}×{size} pixels, and encoder {recipe.encoder.name!r} is made for images of up to {fit}×{fit}: "
-        f"time and memory are about {round((size / fit) ** 2)} times those of {fit}×{fit}, and accuracy is rarely "
-        f"better. Use data.size={fit} (or 32); for large images take encoder=resnet18; {keep} keeps this size without "
-        "a warning",
+        f"time and memory are about {round((size / fit) ** 2)} times those of {fit}×{fit}. Use data.size={fit} (or 32); "
+        f"for large images take encoder=resnet18; {keep} keeps this size without a warning",
         stacklevel=2,
     )
 

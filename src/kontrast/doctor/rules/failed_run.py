@@ -18,8 +18,8 @@ from kontrast.train.folder import RunFolder
 CURES = {
     "NonFiniteLoss": "lower optim.lr (by 10, to begin with), warm it up (schedule=warmup-cosine), and look whether "
     "method.temperature is below 0.02",
-    "MemoryError": "set train.micro_batch=auto (or a number, 64, say): the loss still sees the whole batch",
-    "OutOfMemory": "set train.micro_batch=auto (or a number): the loss still sees the whole batch; or run.device=cpu",
+    "MemoryError": "set train.micro_batch=auto: the loss still sees the whole batch",
+    "OutOfMemory": "set train.micro_batch=auto (the loss still sees the whole batch), or run.device=cpu",
     "FileNotFoundError": "put the data where the recipe says, or say data.name and run.data_root anew",
     "OSError": "look whether the disk is full or the data have moved; then the same command again",
 }
