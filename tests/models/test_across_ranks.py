@@ -138,6 +138,19 @@ def check_frozen(sizes: list[int], rank: int) -> None:
         assert torch.equal(buffer, before[name]), name
 
 
+def check_second_order(world: int) -> None:
+    """Refused over several ranks, not silently wrong: the incoming gradient of this sum is a constant."""
+    norm = models.sync_batch_norm(nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))).double()
+    x = drawn(4, 3).requires_grad_()
+    value = norm(x).sum()
+    if world == 1:
+        (gradient,) = torch.autograd.grad(value, x, create_graph=True)
+        torch.autograd.grad(gradient.square().sum(), x)
+        return
+    with pytest.raises(RuntimeError, match="no second derivative"):
+        torch.autograd.grad(value, x, create_graph=True)
+
+
 def together(rank: int, world: int) -> None:
     for sizes in SIZES[world]:
         for momentum, affine, channels_last in ((0.1, True, False), (None, True, True), (0.1, False, False)):
@@ -147,6 +160,7 @@ def together(rank: int, world: int) -> None:
         check_shuffle(sizes, rank)
         check_frozen(sizes, rank)
     check_too_few(sizes, rank)
+    check_second_order(world)
 
 
 @pytest.mark.parametrize("world", [1, 2, pytest.param(3, marks=pytest.mark.slow)])

@@ -26,7 +26,6 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from kontrast import distributed
 from kontrast.models._norms import Norm, replace
@@ -84,8 +83,13 @@ class _SyncNorm(torch.autograd.Function):
         return F.batch_norm(rows, mean, var, w, b, False, 0.0, eps).to(x.dtype)  # (2)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        # Not torch's once_differentiable: where the incoming gradient is a constant, it gives a silently wrong result.
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "batch norm across ranks has no second derivative (create_graph=True). Compute it in one process, or "
+                "with batch norm of each rank (train.batch_norm=local)"
+            )
         x, weight, mean, scale = ctx.saved_tensors
         g = grad.to(mean.dtype)
         over = [0, *range(2, x.ndim)]
