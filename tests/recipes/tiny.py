@@ -2,7 +2,7 @@
 
 Overridden are: the data (random pixels, few rows; ImageNet-100 in its own layout), batch 16, two steps, the encoder
 (a narrow small-resnet with the recipe's stem), warm-up, queue, the hidden layers of heads, ImageNet's pixels, how long
-the protocols train, and how often the fit is asked for. Everything else is the recipe's own.
+the protocols train, raw pixels beside them, and how often the fit is asked for. Everything else is the recipe's own.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def tiny(recipe: Recipe, data: Path, out: Path, *, encoder: bool = False) -> Rec
         "train.steps": 2,
         "train.batch_size": 16,
         "evaluate.protocols": [_short(protocol.model_dump()) for protocol in recipe.evaluate.protocols],
+        "evaluate.baselines": False,
         "run.out": str(out),
         "run.progress": False,
         "run.log_every": 1,

@@ -162,13 +162,8 @@ def _picture(picture: Picture) -> str:
     return (
         f'<span class="picture {escape(picture.tone)}">'
         f'<img src="{escape(picture.source)}" alt="{label}" title="{about}">'
-        f"<small>{sign}{_breakable(label)}</small></span>"
+        f"<small>{sign}{label}</small></span>"
     )
-
-
-def _breakable(label: str) -> str:
-    """A label that breaks behind the folders and words of a path first; the page shows all of it."""
-    return re.sub(r"(?<=[/_\-])(?=\w)", "<wbr>", label)
 
 
 def _json(data: Any) -> str:

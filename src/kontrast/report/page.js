@@ -36,6 +36,13 @@ const kontrast = (() => {
   }, { rootMargin: "-10% 0px -80% 0px" });
   document.querySelectorAll("main section").forEach((section) => seen.observe(section));
 
+  // Paths below pictures break behind folders and words first. Done here and not in the markup, which must be the same
+  // whatever a file is called; <wbr> is no part of what is copied.
+  for (const label of document.querySelectorAll(".picture small")) {
+    const parts = label.textContent.split(/(?<=[/_-])(?=\w)/);
+    if (parts.length > 1) label.replaceChildren(...parts.flatMap((part) => [part, document.createElement("wbr")]));
+  }
+
   const escaped = (value) => String(value).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const options = {
     mode: "vega-lite",

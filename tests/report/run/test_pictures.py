@@ -115,10 +115,10 @@ def test_files_name_unlabelled_neighbours_and_are_told_on_hover(tmp_path: Path) 
 
 
 def test_labels_are_shown_whole() -> None:
-    """Nothing in the page's style cuts them, and paths may break behind folders."""
+    """Nothing in the page's style cuts them."""
     name = "train/n01440764/n01440764_10592.JPEG"
     html = render(Page("a", "b", [Section("c", [Gallery([Strip(Picture("data:,", name), [])])])]))
-    assert "<small>train/<wbr>n01440764/<wbr>n01440764_<wbr>10592.JPEG</small>" in html
+    assert f"<small>{name}</small>" in html
     style = html.partition(".picture small {")[2].partition("}")[0]
     assert "overflow-wrap: anywhere" in style
     assert "hidden" not in style
