@@ -54,6 +54,8 @@ def test_by_default_only_what_costs_seconds() -> None:
     assert affordable(made(4001, 1000, 1000)) == ["knn20"]
     assert affordable(made(20_000, 1000, 1000)) == ["knn20"]
     assert affordable(made(20_000, 1001, 1000)) == []
+    assert affordable(made(600, 200, 80_000)) == ["knn20"]
+    assert affordable(made(600, 200, 90_000)) == [], "288 MB, though few pairs"
     assert affordable(made(10, 5, 2), ["wang-liu", "probe"]) == ["probe"]
     whole = made(10, 5, 2)
     assert affordable(dataclasses.replace(whole, test=None)) == []

@@ -71,7 +71,7 @@ def told(error: BaseException) -> str | None:
     if isinstance(error, MemoryError | RuntimeError) and _full(error):
         return (
             f"there is not enough memory ({said.partition(chr(10))[0] or type(error).__name__}); take a smaller batch "
-            "(train.batch_size, or train.micro_batch for parts of it), a smaller encoder or queue, or fewer rows "
+            "(train.batch_size, or train.micro_batch=auto for parts of it), a smaller encoder or queue, or fewer rows "
             "(data.limit)"
         )
     if isinstance(error, OSError) and error.strerror and error.filename is not None and said.startswith("[Errno"):

@@ -18,13 +18,15 @@ MOST_PAIRS = 20_000_000_000
 """Training rows × test rows × values of a row for kNN of raw pixels: about two seconds on a core."""
 MOST_VALUES = 4_000_000
 """Training rows × values of a row for the probe of raw pixels: about five seconds on a core."""
+MOST_BYTES = 256 * 2**20
+"""All rows as float32, which are held at once: 800 photos of 224 × 224 pixels would be 480 MB, copies aside."""
 
 
 def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> list[str]:
     """The protocols that cost seconds on raw pixels: ``knn20`` up to `MOST_PAIRS`, ``probe`` up to `MOST_VALUES`.
 
-    None of them for images of several sizes, which would all be decoded once more, nor without test rows. Other
-    protocols train an encoder's worth, and are left to ``baselines``.
+    None of them where the rows take more than `MOST_BYTES` of memory, for images of several sizes, which would all be
+    decoded once more, or without test rows. Other protocols train an encoder's worth, and are left to ``baselines``.
 
     >>> from kontrast import data
     >>> affordable(data.load("digits")), affordable(data.load("fashion-mini"))
@@ -34,6 +36,8 @@ def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> 
     if shape is None or data.test is None:
         return []
     values = len(data.train) * math.prod(shape)
+    if 4 * (values + len(data.test) * math.prod(shape)) > MOST_BYTES:
+        return []
     cheap = {"knn20": values * len(data.test) <= MOST_PAIRS, "probe": values <= MOST_VALUES}
     return [name for name in protocols if cheap.get(name)]
 

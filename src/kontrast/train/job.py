@@ -227,8 +227,8 @@ def warn_of_size(job: Job) -> None:
     keep = f"augment.size={size}" if several else f"data.size={size}"
     warnings.warn(
         f"{why} are {size}×{size} pixels, and encoder {recipe.encoder.name!r} is made for images of up to {fit}×{fit}: "
-        f"time and memory are about {round((size / fit) ** 2)} times those of {fit}×{fit}. Use data.size={fit} or 32; "
-        f"for large images take encoder=resnet18; {keep} keeps this size without a warning",
+        f"time and memory are about {round((size / fit) ** 2)} times those of {fit}×{fit}. Use data.size={fit} or 32, "
+        f"or for large images encoder=resnet18; {keep} keeps this size without a warning",
         stacklevel=2,
     )
 
