@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kontrast import augment, recipe
+from kontrast import augment
 from kontrast.augment import (
     AutoAugment,
     ColorJitter,
@@ -18,6 +18,7 @@ from kontrast.augment import (
     RandomResizedCrop,
     Solarize,
 )
+from kontrast.vocabulary import STRENGTHS
 from tests.augment.samples import floats, seeded
 
 OF_IMAGES = [name for name in augment.NAMES if name != "vector-noise"]
@@ -29,15 +30,11 @@ def made(name: str, **options: Any) -> tuple[Operation, ...]:
     return augment.preset(name, size=32, **options).operations
 
 
-def test_the_recipe_knows_the_same_strengths() -> None:
-    assert augment.STRENGTHS == recipe.STRENGTHS
-
-
 @pytest.mark.parametrize("name", OF_IMAGES)
 def test_none_is_as_published(name: str) -> None:
-    assert made(name, **dict.fromkeys(augment.STRENGTHS)) == made(name)
+    assert made(name, **dict.fromkeys(STRENGTHS)) == made(name)
     own = augment.options_of(name)
-    assert {key: own[key] for key in augment.STRENGTHS if own[key] is not None}.items() <= {
+    assert {key: own[key] for key in STRENGTHS if own[key] is not None}.items() <= {
         "blur": False,
         "flip": False,
     }.items()

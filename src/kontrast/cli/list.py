@@ -39,6 +39,7 @@ OTHER_NAMES = {
     "data-sets": Kind.datasets,
     "data": Kind.datasets,
     "presets": Kind.augmentations,
+    "operations": Kind.augmentations,
     "views": Kind.augmentations,
     "projectors": Kind.heads,
     "models": Kind.encoders,
