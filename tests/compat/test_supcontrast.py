@@ -116,7 +116,7 @@ def test_long_features_stay_finite() -> None:
     value = SupConLoss(0.07)(features)
     value.backward()
     # Exactly 0; the largest logit, 1000·100/0.07, is computed in two ways, each within a unit of rounding.
-    assert abs(float(value)) <= 2 * torch.finfo(torch.float32).eps * 1000 * 100 / 0.07
+    assert abs(value.item()) <= 2 * torch.finfo(torch.float32).eps * 1000 * 100 / 0.07
     assert bool(features.grad.isfinite().all())
 
 

@@ -31,9 +31,10 @@ from kontrast.data import (
     seed_of,
 )
 from kontrast.recipe import Recipe
-from kontrast.train.memory import suffices
+from kontrast.train.memory import keep_freed_memory, suffices
 
 LARGE = 224  # pixels a side of views of images that have no one size
+SMALL = 64  # pixels a side up to which freed memory is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +232,16 @@ def warn_of_size(job: Job) -> None:
         f"or for large images encoder=resnet18; {keep} keeps this size without a warning",
         stacklevel=2,
     )
+
+
+def keep_memory(job: Job) -> None:
+    """Keep freed memory between the steps of this job: on a CPU, for vectors and small images, unless told not to.
+
+    A step on photos takes seconds, of which getting memory anew is little, and what is kept is kept in pieces: 16 views
+    of 224 pixels through EfficientNet-Lite0 had a peak 5 % higher.
+    """
+    if job.device.type == "cpu" and job.recipe.run.keep_memory and (job.size is None or job.size <= SMALL):
+        keep_freed_memory()
 
 
 def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Views, augment.CropAtDecoding | None]:

@@ -28,9 +28,9 @@ from kontrast.train import checkpoint, micro_batch
 from kontrast.train.analysis import analyse
 from kontrast.train.export import export, rebuild
 from kontrast.train.folder import RunFolder, data_digest, machine
-from kontrast.train.job import Job, load_data, make_job, view_size, warn_of_size
+from kontrast.train.job import Job, keep_memory, load_data, make_job, view_size, warn_of_size
 from kontrast.train.loop import Training
-from kontrast.train.memory import keep_freed_memory, release_freed_memory
+from kontrast.train.memory import release_freed_memory
 from kontrast.train.mending import damaged
 from kontrast.train.metrics import read_metrics
 from kontrast.train.progress import Lasting
@@ -111,8 +111,6 @@ def perform(recipe: Recipe, given: DataSet | None = None) -> tuple[Run, bool]:
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
-        if device.type == "cpu" and recipe.run.keep_memory:
-            keep_freed_memory()
         job = None
         if asked.train.micro_batch == micro_batch.AUTO:
             recipe = distributed.share(recipe)  # rank 0 has the run folders, others may not
@@ -163,6 +161,7 @@ def _run(
     warn_of_size(job)
     micro_batch.warn_if_too_large(job)
     release_freed_memory()
+    keep_memory(job)
     training = Training(job, folder)
 
     def at_work() -> float:

@@ -67,8 +67,8 @@ def test_a_constant_feature_does_no_harm(subject: Subject) -> None:
     more = Subject.from_features(
         with_constant(subject.train), subject.train_labels, with_constant(subject.test), subject.test_labels
     )
-    # Two searches of other dimensions; at this tolerance their weights agree to about 1e-4, and so do the scores.
-    first, other = (evaluate(s, "logistic", tolerance=1e-6) for s in (more, subject))
+    # Two searches of other dimensions in float32, whose gradients cannot be brought below some units of 1e-7.
+    first, other = (evaluate(s, "logistic", tolerance=1e-5) for s in (more, subject))
     assert first.details["converged"]
     assert (first.predictions != other.predictions).sum() <= 1  # a row that lies on a boundary
     assert not torch.equal(first.predictions, evaluate(subject, "logistic", C=1e-4).predictions), "it can differ"

@@ -29,8 +29,7 @@ from kontrast.recipe import Recipe
 from kontrast.train import NonFiniteLoss, RunFolder, Stopped, Training, make_job, resolve
 from kontrast.train import checkpoint as checkpoints
 from kontrast.train.folder import machine
-from kontrast.train.job import Job, held_out
-from kontrast.train.memory import keep_freed_memory
+from kontrast.train.job import Job, held_out, keep_memory
 from kontrast.train.metrics import Metrics, read_metrics
 from kontrast.train.running import evaluated, processes
 from kontrast.train.watching import MOST_VALIDATED, Validation
@@ -66,9 +65,8 @@ def run_trial(recipe: Recipe, others: Sequence[float] = ()) -> Outcome:
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
-        if device.type == "cpu" and recipe.run.keep_memory:
-            keep_freed_memory()
         job = without_test_rows(make_job(recipe, device))  # an error here is one of the recipe, not of the trial
+        keep_memory(job)
         folder.begin(recipe)
         with folder.alone():
             first = {} if folder.read() else {"started": _now()}
