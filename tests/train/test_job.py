@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from PIL import Image
 
 from kontrast.data import Memory, Split
 from kontrast.recipe import Recipe
-from kontrast.train.job import Job, held_out, make_job, warn_of_size
+from kontrast.train.job import Job, held_out, keep_memory, make_job, warn_of_size
 from kontrast.train.resolving import resolve
 from tests.train.small import recipe
 
@@ -53,6 +54,16 @@ def test_pieces() -> None:
     assert job(recipe("supcon")).pieces() == 1
     assert job(recipe("supcon", **{"train.micro_batch": 10})).pieces() == 4
     assert job(recipe("supcon", **{"train.micro_batch": 100})).pieces() == 1
+
+
+@pytest.mark.parametrize(("size", "asked", "kept"), [(8, True, 1), (8, False, 0), (64, True, 1), (65, True, 0)])
+def test_freed_memory_is_kept_for_small_images(
+    size: int, asked: bool, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("kontrast.train.job.keep_freed_memory", lambda: calls.append(1))
+    keep_memory(replace(job(recipe("supcon", **{"run.keep_memory": asked})), size=size))
+    assert len(calls) == kept
 
 
 def photos(folder: Path, sizes: list[tuple[int, int]]) -> str:

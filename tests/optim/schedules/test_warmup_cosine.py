@@ -41,5 +41,13 @@ def test_no_warm_up_and_very_short_ones(epochs: float, expected: list[float]) ->
 
 
 def test_a_warm_up_longer_than_the_run_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"warmup_epochs=5 are 50 steps, and the whole run has 30.*less than 3 epochs"):
+    says = r"warm-up of 50 steps must be shorter than the run of 30.*schedule.warmup_epochs=2.9 or less"
+    with pytest.raises(ValueError, match=says):
         optim.schedule("warmup-cosine", total_steps=30, steps_per_epoch=10)
+
+
+def test_the_longest_warm_up_that_is_named_is_accepted() -> None:
+    """Half an epoch of three steps is rounded to two: the message names one that fits."""
+    with pytest.raises(ValueError, match=r"schedule.warmup_epochs=0.333 or less"):
+        optim.schedule("warmup-cosine", total_steps=2, steps_per_epoch=3, warmup_epochs=0.5)
+    optim.schedule("warmup-cosine", total_steps=2, steps_per_epoch=3, warmup_epochs=0.333)

@@ -36,10 +36,10 @@ class WarmupCosine(Schedule):
         for name in ("warmup_epochs", "start", "final"):
             number(name, getattr(self, name), least=0.0)
         if self.warmup_steps >= self.total_steps:
+            most = (self.total_steps - 1) / self.steps_per_epoch
             raise ValueError(
-                f"warmup_epochs={self.warmup_epochs:g} are {self.warmup_steps} steps, and the whole run has "
-                f"{self.total_steps}: train longer, or warm up for less than "
-                f"{self.total_steps / self.steps_per_epoch:g} epochs"
+                f"warmup_epochs={self.warmup_epochs:g}: the warm-up of {self.warmup_steps} steps must be shorter than the "
+                f"run of {self.total_steps}. Train longer, or use schedule.warmup_epochs={most:.3g} or less"
             )
 
     @property
