@@ -38,8 +38,8 @@ class WarmupCosine(Schedule):
         if self.warmup_steps >= self.total_steps:
             most = (self.total_steps - 1) / self.steps_per_epoch
             raise ValueError(
-                f"warmup_epochs={self.warmup_epochs:g}: the warm-up of {self.warmup_steps} steps must be shorter than the "
-                f"run of {self.total_steps}. Train longer, or use schedule.warmup_epochs={most:.3g} or less"
+                f"warmup_epochs={self.warmup_epochs:g}: the warm-up of {self.warmup_steps} steps must be shorter than "
+                f"the run of {self.total_steps}. Train longer, or use schedule.warmup_epochs={most:.3g} or less"
             )
 
     @property
