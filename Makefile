@@ -8,7 +8,8 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 
 
 # What an older CPU would compute with: other instructions round otherwise, and other lengths are summed at once.
 OLDER_CPU := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_CORETYPE=Nehalem
-NUMERICAL := $(addprefix tests/,losses geometry theory evaluate optim models methods)
+NUMERICAL := $(addprefix tests/,losses geometry theory evaluate optim models methods compat) \
+	$(addprefix docs/,losses geometry models experiments) $(addprefix src/kontrast/,losses geometry theory simplex.py)
 
 .PHONY: demo test test-all test-older-cpu test-lowest check bench torture docs clean
 
@@ -21,7 +22,7 @@ test: $(READY)  ## every test but the long ones
 test-all: $(READY)  ## the long ones too
 	$(PYTEST) -m ''
 
-test-older-cpu: $(READY)  ## the numerical tests with the instructions of an older CPU
+test-older-cpu: $(READY)  ## the numerical tests and examples with the instructions of an older CPU
 	$(OLDER_CPU) $(PYTEST) $(NUMERICAL)
 
 test-lowest: $(LOWEST)  ## losses and measures on the lowest versions that are promised
