@@ -62,7 +62,14 @@ GEOMETRY = record({
 _COUNTED = {"train_rows": whole, "test_rows": whole, "per_class": items(number, all_or_none=True), "confusion": square}
 _VALUED = {"value": number, "error": number, "top5": number, "class_names": _NAMES}
 _RESULT = record({"name": text, "protocol": text, "split": text, **_COUNTED, **_VALUED}, needed=["name", "protocol"])
-RESULT = record({"results": items(_RESULT), "geometry": GEOMETRY, "note": text, "weights": text})
+_START = {"result": _RESULT, "difference": record({"value": number, "error": number})}
+RESULT = record({
+    "results": items(_RESULT),
+    "geometry": GEOMETRY,
+    "note": text,
+    "weights": text,
+    "start": record(_START),
+})  # fmt: skip
 ANALYSIS = record({"geometry": GEOMETRY, "class_names": _NAMES})
 STATE = record({
     **dict.fromkeys(("status", "error", "hash", "started", "finished"), text),

@@ -96,3 +96,19 @@ def test_no_better_than_raw_pixels_is_said_first(tmp_path: Path) -> None:
         assert worse.text.startswith(f"The encoder is no better than raw pixels.\nThe class of {100 * value:.1f} % ")
     (cards,) = [p for p in section(collect(tmp_path / "0")).parts if isinstance(p, Numbers)]
     assert [card.label for card in cards.items[:3]] == ["kNN accuracy", "Linear probe", "Raw pixels: kNN accuracy"]
+
+
+def test_a_pretrained_start_stands_beside_the_end(tmp_path: Path) -> None:
+    run = made.folder(tmp_path / "run")
+    record = {"name": "knn20", "protocol": "kNN, k = 20", "value": 0.5, "error": 0.1, "test_rows": 10, "split": "test"}
+    start = {"result": {**record, "value": 0.7}, "difference": {"value": -0.2, "error": 0.05}}
+    write_json(run / "result.json", {"results": [record], "start": start})
+    (cards,) = [part for part in section(collect(run)).parts if isinstance(part, Numbers)]
+    before = cards.items[1]
+    assert (before.label, before.value) == ("Before training: kNN accuracy", "70.0 ± 10.0 %")
+    assert before.about.endswith("training changed it by −20.0 ± 5.0 points on the same rows")
+    write_json(run / "result.json", {"results": [record], "start": {"result": {**record, "value": "0.7"}}})
+    damaged = collect(run)
+    assert any("start" in trouble for trouble in damaged.troubles)
+    (cards,) = [part for part in section(damaged).parts if isinstance(part, Numbers)]
+    assert "Before training: kNN accuracy" not in {card.label for card in cards.items}

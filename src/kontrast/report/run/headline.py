@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from kontrast.report.page import Number, Numbers, Part, Section, Text
@@ -14,7 +15,7 @@ RAW = ("raw pixels", "raw vectors")
 def section(run: Run) -> Section:
     """The first thing a reader sees."""
     parts: list[Part] = [*_ending(run), *_said(run)]
-    numbers = [*map(_accuracy, run.results), *_loss(run), *_geometry(run), *_time(run)]
+    numbers = [*map(_accuracy, run.results), *_start(run), *_loss(run), *_geometry(run), *_time(run)]
     if numbers:
         parts.append(Numbers(numbers))
     parts += [Text(trouble, "bad") for trouble in run.troubles]
@@ -92,6 +93,19 @@ def _accuracy(record: dict[str, Any]) -> Number:
     what, colon, name = record["name"].rpartition(": ")
     label = {"knn20": "kNN accuracy", "probe": "Linear probe"}.get(name, name)
     return Number(f"{what.capitalize()}{colon}{label}", f"{100 * record['value']:.1f}{spread} %", about)
+
+
+def _start(run: Run) -> list[Number]:
+    """The accuracy of the pretrained weights that the run began with, and what training changed."""
+    start = run.result.get("start") or {}
+    record, difference = start.get("result") or {}, start.get("difference") or {}
+    if not _number(record.get("value")):
+        return []
+    found = _accuracy({**record, "name": f"before training: {record['name']}"})
+    if not (_number(difference.get("value")) and _number(difference.get("error"))):
+        return [found]
+    change = f"{100 * difference['value']:+.1f} ± {100 * difference['error']:.1f}".replace("-", "−")
+    return [replace(found, about=f"{found.about}; training changed it by {change} points on the same rows")]
 
 
 def _short(protocol: str, most: int = 60) -> str:
