@@ -31,7 +31,7 @@ def folder(recipe: Recipe) -> RunFolder:
 
 @pytest.mark.parametrize(
     "redirected",
-    ["2>&-", "2> >(head -c 1 >/dev/null)", pytest.param("2>/dev/full", marks=pytest.mark.slow)],
+    ["2>&-", *(pytest.param(words, marks=pytest.mark.slow) for words in ("2> >(head -c 1 >/dev/null)", "2>/dev/full"))],
 )
 def test_progress_that_nobody_reads_ends_nothing(tmp_path: Path, redirected: str) -> None:
     changes: dict[str, Any] = {"run.progress": True}

@@ -1,5 +1,7 @@
 """Every command in README, CONTRIBUTING and docs is run, in its smoke form (smoke.py); those in sentences are parsed.
 
+`make test` runs the first of each shape, `make test-all` all of them.
+
 Commands run in this process, one after another in a folder with a user's files in it; torchrun and python in their own.
 """
 
@@ -25,6 +27,24 @@ COMMANDS = all_commands()
 ALONE = re.compile(r"cuda|--gpus|\bray\b|/shared|slurm|srun|sbatch", re.IGNORECASE)  # what needs other machines
 
 
+def _shape(command: Command) -> tuple[str, ...]:
+    """What a command says without its values: program, subcommand, and the names of options and settings."""
+    words = [word for word in command.words if word not in ("python", "-m")]
+    names = {re.split("[= ]", word)[0] for word in words[2:] if word.startswith("-") or "=" in word}
+    return (*words[:2], *sorted(names))
+
+
+def _first_of_each_shape() -> list[Any]:
+    """Every command that can be run; one that repeats the shape of an earlier one is left to `make test-all`."""
+    seen, found = set[tuple[str, ...]](), []
+    for command in COMMANDS:
+        if command.mark is None:
+            repeats = (shape := _shape(command)) in seen
+            found.append(pytest.param(command, id=str(command), marks=[pytest.mark.slow] if repeats else []))
+            seen.add(shape)
+    return found
+
+
 @pytest.fixture(scope="session")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with files of every kind that pages name; finished runs are added when they are asked for."""
@@ -33,7 +53,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.mark is None], ids=str)
+@pytest.mark.parametrize("command", _first_of_each_shape())
 def test_runs(
     command: Command, workshop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

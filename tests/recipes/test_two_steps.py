@@ -1,9 +1,13 @@
-"""Every recipe of a paper runs: two steps, evaluation and analysis, on data of its set's shape (see `tiny`)."""
+"""Every recipe of a paper runs: two steps, evaluation and analysis, on data of its set's shape (see `tiny`).
+
+`make test` runs one of each kind, `make test-all` all of them.
+"""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,12 +23,25 @@ ENCODERS = sorted({(r.encoder.name, r.encoder.options["stem"], n) for n, r in ((
 FIRST = {(encoder, stem): name for encoder, stem, name in reversed(ENCODERS)}  # a recipe for each encoder
 
 
+def _one_of_each() -> list[Any]:
+    """All names; beyond the first recipe of a paper with the same method, optimiser and protocols they are slow."""
+    seen, found = set[tuple[Any, ...]](), []
+    for book in (wang_liu, tcl, sce, graf):
+        for name in book.RECIPES:
+            made = recipes.find(name)
+            protocols = tuple(protocol.name for protocol in made.evaluate.protocols)
+            kind = (book, made.method.name, made.optim.name, made.schedule.name, made.train.sampler, protocols)
+            found.append(pytest.param(name, marks=[pytest.mark.slow] if kind in seen else []))
+            seen.add(kind)
+    return found
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("data")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", _one_of_each())
 def test_two_steps(name: str, data: Path, tmp_path: Path) -> None:
     short = tiny(recipes.find(name), data, tmp_path)
     run = run_recipe(short)

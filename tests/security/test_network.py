@@ -26,6 +26,7 @@ def test_importing_every_module(tmp_path: Path) -> None:
     assert done.tried == []
 
 
+@pytest.mark.slow  # its representatives: the other tests here, and tests/cli/test_demo.py
 def test_demo_and_report(tmp_path: Path) -> None:
     """Training with labels and without, evaluation, the doctor, pages; then a page again, with its charts as files."""
     demo = run(tmp_path, "-m", "kontrast", "demo", "--out", "runs", *TINY)

@@ -77,6 +77,7 @@ def test_every_cell_once_and_a_failed_one_stops_nothing(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow  # its representatives: test_every_cell_once (a process that dies), torture/test_kills.py
 def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_undisturbed(tmp_path: Path) -> None:
     cell, heard = training(tmp_path / "killed", **{"train.epochs": 40}), Heard()
     killed: list[int] = []
