@@ -98,6 +98,19 @@ def test_dry_run_plans_and_estimates(asking: Asking, tmp_path: Path) -> None:
     assert "no estimate" in text
 
 
+def test_the_papers_own_table_is_judged(asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, text, _ = asking("reproduce", "wl-table-2", "--judge-paper")
+    assert status == 0
+    assert text.count("holds  data=") == 4
+    assert "error from the residuals of the fit" in " ".join(text.split())
+    status, text, _ = asking("reproduce", "wl-table-2", "--judge-paper", "--json")
+    assert [found["verdict"] for found in json.loads(text)["claims"][0]["findings"]] == ["holds"] * 4
+    _, text, _ = asking("reproduce", "graf-toy", "--judge-paper")
+    assert "the paper prints no numbers that this claim reads" in text
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_only_read_runs_nothing(asking: Asking, tmp_path: Path) -> None:
     status, text, _ = asking("reproduce", *FEW, "--only-read", "--out", str(tmp_path))
     assert status == 0

@@ -94,16 +94,82 @@ def test_missing_cells_leave_a_claim_open_and_are_counted() -> None:
     assert only(claims.higher("", "y", HARD, ORDINARY), []).verdict == OPEN
 
 
-def test_one_seed_resolves_nothing() -> None:
-    for claim in (
-        claims.rises("", "y", "temperature"),
-        claims.convex("", "y", "temperature"),
-        claims.stays("", "y", -1e9),
+def test_one_seed_without_another_error_resolves_nothing() -> None:
+    for claim, axes in (
+        (claims.rises("", "y", "temperature"), {"temperature": TAUS[:2]}),  # a line through two points
+        (claims.convex("", "y", "temperature"), {"temperature": TAUS[:3]}),
+        (claims.stays("", "y", -1e9), {"temperature": TAUS}),
     ):
-        found = only(claim, grid(shape(lambda x: 5 * x), {"temperature": TAUS}, seeds=1))
+        found = only(claim, grid(shape(lambda x: 5 * x), axes, seeds=1))
         assert found.verdict == OPEN
         assert "one seed has no interval" in found.says
-        assert found.half is None
+        assert (found.half, found.visible, found.error) == (None, None, "")
+
+
+def test_one_seed_of_a_curve_takes_its_error_from_the_residuals() -> None:
+    """Of a line: what scipy.stats.linregress gives."""
+    noise = [0.3, -0.4, 0.1, 0.2, -0.5, 0.4, -0.1, 0.0, 0.2, -0.2, 0.3, -0.3]
+    rows = [Row({"temperature": t, "seed": 0}, "", "done", {"y": math.log2(t) + noise[k]}) for k, t in enumerate(TAUS)]
+    found = only(claims.rises("", "y", "temperature"), rows)
+    line = stats.linregress([math.log2(t) for t in TAUS], [row.values["y"] for row in rows])
+    half = stats.t.ppf(0.975, len(TAUS) - 2) * line.stderr
+    assert (found.value, found.half) == pytest.approx((line.slope, half), rel=1e-9)
+    assert (found.verdict, found.error, found.n) == (HOLDS, "the residuals of the fit", 1)
+    # Two such curves are averaged, and their residuals pooled.
+    both = [Row({**row.at, "data": d}, "", "done", row.values) for row in rows for d in ("a", "b")]
+    pooled = only(claims.rises("", "y", "temperature"), both)
+    expected = stats.t.ppf(0.975, 2 * (len(TAUS) - 2)) * line.stderr / math.sqrt(2)
+    assert (pooled.value, pooled.half) == pytest.approx((line.slope, expected), rel=1e-9)
+
+
+def test_one_seed_of_a_difference_takes_the_values_own_errors_or_places_as_replicates() -> None:
+    def row(data: str, loss: str, y: float, **error: float) -> Row:
+        return Row({"data": data, "loss": loss, "seed": 0}, "", "done", {"y": y, **error})
+
+    plain = [row(d, loss, y) for d, gain in (("a", 1.0), ("b", 1.2), ("c", 0.8)) for loss, y in
+             (("hard", 50 + gain), ("ordinary", 50.0))]  # fmt: skip
+    found = only(claims.higher("", "y", HARD, ORDINARY), plain)
+    half = stats.t.ppf(0.975, 2) * 0.2 / math.sqrt(3)
+    assert (found.value, found.half) == pytest.approx((1.0, half), rel=1e-9)
+    assert (found.verdict, found.error) == (HOLDS, "3 places as replicates")
+    first = [row("a", "hard", 51.0, **{"error:y": 0.3}), row("a", "ordinary", 50.0, **{"error:y": 0.4})]
+    found = only(claims.higher("", "y", HARD, ORDINARY), first)
+    assert (found.half, found.error) == (pytest.approx(1.959964 * 0.5, rel=1e-6), "the values' own errors")
+    assert found.verdict == HOLDS
+    alone = only(claims.higher("", "y", HARD, ORDINARY), plain[:2])
+    assert (alone.verdict, alone.half) == (OPEN, None)
+
+
+def test_pooled_is_one_finding_more() -> None:
+    rows = [
+        Row({"data": d, "loss": loss, "temperature": t, "seed": 0}, "", "done", {"y": t + gain * (loss == "hard")})
+        for d, gain in (("a", 1.0), ("b", 1.2), ("c", 0.8))
+        for loss in ("hard", "ordinary")
+        for t in (0.1, 0.2)
+    ]
+    *parts, together = claims.higher("", "y", HARD, ORDINARY, within=("data",), pooled=True).test(rows)
+    assert [part.where for part in parts] == ["data=a", "data=b", "data=c"]
+    assert together.where == "all 3 together"
+    assert together.error == "3 places as replicates"  # the data sets, not the six cells
+    assert together.half == pytest.approx(stats.t.ppf(0.975, 2) * 0.2 / math.sqrt(3), rel=1e-9)
+    one = claims.higher("", "y", HARD, ORDINARY, within=("data",), pooled=True).test(rows[:4])
+    assert len(one) == 1
+
+
+@pytest.mark.parametrize(("gain", "noise", "verdict"), [(-0.2, 0.1, HOLDS), (-2.0, 0.1, FAILS), (-0.4, 1.0, OPEN)])
+def test_not_below_is_non_inferiority(gain: float, noise: float, verdict: str) -> None:
+    found = only(claims.not_below("", "y", HARD, ORDINARY, 0.5), by_loss(0.0, gain, noise))
+    assert found.verdict == verdict
+    with pytest.raises(ValueError, match="expected a number above 0"):
+        claims.not_below("", "y", HARD, ORDINARY, 0.0)
+
+
+def test_what_is_not_resolved_says_what_could_have_been_seen() -> None:
+    found = only(claims.higher("", "y", HARD, ORDINARY), by_loss(0.0, 0.1, noise=2.0))
+    assert found.half is not None
+    assert found.visible == pytest.approx(found.half * (1 + stats.t.ppf(0.8, 4) / stats.t.ppf(0.975, 4)), rel=1e-9)
+    assert "the smallest visible effect is" in found.says
+    assert "one of this size needs" in found.says
 
 
 @pytest.mark.parametrize(("hard", "noise", "verdict"), [(0.1, 0.0, HOLDS), (3.0, 0.0, FAILS), (1.0, 1.0, OPEN)])

@@ -17,6 +17,7 @@ from kontrast.files import dump
 
 if TYPE_CHECKING:
     from kontrast.experiments.engines import Engine, Told
+    from kontrast.experiments.experiment import Experiment
     from kontrast.experiments.sweep import Sweep
 
 
@@ -66,6 +67,10 @@ def reproduce(
     only_read: Annotated[
         bool, typer.Option("--only-read", help="Make the tables of what is done, run nothing.")
     ] = False,
+    judge_paper: Annotated[
+        bool,
+        typer.Option("--judge-paper", help="Put the paper's own printed numbers to the claims; run nothing."),
+    ] = False,
     folders: Annotated[bool, typer.Option("--folders", help="List the run folders of every cell too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
 ) -> None:
@@ -74,6 +79,9 @@ def reproduce(
     from kontrast.recipe import Recipe
 
     found = experiments.find(name)
+    if judge_paper:
+        _judge_paper(found, as_json)
+        return
     say_loading(name)
     from kontrast.experiments import tables
     from kontrast.experiments.sweep import Sweep
@@ -104,6 +112,20 @@ def reproduce(
             out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
     if not only_read and any(not cell.done for cell in sweep.cells):
         raise typer.Exit(1)
+
+
+def _judge_paper(experiment: Experiment, as_json: bool) -> None:
+    """Each claim with its verdict on the paper's own table."""
+    from kontrast.experiments import tables
+    from kontrast.experiments.judging import judge_paper
+
+    found = judge_paper(experiment)
+    if as_json:
+        print(dump({"experiment": experiment.name, "claims": found}))
+        return
+    out.print(f"[bold]{escape(experiment.title)}[/] ({escape(experiment.source)})", highlight=False)
+    out.print("The numbers that the paper prints, put to our claims; one run a cell, so the error is as said.")
+    out.print(tables.claims({"claims": found}, nothing="the paper prints no numbers that this claim reads"))
 
 
 def _engine(which: Who, jobs: int, threads: int | None, cpus: float, gpus: float, address: str | None) -> Engine:

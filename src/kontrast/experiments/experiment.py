@@ -64,7 +64,8 @@ class Row:
 class Finding:
     """What a claim came to: ``holds``, ``does not hold`` or ``not resolved at this scale``, and the statistic's value.
 
-    ``where`` is the part of the grid it speaks of ("data=cifar10"), ``half`` the half-width of its 95 % interval.
+    ``where`` is the part of the grid it speaks of ("data=cifar10"), ``half`` the half-width of its 95 % interval,
+    ``error`` what that is taken from, ``visible`` the smallest effect that this design shows in four cases of five.
     """
 
     verdict: str
@@ -73,6 +74,8 @@ class Finding:
     value: float | None = None
     half: float | None = None
     n: int = 0
+    error: str = ""
+    visible: float | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class Claim:
     text: str
     statistic: str
     test: Callable[[Sequence[Row]], list[Finding]]
+    measures: tuple[str, ...] = ()  # what it reads of a row
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ With values y_1 … y_n of n seeds, ȳ their mean and s² = Σ (y_i − ȳ)²/(n
 
     (1)  ȳ ± t_{n−1, 0.975} s/√n        Student's 95 % interval of the mean; none for n = 1
     (2)  d_i = a_i − b_i                two methods on the same seeds: (1) of the differences
+    (3)  (t_{n−1, 0.975} + t_{n−1, 0.8}) s/√n    the smallest effect that n seeds show in four cases of five
 
 (2) leaves out what a seed does to both alike (which images, which first weights), so it is narrower than (1) of each
 wherever the two go together; it needs the same seeds, and uses those that both have.
@@ -13,7 +14,8 @@ which few seeds cannot show; with two the factor t is 12.7, and hardly anything 
 
 A censored value is a lower bound: the run was stopped before what was waited for came ("did not fit within 3,000
 steps"). A row says so with ``values["censored"] == 1.0``, of all its measures, or ``values["censored:NAME"] == 1.0``,
-of one of them.
+of one of them. ``values["error:NAME"]`` is the standard error of a single value (over test rows, or as a paper prints
+it), for where there is one seed.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import Row
 
 CONFIDENCE = 0.95
+POWER = 0.8
 CENSORED = "censored"
+ERROR = "error"
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,30 @@ def paired(a: Mapping[Any, float], b: Mapping[Any, float]) -> Interval:
     return interval(a[seed] - b[seed] for seed in common)
 
 
+def smallest_visible(half: float, freedom: float) -> float:
+    """(3), from the half-width of the 95 % interval and its degrees of freedom (n − 1 for n seeds).
+
+    >>> round(smallest_visible(0.5, 4), 2)
+    0.67
+    """
+    return half * (1 + float(stdtrit(freedom, POWER)) / float(stdtrit(freedom, (1 + CONFIDENCE) / 2)))
+
+
+def seeds_needed(effect: float, half: float, n: int) -> int | None:
+    """How many seeds would make an effect of this size visible (3), if they spread as these n do; None above 9,999.
+
+    >>> seeds_needed(0.5, half=0.5, n=5), seeds_needed(0.1, half=0.5, n=5), seeds_needed(0.0, half=0.5, n=5)
+    (8, 130, None)
+    """
+    s = half * math.sqrt(n) / float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))
+    for count in range(max(n, 2), 10_000):
+        freedom = count - 1
+        reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) + float(stdtrit(freedom, POWER))
+        if reach * s / math.sqrt(count) <= abs(effect):
+            return count
+    return None
+
+
 def value_of(row: Row, measure: str) -> float | None:
     """A finished run's number; None where it is not done, has none, or it is not finite."""
     value = row.values.get(measure) if row.status == "done" else None
@@ -117,9 +145,14 @@ def is_censored(row: Row, measure: str) -> bool:
     return 1.0 in (row.values.get(CENSORED), row.values.get(f"{CENSORED}:{measure}"))
 
 
+def error_of(row: Row, measure: str) -> float | None:
+    """The standard error of a finished run's number, where the row has it."""
+    return row.values.get(f"{ERROR}:{measure}") if row.status == "done" else None
+
+
 def is_mark(measure: str) -> bool:
-    """Whether the name is that of a mark of censoring, not of a number to show."""
-    return measure == CENSORED or measure.startswith(f"{CENSORED}:")
+    """Whether the name is that of a mark (censored, an error), not of a number to show."""
+    return measure == CENSORED or measure.startswith((f"{CENSORED}:", f"{ERROR}:"))
 
 
 def by_seed(rows: Sequence[Row], measure: str) -> dict[Value, float]:

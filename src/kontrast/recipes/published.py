@@ -160,3 +160,14 @@ GRAF: dict[str, dict[tuple[str, bool], float]] = {
         ("ce", False): 41.8, ("ce-fix", False): 41.3, ("sc", False): 41.5,
     },
 }  # fmt: skip
+
+# Rows of each test split, for the binomial error of a single accuracy. ImageNet-100: 50 validation images a class.
+TEST_ROWS: dict[str, int] = {
+    "cifar10": 10_000,
+    "cifar100": 10_000,
+    "fashion-mnist": 10_000,
+    "imagenet100": 5_000,
+    "stl10": 8_000,
+    "svhn": 26_032,
+    "tiny-imagenet": 10_000,
+}

@@ -8,7 +8,7 @@ from kontrast.recipe import Recipe
 
 
 def test_the_grid_and_its_baselines() -> None:
-    cells = plan(experiments.find("sce-table-2"), "paper", ["data=cifar10"])
+    cells = plan(experiments.find("sce-table-2"), "paper", ["data=cifar10"], seeds=1)
     by_method = {m: [c for c in cells if c.at["method"] == m] for m in ("sce", "ressl", "moco")}
     assert {m: len(found) for m, found in by_method.items()} == {"sce": 16, "ressl": 16, "moco": 2}
     for cell in by_method["sce"]:

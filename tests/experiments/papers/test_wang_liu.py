@@ -35,8 +35,8 @@ def test_the_papers_values_stand_at_their_places() -> None:
 
 
 def test_the_paper_preset_is_the_papers_recipe() -> None:
-    cells = plan(experiments.find("wl-table-2"), "paper", ["data=cifar100", "temperature=0.7"])
-    (cell,) = cells
+    cell, *others = plan(experiments.find("wl-table-2"), "paper", ["data=cifar100", "temperature=0.7"])
+    assert [other.at["seed"] for other in others] == [1, 2]
     assert isinstance(cell.does, Recipe)
     assert cell.does.method.name == "instance"
     assert cell.does.method.options["loss"] == "hard"

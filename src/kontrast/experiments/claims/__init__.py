@@ -5,8 +5,11 @@ the grid (each value of the axes ``within``). The verdicts:
 
     holds                         the 95 % interval of the statistic lies on the claimed side
     does not hold                 it lies on the other
-    not resolved at this scale    it holds the value between, or there is no interval (one seed), or cells are missing,
-                                  or censored runs leave the sign open; the finding says which
+    not resolved at this scale    it holds the value between, or there is no interval, or cells are missing, or
+                                  censored runs leave the sign open; the finding says which
+
+The interval is over seeds. One seed alone has an error where something else tells it, and the finding says what: the
+residuals of a fitted curve, the places that are averaged as replicates, or the values' own standard errors.
 
 A claim says nothing while cells of its part have no value: what fails is seldom a random sample of what was planned.
 The statistic of the seeds that are whole is shown all the same. Axes a claim does not mention are averaged within a
@@ -19,7 +22,7 @@ Nothing here corrects for many claims: of forty effects that are not there, one 
 from __future__ import annotations
 
 from kontrast.experiments.claims._correlation import correlated
-from kontrast.experiments.claims._differences import higher, lower, varies_less
+from kontrast.experiments.claims._differences import higher, lower, not_below, varies_less
 from kontrast.experiments.claims._levels import collapses, near, stays
 from kontrast.experiments.claims._trends import convex, falls, more_convex, rises, rises_then_falls
 from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN
@@ -36,6 +39,7 @@ __all__ = [
     "lower",
     "more_convex",
     "near",
+    "not_below",
     "rises",
     "rises_then_falls",
     "stays",

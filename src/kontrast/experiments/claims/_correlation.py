@@ -68,7 +68,7 @@ def correlated(
             return opened(part, "one of the measures does not vary")
         return _judged(float(np.corrcoef(a, b)[0, 1]), len(found), each, ranks, sign, part, lacking)
 
-    return Claim(text, statistic, by_part(one, within, *where))
+    return Claim(text, statistic, by_part(one, within, *where), (x, y))
 
 
 def fisher(r: float, n: int, *, ranks: bool = False) -> tuple[float, float]:

@@ -1,20 +1,26 @@
-"""One side of the grid against another, on the same seeds: which is higher, which varies less."""
+"""One side of the grid against another, on the same seeds: which is higher, which is not below, which varies less.
+
+With one seed the error is that of the values themselves where the rows have it, else it comes from how the difference
+varies over the places that are averaged, three or more (`_own_errors`, `_replicates`). ``pooled=True`` adds a finding
+over all parts together to those of each part, where there are several.
+"""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.claims._parts import Number, Place, Readings, Where, average, lack, named, parts
-from kontrast.experiments.claims._verdict import opened, sign_over_seeds
+from kontrast.experiments.claims._verdict import Alone, opened, sign_over_seeds
 from kontrast.experiments.experiment import Claim, Finding, Row
 
 Side = Mapping[Place, Number]  # what a seed has on a side, by place
 Compare = Callable[[Side, Side], Number]
 
 
-def higher(text: str, measure: str, a: Where, b: Where, within: Sequence[str] = ()) -> Claim:
+def higher(text: str, measure: str, a: Where, b: Where, within: Sequence[str] = (), *, pooled: bool = False) -> Claim:
     """``measure`` is higher where ``a`` than where ``b``: the paired difference over seeds is above 0.
 
     >>> rows = [Row({"loss": loss, "seed": seed}, "", "done", {"knn": knn}) for loss, seed, knn in
@@ -24,15 +30,33 @@ def higher(text: str, measure: str, a: Where, b: Where, within: Sequence[str] = 
     >>> found.verdict, found.says
     ('holds', 'loss=tcl − loss=supcon = +0.50 ± 0.25 (n = 3), above 0')
     """
-    return _difference(text, measure, a, b, within, 1)
+    return _difference(text, measure, a, b, within, 1, pooled=pooled)
 
 
-def lower(text: str, measure: str, a: Where, b: Where, within: Sequence[str] = ()) -> Claim:
+def lower(text: str, measure: str, a: Where, b: Where, within: Sequence[str] = (), *, pooled: bool = False) -> Claim:
     """``measure`` is lower where ``a`` than where ``b``: the paired difference over seeds is below 0."""
-    return _difference(text, measure, a, b, within, -1)
+    return _difference(text, measure, a, b, within, -1, pooled=pooled)
 
 
-def varies_less(text: str, measure: str, along: str, a: Where, b: Where, within: Sequence[str] = ()) -> Claim:
+def not_below(
+    text: str, measure: str, a: Where, b: Where, margin: float, within: Sequence[str] = (), *, pooled: bool = False
+) -> Claim:
+    """``measure`` is at least as high where ``a``: the paired difference is above −``margin`` (non-inferiority).
+
+    >>> rows = [Row({"loss": loss, "seed": seed}, "", "done", {"knn": knn}) for loss, seed, knn in
+    ...     (("tcl", 0, 80.1), ("tcl", 1, 81.9), ("tcl", 2, 81.0), ("supcon", 0, 80.0), ("supcon", 1, 82.0),
+    ...      ("supcon", 2, 81.0))]
+    >>> not_below("TCL is no worse", "knn", {"loss": "tcl"}, {"loss": "supcon"}, 0.5).test(rows)[0].says
+    'loss=tcl − loss=supcon = 0.00 ± 0.25 (n = 3), above -0.5'
+    """
+    if not margin > 0:
+        raise ValueError(f"the margin is {margin:g}; expected a number above 0")
+    return _difference(text, measure, a, b, within, 1, pooled=pooled, about=-margin)
+
+
+def varies_less(
+    text: str, measure: str, along: str, a: Where, b: Where, within: Sequence[str] = (), *, pooled: bool = False
+) -> Claim:
     """``measure`` varies less along an axis where ``a``: each seed's standard deviations, paired, differ below 0."""
 
     def spread(side: Side) -> Number:
@@ -51,20 +75,31 @@ def varies_less(text: str, measure: str, along: str, a: Where, b: Where, within:
         "the values of both; 95 % Student-t interval over seeds below 0"
     )
     name = f"standard deviation along {along}, {_pair(a, b)},"
-    return Claim(text, statistic, _test(measure, a, b, within, -1, name, compare, along))
+    return Claim(text, statistic, _test(measure, a, b, within, -1, name, compare, along, pooled=pooled), (measure,))
 
 
-def _difference(text: str, measure: str, a: Where, b: Where, within: Sequence[str], sign: int) -> Claim:
+def _difference(
+    text: str,
+    measure: str,
+    a: Where,
+    b: Where,
+    within: Sequence[str],
+    sign: int,
+    *,
+    pooled: bool,
+    about: float = 0.0,
+) -> Claim:
     side = "above" if sign > 0 else "below"
     statistic = (
         f"{measure} where {named(a)} minus {measure} where {named(b)}, on the same seeds; 95 % Student-t interval of "
-        f"the paired differences {side} 0"
+        f"the paired differences {side} {about:g}"
     )
 
     def compare(one: Side, other: Side) -> Number:
         return average(list(one.values())) + average(list(other.values())).times(-1.0)
 
-    return Claim(text, statistic, _test(measure, a, b, within, sign, _pair(a, b), compare))
+    test = _test(measure, a, b, within, sign, _pair(a, b), compare, pooled=pooled, about=about)
+    return Claim(text, statistic, test, (measure,))
 
 
 def _pair(a: Where, b: Where) -> str:
@@ -80,6 +115,9 @@ def _test(
     name: str,
     compare: Compare,
     along: str | None = None,
+    *,
+    pooled: bool = False,
+    about: float = 0.0,
 ) -> Callable[[Sequence[Row]], list[Finding]]:
     # An axis with one value on a side is what sets the sides apart; the rest must be the same for both.
     apart = {axis for where in (a, b) for axis, value in where.items() if not isinstance(value, tuple)}
@@ -88,9 +126,13 @@ def _test(
 
     def test(rows: Sequence[Row]) -> list[Finding]:
         axes = (*a, *b, *((along,) if along else ()))
-        return [_compared(here, part) for part, here in parts(rows, within, *axes).items()]
+        every = parts(rows, within, *axes)
+        found = [_compared(here, part) for part, here in every.items()]
+        if pooled and len(every) > 1:
+            found.append(_compared(rows, f"all {len(every)} together", within))
+        return found
 
-    def _compared(rows: Sequence[Row], where: str) -> Finding:
+    def _compared(rows: Sequence[Row], where: str, by: Sequence[str] = ()) -> Finding:
         one, other = (Readings(rows, measure, side, tuple(apart)) for side in (a, b))
         lacking = lack(one, other)
         ours, theirs = _common(one.places, other.places)
@@ -102,9 +144,44 @@ def _test(
         numbers = [
             compare({p: one.seeds[seed][p] for p in ours}, {p: other.seeds[seed][p] for p in theirs}) for seed in seeds
         ]
-        return sign_over_seeds(name, numbers, sign, where=where, lacking=lacking)
+        alone = None
+        if len(seeds) == 1:
+            of_seed = {p: one.seeds[seeds[0]][p] for p in ours}, {p: other.seeds[seeds[0]][p] for p in theirs}
+            own = None if along else _own_errors((one, other), (ours, theirs), seeds[0])
+            alone = own or _replicates(*of_seed, compare, along, by)
+        return sign_over_seeds(name, numbers, sign, where=where, lacking=lacking, about=about, alone=alone)
 
     return test
+
+
+def _own_errors(reads: tuple[Readings, Readings], places: tuple[list[Place], list[Place]], seed: Value) -> Alone | None:
+    """From the standard errors of the values, taken as independent: for the same test rows it is too large."""
+    sides = []
+    for read, here in zip(reads, places, strict=True):
+        if any((seed, place) not in read.errors or read.seeds[seed][place].bound for place in here):
+            return None
+        sides.append(math.sqrt(math.fsum(read.errors[seed, place] ** 2 for place in here)) / len(here))
+    return Alone(math.hypot(*sides), math.inf, "the values' own errors")
+
+
+def _replicates(one: Side, other: Side, compare: Compare, along: str | None, by: Sequence[str]) -> Alone | None:
+    """From how the comparison varies over the places that are averaged (data sets, temperatures): each a replicate.
+
+    ``by`` are the axes whose values are the replicates, where there are others too; else all but ``along`` are.
+    """
+    if set(one) != set(other):
+        return None
+    groups: dict[Place, list[Place]] = {}
+    for place in one:
+        key = tuple(p for p in place if (p[0] in by if by else p[0] != along))
+        groups.setdefault(key, []).append(place)
+    if len(groups) < 3:
+        return None
+    each = [compare({p: one[p] for p in here}, {p: other[p] for p in here}) for here in groups.values()]
+    if any(number.bound for number in each):
+        return None
+    error = statistics.stdev(number.value for number in each) / math.sqrt(len(each))
+    return Alone(error, len(each) - 1, f"{len(each)} places as replicates")
 
 
 def _common(ours: Sequence[Place], theirs: Sequence[Place]) -> tuple[list[Place], list[Place]]:

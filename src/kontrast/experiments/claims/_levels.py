@@ -8,6 +8,7 @@ over seeds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kontrast.experiments.cell import At
 from kontrast.experiments.claims._parts import Number, Readings, Where, at, by_part, lack, matches, named
@@ -54,7 +55,7 @@ def near(
             return opened(part, f"{says}: {lacking}")
         return Finding(HOLDS, says, part, furthest, None, len(off))
 
-    return Claim(text, statistic, by_part(one, within, *where))
+    return Claim(text, statistic, by_part(one, within, *where), (measure,))
 
 
 def collapses(text: str, measure: str, below: float, where: Where | None = None, within: Sequence[str] = ()) -> Claim:
@@ -89,6 +90,6 @@ def _level(text: str, measure: str, level: float, where: Where, within: Sequence
         found = sign_over_seeds(f"{word} {measure}", chosen, sign, where=part, lacking=lack(read), about=level)
         count = sum(sign * (number.value - level) > 0 for number in chosen)
         says = f"{found.says}; {count} of {len(chosen)} seeds {side}" if chosen else found.says
-        return Finding(found.verdict, says, part, found.value, found.half, found.n)
+        return replace(found, says=says)
 
-    return Claim(text, statistic, by_part(one, within, *where))
+    return Claim(text, statistic, by_part(one, within, *where), (measure,))

@@ -15,7 +15,7 @@ from typing import Any
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import Finding, Row
-from kontrast.experiments.intervals import is_censored, value_of
+from kontrast.experiments.intervals import error_of, is_censored, value_of
 
 Place = tuple[tuple[str, Value], ...]
 Where = Mapping[str, Any]  # an axis and its value, or a tuple of values
@@ -100,6 +100,7 @@ class Readings:
     def __init__(self, rows: Sequence[Row], measure: str, where: Where, apart: Sequence[str] = ()) -> None:
         self.where, self.measure = where, measure
         self.seeds: dict[Value, dict[Place, Number]] = {}
+        self.errors: dict[tuple[Value, Place], float] = {}  # the values' own standard errors, where rows have them
         self.places: list[Place] = []
         self.lacking: Counter[str] = Counter()
         self.count = 0
@@ -123,6 +124,8 @@ class Readings:
                 self.lacking["without a number" if row.status == "done" else row.status] += 1
             else:
                 here[place] = Number(value, "≥" if is_censored(row, measure) else "")
+                if (error := error_of(row, measure)) is not None:
+                    self.errors[seed, place] = error
 
     def complete(self, places: Collection[Place]) -> list[Value]:
         """The seeds that have a value at each of these places."""

@@ -4,6 +4,8 @@ With x the axis (its logarithm to base 2 where ``scale`` is "log", so that a ste
 
     (1)  y ≈ α + β x                  slope β
     (2)  y ≈ α + β x + γ x²           curvature γ; the top or bottom is at x* = −β/(2γ)
+    (3)  σ² = Σ_k r_k²/(K − p)        of one seed: from the residuals r of K points and p coefficients;
+         σ √Σ_k w_k²                  is the standard error of a coefficient Σ_k w_k y_k
 
 Each coefficient is Σ_k w_k y_k with weights of x alone, so that seeds and places can be averaged, and a censored run
 (y_k is a lower bound) bounds it from below where w_k ≥ 0.
@@ -18,12 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.claims._parts import Number, Place, Readings, Where, at, average, by_part, lack, named
-from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN, opened, sign_over_seeds
+from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN, Alone, opened, sign_over_seeds
 from kontrast.experiments.experiment import Claim, Finding, Row
 from kontrast.experiments.intervals import interval
 
@@ -66,9 +69,10 @@ def convex(
         curves, lacking = _curves(rows, measure, along, where, scale)
         if few := _too_few(curves, along, 3):
             return opened(part, lacking or few)
-        return sign_over_seeds(name, _weighed(curves, _bounded_curvature), 1, where=part, lacking=lacking)
+        alone = _from_residuals(curves, 2)
+        return sign_over_seeds(name, _weighed(curves, _bounded_curvature), 1, where=part, lacking=lacking, alone=alone)
 
-    return Claim(text, statistic, by_part(one, within, along, *where))
+    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
 
 
 def more_convex(
@@ -92,9 +96,11 @@ def more_convex(
         )
         numbers = [one + other.times(-1.0) for one, other in pairs]
         name = f"{_curvature(along, scale)}, {named(a)} − {named(b)},"
-        return sign_over_seeds(name, numbers, 1, where=part, lacking="; ".join(filter(None, (lacks, lacks_too))))
+        lacking = "; ".join(filter(None, (lacks, lacks_too)))
+        alone = _both(_from_residuals(first, 2), _from_residuals(second, 2))
+        return sign_over_seeds(name, numbers, 1, where=part, lacking=lacking, alone=alone)
 
-    return Claim(text, statistic, by_part(one, within, along, *a, *b))
+    return Claim(text, statistic, by_part(one, within, along, *a, *b), (measure,))
 
 
 def rises_then_falls(
@@ -115,10 +121,11 @@ def rises_then_falls(
         curves, lacking = _curves(rows, measure, along, where, scale)
         if few := _too_few(curves, along, 3):
             return opened(part, lacking or few)
-        found = sign_over_seeds(name, _weighed(curves, _curvature_of), -1, where=part, lacking=lacking)
+        alone = _from_residuals(curves, 2)
+        found = sign_over_seeds(name, _weighed(curves, _curvature_of), -1, where=part, lacking=lacking, alone=alone)
         return _with_top(found, curves, along, scale) if found.verdict == HOLDS else found
 
-    return Claim(text, statistic, by_part(one, within, along, *where))
+    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
 
 
 CENSORED = (
@@ -138,9 +145,10 @@ def _slope(text: str, measure: str, along: str, where: Where, within: Sequence[s
         curves, lacking = _curves(rows, measure, along, where, scale)
         if few := _too_few(curves, along, 2):
             return opened(part, lacking or few)
-        return sign_over_seeds(name, _weighed(curves, _slope_of), sign, where=part, lacking=lacking)
+        alone = _from_residuals(curves, 1)
+        return sign_over_seeds(name, _weighed(curves, _slope_of), sign, where=part, lacking=lacking, alone=alone)
 
-    return Claim(text, statistic, by_part(one, within, along, *where))
+    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
 
 
 def _axis(along: str, scale: str) -> str:
@@ -205,6 +213,34 @@ def _linear(curve: Curve, weights: np.ndarray) -> Number:
     return found if abs(found.value) > 1e-12 * size else Number(0.0, found.bound)  # else rounding would have a sign
 
 
+def _from_residuals(curves: Mapping[Value, list[Curve]], degree: int) -> Alone | None:
+    """(3) of the highest coefficient, where there is one seed and more points than coefficients.
+
+    Of several curves (places on other axes), whose coefficients are averaged, the residuals are pooled.
+    """
+    if len(curves) != 1:
+        return None
+    (of_seed,) = curves.values()
+    squares, freedom, weight = 0.0, 0, 0.0
+    for curve in of_seed:
+        if any(y.bound for _, y in curve):
+            return None
+        y, w = np.array([y.value for _, y in curve]), _weights(curve, degree)
+        x = np.array([x for x, _ in curve])
+        rest = y - np.vander(x, degree + 1, increasing=True) @ (w @ y)
+        squares, freedom, weight = squares + float(rest @ rest), freedom + len(x) - degree - 1, weight + w[-1] @ w[-1]
+    if freedom < 1:
+        return None
+    return Alone(math.sqrt(squares / freedom * weight) / len(of_seed), freedom, "the residuals of the fit")
+
+
+def _both(a: Alone | None, b: Alone | None) -> Alone | None:
+    """Of a difference of two; the smaller degrees of freedom, so that the interval is not too short."""
+    if a is None or b is None:
+        return None
+    return Alone(math.hypot(a.error, b.error), min(a.freedom, b.freedom), a.source)
+
+
 def _slope_of(curve: Curve) -> Number:
     return _linear(curve, _weights(curve, 1)[1])
 
@@ -232,14 +268,14 @@ def _with_top(found: Finding, curves: Mapping[Value, list[Curve]], along: str, s
     shown = (f"{2**x if scale == LOG else x:.3g}" for x in (top, low, high))
     says = "{}; the mean curve's top is at {} = {}, range {} to {}".format(found.says, along, *shown)
     if low < top < high:
-        return Finding(HOLDS, says, found.where, found.value, found.half, found.n)
+        return replace(found, says=says)
     # At the near end the curve goes the wrong way: does it in the interval over seeds?
     end, turn = (high, 1) if top >= high else (low, -1)
     slope = interval(turn * (b + 2 * c * end) for _, b, c in map(_coefficients, curves.values()))
     wrong = slope.half is not None and slope.mean - slope.half > 0
     why = "rises to the upper end" if turn > 0 else "falls from the lower end"
     verdict, says = (FAILS, f"{says}: it only {why}") if wrong else (OPEN, f"{says}: outside, but not beyond doubt")
-    return Finding(verdict, says, found.where, found.value, found.half, found.n)
+    return replace(found, verdict=verdict, says=says)
 
 
 def _coefficients(of_seed: Sequence[Curve]) -> np.ndarray:

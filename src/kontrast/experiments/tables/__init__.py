@@ -13,6 +13,6 @@ from kontrast.experiments.tables._csv import csv
 from kontrast.experiments.tables._latex import latex
 from kontrast.experiments.tables._markdown import markdown
 from kontrast.experiments.tables._summary import Summary, summary
-from kontrast.experiments.tables._terminal import terminal
+from kontrast.experiments.tables._terminal import claims, terminal
 
-__all__ = ["Summary", "csv", "latex", "markdown", "summary", "terminal"]
+__all__ = ["Summary", "claims", "csv", "latex", "markdown", "summary", "terminal"]

@@ -18,18 +18,27 @@ def terminal(summary: Summary, *, show_folders: bool = False) -> RenderableType:
     parts: list[RenderableType] = [Text(text(summary["title"]), "bold")]
     parts += [Text(line, "dim") for line in heading(summary)]
     parts += [Padding(_table(layout), (1, 0, 0, 0)) for layout in layouts(summary)]
-    for claim, statistic, found in findings(summary):
-        parts.append(Padding(Text(claim, "bold"), (1, 0, 0, 0)))
-        parts.append(Padding(Text(statistic, "dim"), (0, 0, 0, 2)))
-        for verdict, says in found:
-            line = Text.assemble((verdict, f"bold {COLOURS.get(verdict, 'yellow')}"), f"  {says}")
-            parts.append(Padding(line, (0, 0, 0, 2)))
+    parts.append(claims(summary))
     every = folders(summary)
     if show_folders:
         parts.append(Text())
         parts += [Text(f"{place}: {', '.join(names)}", "dim") for place, names in every]
     else:
         parts.append(Padding(Text(f"{sum(len(names) for _, names in every)} runs", "dim"), (1, 0, 0, 0)))
+    return Group(*parts)
+
+
+def claims(summary: Summary, *, nothing: str = "nothing was found") -> RenderableType:
+    """Each claim, its statistic, its verdicts; ``nothing`` is said of one without a finding."""
+    parts: list[RenderableType] = []
+    for claim, statistic, found in findings(summary):
+        parts.append(Padding(Text(claim, "bold"), (1, 0, 0, 0)))
+        parts.append(Padding(Text(statistic, "dim"), (0, 0, 0, 2)))
+        for verdict, says in found:
+            line = Text.assemble((verdict, f"bold {COLOURS.get(verdict, 'yellow')}"), f"  {says}")
+            parts.append(Padding(line, (0, 0, 0, 2)))
+        if not found:
+            parts.append(Padding(Text(nothing, "yellow"), (0, 0, 0, 2)))
     return Group(*parts)
 
 

@@ -86,7 +86,7 @@ GEOMETRY = Experiment(
     source="Graf et al., geometry of real encoders (box plots of the slides)",
     axes={"data": SETS, "method": KINDS},
     presets={
-        "paper": Preset("As the paper; one run.", _geometry_paper),
+        "paper": Preset("As the paper; three seeds (it has one run).", _geometry_paper, seeds=3),
         "cpu": Preset(
             ABOUT_CPU.partition(" For data")[0] + " Without augmentation, so that the classes can collapse.",
             _geometry_cpu,

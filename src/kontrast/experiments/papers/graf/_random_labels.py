@@ -51,7 +51,9 @@ RANDOM_LABELS = Experiment(
     axes={"data": SETS, "method": METHODS, "fraction": FRACTIONS},
     presets={
         "paper": Preset(
-            "As the paper; fitted means every training label predicted, asked every 500 steps.", _labels_paper
+            "As the paper, three seeds; fitted means every training label predicted, asked every 500 steps.",
+            _labels_paper,
+            seeds=3,
         ),
         "cpu": Preset(
             "Against the paper: 1,000 images of fashion-mini and small-resnet (width 8) for the whole sets and "

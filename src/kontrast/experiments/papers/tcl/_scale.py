@@ -54,12 +54,27 @@ def presets(
     """The three scales; ``axes`` are the cpu's, ``few`` the smoke's."""
     full = "As the paper; see the recipes for what is not stated there."
     return {
-        "paper": Preset(full, paper, seeds_at=paper_seeds),
+        "paper": Preset(full, paper, seeds=3, seeds_at=paper_seeds),
         "cpu": Preset(about, small, seeds=seeds, axes=axes),
         "smoke": Preset(SMOKE, lambda at: smoke(small(at)), seeds=2, axes={**axes, **few}),
     }
 
 
-def tcl_wins(within: Sequence[str] = ()) -> Claim:
-    """The paired difference on the same seeds."""
-    return claims.higher("TCL is at least as good as SupCon", "linear", {"method": "tcl"}, {"method": "supcon"}, within)
+MARGIN = 0.5  # points by which TCL may be below SupCon and still count as no worse: about a paper's own interval
+
+
+def tcl_wins(within: Sequence[str] = ()) -> list[Claim]:
+    """That TCL is no worse than SupCon (non-inferiority), and that it is better."""
+    tcl, supcon = {"method": "tcl"}, {"method": "supcon"}
+    return [
+        claims.not_below(
+            f"TCL is at least as good as SupCon (not below it by {MARGIN} points)",
+            "linear",
+            tcl,
+            supcon,
+            MARGIN,
+            within,
+            pooled=True,
+        ),
+        claims.higher("TCL is better than SupCon", "linear", tcl, supcon, within, pooled=True),
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kontrast.experiments import claims
 from kontrast.experiments.cell import At, Value
 from kontrast.experiments.experiment import Chart, Experiment
 from kontrast.experiments.outcome import KNN
@@ -43,15 +42,7 @@ def _study(
         ),
         measures=(LINEAR, KNN),
         rows=axis,
-        claims=[
-            tcl_wins(within=(axis,)),
-            claims.higher(
-                f"TCL is at least as good as SupCon over all values of {axis}",
-                "linear",
-                {"method": "tcl"},
-                {"method": "supcon"},
-            ),
-        ],
+        claims=tcl_wins(within=(axis,)),
         charts=[
             Chart(
                 "accuracy", "Linear accuracy (%)", "line" if log_x else "points", axis, "linear", "method", log_x=log_x

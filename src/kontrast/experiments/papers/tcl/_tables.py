@@ -48,7 +48,7 @@ def _table(number: int, epochs: int) -> Experiment:
         rows="method",
         published=value,
         reference="FMNIST",
-        claims=[tcl_wins(within=("data",))],
+        claims=tcl_wins(within=("data",)),
         charts=[Chart("accuracy", "Linear accuracy (%)", "points", "method", "linear", panel="data")],
     )
 
