@@ -40,6 +40,8 @@ def test_what_is_suggested_exists(key: str) -> None:
         known = {option for name in vocabulary.names(family) for option in vocabulary.options(family, name) or ()}
         assert last in known
         assert not known & set(SYNONYMS[key]) or key == "schedule.warmup_epochs"
+    elif last and section == "augment":
+        assert last in vocabulary.STRENGTHS
     elif last:
         assert last in Recipe.model_fields[section].annotation.model_fields  # type: ignore[union-attr]
 
@@ -53,6 +55,7 @@ def test_what_is_suggested_exists(key: str) -> None:
         ("batch_size=64", "train.batch_size"),
         ("epochs=5", "train.epochs"),
         ("train.max_epochs=5", "epochs"),
+        ("augment.colour=0", "jitter"),
         ("tau=0.1", "method.temperature"),
         ("temperature=0.1", "method.temperature"),
         ("momentum=0.9", "optim.momentum"),

@@ -65,9 +65,9 @@ def test_a_set_by_name(run: Run, tmp_path: Path) -> None:
 
 def test_an_npy_has_the_features_alone_and_limit_keeps_classes_even(run: Run, tmp_path: Path) -> None:
     rows = data.load("digits").train.limited(50)
-    found = embedded(run, "digits", tmp_path / "out.npy", "--limit", 50)
+    found = embedded(run, "digits", tmp_path / "out.npy", "--limit", 50, "--split", "train")
     same(found["features"], expected(run, rows.inputs.read(torch.arange(50))))
-    labels = embedded(run, "digits", tmp_path / "out.npz", "--limit", 50)["labels"]
+    labels = embedded(run, "digits", tmp_path / "out.npz", "--limit", 50, "--split", "train")["labels"]
     assert np.bincount(labels).tolist() == [5] * 10
 
 
@@ -97,7 +97,7 @@ def test_a_folder_of_images(run: Run, tmp_path: Path) -> None:
 def test_parquet_says_where_it_is_from(run: Run, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     to = tmp_path / "out.parquet"
-    done = runner.invoke(app, ["embed", str(run.path), "digits", "-o", str(to), "--limit", "30"])
+    done = runner.invoke(app, ["embed", str(run.path), "digits", "-o", str(to), "--limit", "30", "--split", "train"])
     assert done.exit_code == 0, done.output
     assert f"written: {to}, 30 rows of 16" in done.stdout
     found = parquet.read_table(to)

@@ -77,7 +77,7 @@ USES: dict[str, Callable[[Path], Any]] = {
     "comparison": lambda run: report.write([run, run.parent / "good"], out=run.parent / "comparison.html"),
     "doctor": doctor.write,
     "load": kontrast.load,
-    "embed": lambda run: embed(run, "digits", run.parent / "features.npz", limit=50),
+    "embed": lambda run: embed(run, "digits", run.parent / "features.npz", split="test", limit=50),
     "export": lambda run: exports.export_run(run, "safetensors", run.parent / "exported"),
     "arrays": load_arrays,
     "training again": lambda run: run_recipe(Recipe.read(run / "recipe.yaml").override({"run.out": str(run.parent)})),

@@ -145,7 +145,7 @@ def test_features_are_those_that_the_run_was_evaluated_with(trained: tuple[Run, 
 def test_an_images_features_do_not_depend_on_the_others(trained: tuple[Run, Path, float], tmp_path: Path) -> None:
     """One file alone in its folder has one size. To float32's rounding: other batches add up in another order."""
     run, where, _ = trained
-    embed(run, where, tmp_path / "all.npz")
+    embed(run, where, tmp_path / "all.npz", split="train")
     with np.load(tmp_path / "all.npz") as found:
         every = dict(zip(found["paths"].tolist(), found["features"], strict=True))
     for path, wanted in list(every.items())[:4]:
@@ -192,3 +192,12 @@ def test_the_cards_lines_prepare_a_photo_with_torchvision(trained: tuple[Run, Pa
     for path in files:
         mine = prepare(decode(path, crop=data.CentreCrop(12, fraction=fraction))[None])
         torch.testing.assert_close(found["prepared"](path), mine, rtol=0, atol=1e-6)
+
+
+def test_rows_that_nobody_asked_for_are_named(trained: tuple[Run, Path, float], tmp_path: Path) -> None:
+    run, where, _ = trained
+    with pytest.warns(
+        UserWarning, match=r"only the split train \(16 rows\) is embedded, not test \(8\)\. Use --split test"
+    ):
+        assert embed(run, where, tmp_path / "all.npy")[0] == 16
+    assert embed(run, where, tmp_path / "some.npy", split="train")[0] == 16  # a warning would be an error

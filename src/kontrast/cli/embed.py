@@ -26,7 +26,7 @@ def embed(
             "--out", "-o", help="out.npz (features, labels, class_names, paths), out.npy (features) or out.parquet."
         ),
     ],
-    split: Annotated[str, typer.Option(help="train, test or unlabelled.")] = "train",
+    split: Annotated[str | None, typer.Option(help="train, test or unlabelled; train if left out.")] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Rows at once; by the memory that one row takes if left out.")
     ] = None,

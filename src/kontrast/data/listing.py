@@ -100,6 +100,9 @@ def stop_if_too_many(listing: Listing, options: Options) -> None:
     files = len(listing) + len(listing.skipped)
     if len(listing.skipped) <= options.bad_limit(files) and len(listing):
         return
+    if files == 1:
+        ((name, reason),) = listing.skipped
+        raise ValueError(f"{one_line(str(listing.folder / name))} is the only image, and cannot be read: {reason}")
     if not len(listing):
         raise ValueError(
             f"none of the {files:,} image files in {listing.folder} can be read: {shown(listing.skipped)}. Expected at "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from kontrast.train.export import read_card, rebuild
 from kontrast.train.folder import RunFolder
 from kontrast.train.running import Run, pick_device
 
-SPLITS = ("train", "test", "unlabelled")
+TRAIN = "train"
+SPLITS = (TRAIN, "test", "unlabelled")
 
 
 def embed(
@@ -28,7 +30,7 @@ def embed(
     data: Any,
     to: str | os.PathLike[str],
     *,
-    split: str = "train",
+    split: str | None = None,
     batch_size: int | None = None,
     workers: int = 0,
     device: str = "auto",
@@ -42,7 +44,8 @@ def embed(
     evaluation: an image's features are the same whatever others lie beside it. ``to`` ends in ``.npy``, ``.npz`` or
     ``.parquet`` (`kontrast.train.feature_files`); features go there batch by batch, so that data larger than memory
     need no more of it. ``batch_size`` is how many rows go through the encoder at once; None measures it on one row, so
-    that large images go in small batches. ``limit`` keeps at most so many rows, classes even.
+    that large images go in small batches. ``limit`` keeps at most so many rows, classes even. Without ``split`` it is
+    train, and a warning names the others that the data have.
     """
     target = expanded(to)
     feature_files.check(target)
@@ -50,7 +53,10 @@ def embed(
     card, encoder, place = read_card(path), rebuild(path), pick_device(device)
     given = card["input"]
     fraction = crop_of(RunFolder(path), given)
-    found = _found(data, split, given, fraction)
+    found = _found(data, split or TRAIN, given, fraction)
+    if split is None:
+        split = TRAIN
+        _warn_of_others(found, data)
     rows: Split = getattr(found, split)
     rows = rows if limit is None else rows.limited(limit)
     batches = features_of(
@@ -74,6 +80,18 @@ def embed(
         about={"data": found.name, "split": split, "limit": limit, "run": card["hash"], "card": card},
     )
     return feature_files.write(target, table)
+
+
+def _warn_of_others(found: DataSet, data: Any) -> None:
+    """A warning where the data have rows that nobody asked for or against."""
+    counts = {name: len(rows) for name in SPLITS if name != TRAIN and (rows := getattr(found, name)) is not None}
+    if counts:
+        others = " and ".join(f"{name} ({count:,})" for name, count in counts.items())
+        warnings.warn(
+            f"{_told(data)}: only the split train ({len(found.train):,} rows) is embedded, not {others}. Use --split "
+            f"{next(iter(counts))} (split= in Python) for the others, --split {TRAIN} to leave this warning out",
+            stacklevel=3,
+        )
 
 
 def _found(data: Any, split: str, given: dict[str, Any], fraction: float | None) -> DataSet:

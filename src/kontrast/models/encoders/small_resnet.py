@@ -1,5 +1,6 @@
-"""A small ResNet for small images and CPUs; what it is made of stands in `_plain_resnet`.
+"""A small ResNet for small images and CPUs.
 
+`PlainSmallResNet` in `_plain_resnet` is the network itself; here it gets its names and its size of image.
 With ``depth=1`` it has about 76k parameters at ``width=16`` (the default), 303k at 32 and 680k at 48. At full
 resolution a stage would take most of the time of a CPU, so only the stem, half as wide, sees it. The narrow one is the
 default because it gets further in a minute or two on a CPU; longer runs were not compared. `benchmarks/encoders.py` has
