@@ -17,10 +17,9 @@ from typing import Any
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import Claim, Experiment, Finding, Measure, Published, Row
-from kontrast.experiments.intervals import ERROR
+from kontrast.experiments.intervals import ERROR, student
 from kontrast.recipes.published import TEST_ROWS
 
-NORMAL = 1.959963984540054
 Place = dict[str, Value]
 
 
@@ -40,12 +39,10 @@ def paper_rows(experiment: Experiment, moved: Callable[[Place], Place] = dict) -
         at: Place = dict(zip(experiment.axes, values, strict=True))
         if not experiment.keep(at):
             continue
-        numbers: dict[str, float | None] = {}
+        there, numbers = moved(at), dict[str, float | None]()
+        test_rows = TEST_ROWS.get(str(there.get("data")))
         for measure in experiment.measures:
-            there = moved(at)
-            numbers |= _numbers(
-                measure, experiment.published(there, measure.name), TEST_ROWS.get(str(there.get("data")))
-            )
+            numbers |= _numbers(measure, experiment.published(there, measure.name), test_rows)
         if numbers:
             found.append(Row({**at, "seed": 0}, "paper", "done", numbers))
     return found
@@ -57,7 +54,7 @@ def _numbers(measure: Measure, published: Published, test_rows: int | None) -> d
         return {}
     found = {measure.name: value}
     if half is not None:
-        found[f"{ERROR}:{measure.name}"] = half / NORMAL  # (1)
+        found[f"{ERROR}:{measure.name}"] = half / student(math.inf)  # (1)
     elif measure.protocols and test_rows:
         share = value / 100
         found[f"{ERROR}:{measure.name}"] = 100 * math.sqrt(share * (1 - share) / test_rows)  # (2)

@@ -10,11 +10,9 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import stdtrit  # type: ignore[import-untyped]
-
 from kontrast.experiments.claims._parts import Number
 from kontrast.experiments.experiment import Finding
-from kontrast.experiments.intervals import CONFIDENCE, Interval, digits, interval, seeds_needed, smallest_visible
+from kontrast.experiments.intervals import Interval, digits, interval, seeds_needed, smallest_visible, student
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not resolved at this scale"
 SEEDS = "seeds"
@@ -35,7 +33,7 @@ class Alone:
     @property
     def half(self) -> float:
         """Half-width of the 95 % interval."""
-        return float(stdtrit(self.freedom, (1 + CONFIDENCE) / 2)) * self.error
+        return student(self.freedom) * self.error
 
 
 def opened(where: str, why: str, found: Interval | None = None) -> Finding:

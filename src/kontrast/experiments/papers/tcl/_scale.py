@@ -60,7 +60,9 @@ def presets(
     }
 
 
-MARGIN = 0.5  # points by which TCL may be below SupCon and still count as no worse: about a paper's own interval
+# Points by which TCL may be below SupCon and still count as no worse. Chosen with TCL's tables in view: over all sets
+# they come out the same from 0.2 to 1, but single sets of Table 2 hold at 0.5 that are open at 0.3.
+MARGIN = 0.5
 
 
 def tcl_wins(within: Sequence[str] = ()) -> list[Claim]:
