@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast.losses import FAMILY, Loss
+from kontrast.losses import FAMILY, CrossEntropyLoss, Loss
+from kontrast.losses._energy import reference as dense_energy
 
 N, D, K, CLASSES = 11, 6, 17, 4
 EMBEDDINGS = ("query", "key", "negatives", "view1", "view2", "embeddings", "ref_emb", "online", "target", "queue")
@@ -29,6 +30,8 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "contrastive_weight": (0.4, 0.0, 1.0),
     "weight": (None, 0.7),
     "weight_penalty": (0.3,),
+    "energy_penalty": (0.2,),
+    "energy_power": (2.0, 0.0, 1.5),
 }
 
 
@@ -73,6 +76,14 @@ class Case:
 
     def differentiable(self, inputs: dict[str, Tensor]) -> list[str]:
         return [k for k in inputs if k in EMBEDDINGS and k not in NO_GRADIENT.get(self.cls.__name__, ())]
+
+
+def penalties(loss: Loss) -> Tensor:
+    """What a loss with weights adds to its mean and its sum, with all pairs of weights at once; else 0."""
+    if not isinstance(loss, CrossEntropyLoss):
+        return torch.zeros(())
+    squared, repulsion = loss.weight.square().sum(), dense_energy(loss.weight, loss.energy_power)
+    return loss.weight_penalty * squared + loss.energy_penalty * repulsion
 
 
 def build(key: str, form: str, *, seed: int, n: int, dtype: torch.dtype) -> dict[str, Tensor]:

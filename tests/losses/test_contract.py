@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from kontrast.losses import FAMILY
-from tests.losses.cases import CASES, EMBEDDINGS, FIXED, PLAIN, Case, D, N
+from tests.losses.cases import CASES, EMBEDDINGS, FIXED, PLAIN, Case, D, N, penalties
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 each_loss = pytest.mark.parametrize("case", [next(c for c in PLAIN if c.key == k) for k in FAMILY], ids=str)
@@ -90,14 +90,9 @@ def test_mean_and_sum_reduce_the_values(case: Case, reduction: str) -> None:
     loss = case.make(reduction=reduction).double()
     values = case.reference(loss, inputs)
     counted = (values != 0).sum() if hasattr(loss, "no_positive") else values.numel()
-    penalty = (
-        getattr(loss, "weight_penalty", 0.0) * getattr(loss, "weight", torch.zeros(1)).square().sum()
-        if getattr(loss, "weight_penalty", 0.0)
-        else 0.0
-    )
     share = 1 / counted if reduction == "mean" else 1.0
     value, grads = value_and_gradients(case, loss, inputs)
-    torch.testing.assert_close(value, (values.sum() * share + penalty).detach())
+    torch.testing.assert_close(value, (values.sum() * share + penalties(loss)).detach())
     _, expected = value_and_gradients(case, loss, inputs, torch.full_like(values, share), dense=True)
     for name, gradient in expected.items():
         torch.testing.assert_close(grads[name], gradient)
@@ -122,9 +117,7 @@ def test_weights_of_a_loss_get_their_gradient(case: Case) -> None:
     for name, parameter in loss.named_parameters():
         inputs = case.inputs(seed=4)
         loss(**inputs).backward()
-        expected = torch.autograd.grad(
-            case.reference(loss, inputs).mean() + loss.weight_penalty * parameter.square().sum(), parameter
-        )
+        expected = torch.autograd.grad(case.reference(loss, inputs).mean() + penalties(loss), parameter)
         torch.testing.assert_close(parameter.grad, expected[0], msg=name)
 
 
@@ -498,6 +491,8 @@ def test_wrong_options_say_what_is_allowed(case: Case) -> None:
         "hard_negatives": (0, -3, 1.5),
         "contrastive_weight": (-0.1, 1.1, float("nan")),
         "weight_penalty": (-0.1,),
+        "energy_penalty": (-0.1, float("nan")),
+        "energy_power": (-1.0, 10.5, float("inf"), "two"),
         "form": ("both",),
         "self_logit": ("one",),
         "no_positive": ("ignore",),

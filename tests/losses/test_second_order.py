@@ -16,7 +16,7 @@ from kontrast.compat import lightly, pytorch_metric_learning, supcontrast
 from kontrast.losses import FAMILY, Loss, SupConLoss, _autograd, sce_terms
 from kontrast.losses._groups import masked_sum
 from kontrast.losses._inputs import unit
-from tests.losses.cases import CASES, PLAIN, Case, D
+from tests.losses.cases import CASES, PLAIN, Case, D, penalties
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 FIRST = [next(c for c in PLAIN if c.key == k) for k in FAMILY]
@@ -54,8 +54,7 @@ def pair(case: Case, loss: Loss, inputs: dict[str, Tensor]) -> tuple[list[Tensor
             return weighted(values)
         counts = int((values != 0).sum()) if getattr(loss, "no_positive", "zero") == "skip" else values.numel()
         total = values.sum() / (counts if loss.reduction == "mean" else 1)
-        penalty = getattr(loss, "weight_penalty", 0.0)
-        return total + penalty * loss.weight.square().sum() if penalty else total
+        return total + penalties(loss)
 
     return rows + own, ours, reference
 
@@ -384,10 +383,12 @@ class Largest(TorchDispatchMode):
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("temperature", [0.1, 0.001])
 def test_a_first_order_step_allocates_no_matrix_of_pairs(case: Case, reduction: str, temperature: float) -> None:
-    """In blocks of 16 rows; the blocks a square keeps are its upper half. With a graph the same call allocates it."""
+    """In blocks of 16 rows; the blocks a square keeps are its upper half. With a graph the same call allocates it.
+
+    The energy of the weights, which is over pairs of classes, has a test of its own (test_energy)."""
     n = 32 if case.key == "nt_xent" else 64  # 64 anchors
     m = D + 1 if case.key == "simplex_cross_entropy" else 64  # a simplex has one vertex more than dimensions
-    options = {"reduction": reduction, "tile": 16, "temperature": temperature}
+    options = {"reduction": reduction, "tile": 16, "temperature": temperature, "energy_penalty": 0.0}
     inputs = case.inputs(seed=13, n=n)
     if "num_classes" in case.parameters():
         options |= {"num_classes": m, "dim": D}

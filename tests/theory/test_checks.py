@@ -20,6 +20,8 @@ LONG = {  # their further seeds are left to `make test-all`
     "all-batches-find-the-simplex",
     "batches-have-no-common-minimiser",
     "supcon-finds-the-simplex",
+    "energy-finds-the-simplex",
+    "energy-penalty-keeps-the-minimum",
 }
 NAMES = [check.name for check in checks()]
 

@@ -62,8 +62,9 @@ class Subject:
         return _subject(str(case))
 
     def make(self, dtype: torch.dtype, **options: Any) -> Loss:
-        """The loss, without a penalty on its weights, and those the same each time."""
-        mine = {**self.case.options, "weight_penalty": 0.0, "num_classes": CLASSES, "dim": D, **options}
+        """The loss, without penalties on its weights, and those the same each time."""
+        plain = {"weight_penalty": 0.0, "energy_penalty": 0.0, "num_classes": CLASSES, "dim": D}
+        mine = {**self.case.options, **plain, **options}
         loss: Loss = _class(self.case.key)(**{k: v for k, v in mine.items() if k in self.known})
         with torch.no_grad():
             for weight in (p for name, p in loss.named_parameters() if name == "weight"):

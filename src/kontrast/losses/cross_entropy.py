@@ -1,11 +1,13 @@
-r"""Cross-entropy with a linear classifier without bias, and its L2-regularised form.
+r"""Cross-entropy with a linear classifier without bias, and penalties on its weights: their norm, their energy.
 
 Embeddings z_i with labels y_i, weights w_1 … w_K:
 
     (1)  L_i = −log( e^{⟨z_i, w_{y_i}⟩} / Σ_c e^{⟨z_i, w_c⟩} )
-    (2)  L   = (1/N) Σ_i L_i + λ ‖W‖_F²
+    (2)  L   = (1/N) Σ_i L_i + λ ‖W‖_F² + μ E_s(W)
 
-(Graf et al.) Its minimum over points in a ball and weights of a given norm is a regular simplex for both.
+(Graf et al.; E_s is the hyperspherical energy of Liu et al. 2018, equations in `losses._energy`.) The minimum of (1)
+over points in a ball and weights of a given norm is a regular simplex for both, and E_s is smallest there too: μ draws
+the weights to where cross-entropy alone would bring them in the end, and does not see their length.
 
 Deviates: λ multiplies ‖W‖² as in the paper's theorem; the authors' toy code has weight decay, λ/2·‖W‖². The
 embeddings are not normalised unless asked, as in the paper, and there is no bias.
@@ -21,6 +23,8 @@ from torch import Tensor, nn
 
 from kontrast.losses._autograd import Twin
 from kontrast.losses._base import Loss
+from kontrast.losses._energy import energy
+from kontrast.losses._energy import energy_power as checked_power
 from kontrast.losses._inputs import full_precision, integer_labels, number, rows, same_dtype, whole_number
 from kontrast.losses._softmax import hide_index, log_normaliser
 from kontrast.losses._tiles import Tile, in_range, largest_logit
@@ -29,7 +33,8 @@ from kontrast.losses._tiles import Tile, in_range, largest_logit
 class CrossEntropyLoss(Loss):
     """Cross-entropy with learned weights ``[num_classes, dim]``; they are the module's parameter ``weight``.
 
-    The penalty λ‖W‖² is added once to the mean and the sum, and left out of "none".
+    The penalties λ‖W‖² (``weight_penalty``) and μE_s(W) (``energy_penalty``; s is ``energy_power``) are added once to
+    the mean and the sum, and left out of "none".
 
     >>> loss = CrossEntropyLoss(num_classes=2, dim=2)
     >>> with torch.no_grad():
@@ -46,6 +51,8 @@ class CrossEntropyLoss(Loss):
         dim: int,
         weight_penalty: float = 0.0,
         *,
+        energy_penalty: float = 0.0,
+        energy_power: float = 2.0,
         normalize: bool = False,
         reduction: str = "mean",
         gather_distributed: bool = True,
@@ -55,6 +62,8 @@ class CrossEntropyLoss(Loss):
         self.num_classes = whole_number("num_classes", num_classes, least=2)
         self.dim = whole_number("dim", dim, least=1)
         self.weight_penalty = number("weight_penalty", weight_penalty, least=0.0)
+        self.energy_penalty = number("energy_penalty", energy_penalty, least=0.0)
+        self.energy_power = checked_power(energy_power)
         self.weight = nn.Parameter(torch.empty(self.num_classes, self.dim))
         self.reset_parameters()
 
@@ -67,8 +76,13 @@ class CrossEntropyLoss(Loss):
     def forward(self, embeddings: Tensor, labels: Any) -> Tensor:
         """``embeddings [N, dim]``, ``labels [N]`` in 0 … num_classes − 1 → a scalar, or ``[N]``."""
         value = classify(self, embeddings, labels, self.weight)
-        if self.weight_penalty and self.reduction != "none":
-            value = value + self.weight_penalty * self.weight.to(value.dtype).square().sum()  # (2)
+        if self.reduction == "none":
+            return value
+        w = self.weight.to(value.dtype)
+        if self.weight_penalty:
+            value = value + self.weight_penalty * w.square().sum()  # (2)
+        if self.energy_penalty:
+            value = value + self.energy_penalty * energy(w, self.energy_power)  # (2)
         return value
 
 
@@ -110,5 +124,5 @@ def classify(loss: Loss, embeddings: Tensor, labels: Any, weight: Tensor) -> Ten
 
 
 def reference(embeddings: Tensor, labels: Tensor, *, weight: Tensor) -> Tensor:
-    """(1) per anchor with all logits at once; rows are taken as they are, the penalty is left out."""
+    """(1) per anchor with all logits at once; rows are taken as they are, the penalties are left out."""
     return -(embeddings @ weight.T).log_softmax(1)[torch.arange(len(labels)), labels]  # (1)

@@ -1,7 +1,7 @@
 """CE: cross-entropy with a linear classifier, without bias. (Graf et al. 2021.)
 
 1.  z = encoder(view)                      not normalised
-2.  loss = CE(z, labels; W)                W learned
+2.  loss = CE(z, labels; W) + μ E_s(W)     W learned; μ, if set, pushes its directions apart (Liu et al. 2018)
 """
 
 from __future__ import annotations
@@ -17,18 +17,38 @@ from kontrast.methods._base import Method, Setting, ViewBatch, everyone, out_dim
 
 
 class CE(Method):
-    """Cross-entropy; several views of a sample are so many samples."""
+    """Cross-entropy; several views of a sample are so many samples.
+
+    ``energy_penalty`` μ times the hyperspherical energy of the weights, ‖ŵ_i − ŵ_j‖^(−s) on average over pairs of
+    classes, s being ``energy_power`` (2 if left out), is added to the loss.
+    """
 
     needs_labels = True
     loss: losses.CrossEntropyLoss | losses.SimplexCrossEntropyLoss
 
-    def __init__(self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None) -> None:
+    def __init__(
+        self,
+        encoder: nn.Module,
+        head: nn.Module,
+        *,
+        setting: Setting | None = None,
+        energy_penalty: float | None = None,  # None and not 0: what is not asked for does not rename a run
+        energy_power: float | None = None,
+    ) -> None:
         super().__init__(encoder, head)
+        if energy_power is not None and energy_penalty is None:
+            raise ValueError(
+                f"method.energy_power={energy_power}: needs method.energy_penalty, which is not set. "
+                f"Set that too, or leave out both."
+            )
+        options: dict[str, Any] = {"energy_penalty": energy_penalty, "energy_power": energy_power}
         setting = setting or Setting()
         classes = setting.need("num_classes", "cross-entropy")
         with torch.random.fork_rng(devices=[]):  # the first weights are the seed's, wherever the method is made
             torch.default_generator.manual_seed(seed_of(setting.seed, Stream.NETWORK, 2))
-            self.loss = losses.CrossEntropyLoss(classes, out_dim(head))
+            self.loss = losses.CrossEntropyLoss(
+                classes, out_dim(head), **{name: x for name, x in options.items() if x is not None}
+            )
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
         """2."""

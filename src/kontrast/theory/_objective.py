@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -47,15 +49,14 @@ def objective(loss: str | losses.Loss, options: dict[str, float], num_classes: i
         )
         fixed.weight = simplex.vertices(num_classes, dim, radius=r, seed=seed, dtype=torch.float64)
         return fixed
-    return classifier(num_classes, dim, made.weight_penalty, normalize=scaled)
+    energy: dict[str, Any] = {"energy_penalty": made.energy_penalty, "energy_power": made.energy_power}
+    return classifier(num_classes, dim, made.weight_penalty, normalize=scaled, **energy)
 
 
-def classifier(
-    num_classes: int, dim: int, weight_penalty: float = 0.0, *, normalize: bool = False
-) -> losses.CrossEntropyLoss:
+def classifier(num_classes: int, dim: int, weight_penalty: float = 0.0, **options: Any) -> losses.CrossEntropyLoss:
     """Cross-entropy in float64 whose weights are still to be set; the global random numbers stay where they are."""
     with torch.random.fork_rng(devices=[]):
-        made = losses.CrossEntropyLoss(num_classes, dim, weight_penalty, normalize=normalize, gather_distributed=False)
+        made = losses.CrossEntropyLoss(num_classes, dim, weight_penalty, gather_distributed=False, **options)
     return made.double()
 
 
@@ -85,7 +86,8 @@ def weights(loss: Supervised) -> Tensor | None:
 def bound(loss: Supervised, labels: Tensor, radius: float) -> float:
     """What the loss cannot go below: with a penalty whatever the weights, without one at their present norm."""
     if isinstance(loss, losses.CrossEntropyLoss) and loss.weight_penalty:
-        return bounds.regularised_cross_entropy(loss.num_classes, _length(loss, radius), loss.weight_penalty)
+        energy = loss.energy_penalty * bounds.hyperspherical_energy(loss.num_classes, loss.energy_power)
+        return bounds.regularised_cross_entropy(loss.num_classes, _length(loss, radius), loss.weight_penalty) + energy
     return bounds.standing(loss, labels=labels, radius=radius).bound
 
 

@@ -24,6 +24,8 @@ and τ², as the gradient of a mean and the curvature of a softmax fall with the
     (5)  η_Z = 0.075 N ρ² min(1, τ'/0.3)²,   τ' = τ/ρ², or τ if the loss normalises;  cross-entropy: without the minimum
     (6)  η_W = 1/(2λ + ρ²/(2(K−1)))
 
+(6) does not count an energy penalty of the loss: where that is large (above 1 or so), give a small learning rate.
+
 Deviates: the authors build their optimiser anew at each step, so their momentum of 0.9 never acts; there is none here.
 Their penalty is weight decay, half of it times ‖W‖². Their two settings are ``learning_rate=7.5, steps=500`` with
 ``temperature=0.3`` and ``weight_penalty=0.05``, and ``learning_rate=10, steps=1000`` with ``weight_penalty=0.005``.

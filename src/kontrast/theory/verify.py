@@ -9,7 +9,19 @@ from collections.abc import Iterator, Sequence
 from kontrast.registry import nearest
 from kontrast.theory._check import REGISTRY, Check, Outcome
 
-PAPERS = ("wang_liu_entropy", "wang_liu", "tcl", "tcl_theorems", "sce", "sce_collapse", "graf", "graf_supcon")
+PAPERS = (
+    "wang_liu_entropy",
+    "wang_liu",
+    "tcl",
+    "tcl_theorems",
+    "sce",
+    "sce_collapse",
+    "graf",
+    "graf_chain",
+    "graf_supcon",
+    "graf_supcon_chain",
+    "graf_energy",
+)
 
 
 def checks(only: Sequence[str] = ()) -> list[Check]:

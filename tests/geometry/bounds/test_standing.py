@@ -177,6 +177,15 @@ def cases() -> list[Case]:
             Case(
                 "cross_entropy", classes | {"weight_penalty": 0.3}, ROWS, given, given, radius=2.0, name=f"{which} L2"
             ),
+            Case(
+                "cross_entropy",
+                classes | {"energy_penalty": 0.3},
+                ROWS,
+                given,
+                given,
+                radius=2.0,
+                name=f"{which} energy",
+            ),
             Case("cross_entropy", classes | {"normalize": True}, ROWS, given, given, name=f"{which} sphere"),
             Case("simplex_cross_entropy", classes, ROWS, given, given, radius=2.0, name=which),
             Case(
@@ -199,7 +208,9 @@ def call(loss: losses.Loss, inputs: Inputs) -> float:
 def penalty(case: Case, loss: losses.Loss) -> float:
     if case.key not in CLASSIFIERS:
         return 0.0
-    return case.options.get("weight_penalty", 0.0) * loss.weight.detach().square().sum().item()
+    squared = case.options.get("weight_penalty", 0.0) * loss.weight.detach().square().sum().item()
+    distances = torch.pdist(torch.nn.functional.normalize(loss.weight.detach().double(), dim=1))
+    return squared + case.options.get("energy_penalty", 0.0) * distances.pow(-2).mean().item()
 
 
 def unrelated(case: Case, loss: losses.Loss) -> Inputs:
@@ -507,15 +518,19 @@ def test_collapsed_classifier_is_the_best_constant_answer() -> None:
     assert value == pytest.approx(at.collapsed, rel=1e-6)
 
 
-def test_penalty_counts_once() -> None:
-    """λ‖W‖² on the mean and the sum, and not on the values per anchor."""
+@pytest.mark.parametrize("energy", [0.0, 0.4])
+def test_penalty_counts_once(energy: float) -> None:
+    """λ‖W‖² + μE on the mean and the sum, and not on the values per anchor."""
     for reduction, times in (("mean", 1), ("sum", 1), ("none", 0)):
         torch.manual_seed(0)
-        loss = losses.CrossEntropyLoss(3, 4, weight_penalty=0.7, reduction=reduction)
+        loss = losses.CrossEntropyLoss(3, 4, weight_penalty=0.7, energy_penalty=energy, reduction=reduction)
         torch.manual_seed(0)
         plain = losses.CrossEntropyLoss(3, 4, reduction=reduction)
         with_penalty, without = (standing(x, labels=[0, 1, 2, 2], radius=1.0) for x in (loss, plain))
-        extra = times * 0.7 * float(loss.weight.detach().double().square().sum())
+        distances = torch.pdist(torch.nn.functional.normalize(loss.weight.detach().double(), dim=1))
+        extra = times * (
+            0.7 * float(loss.weight.detach().double().square().sum()) + energy * float((distances**-2).mean())
+        )
         for name in ("chance", "collapsed", "bound"):
             assert getattr(with_penalty, name) - getattr(without, name) == pytest.approx(extra, abs=1e-9), reduction
 

@@ -12,6 +12,7 @@ K classes with m samples each (b = Km rows), N pairs, unit embeddings unless a r
     (6)  InfoNCE in a batch   log(1 + (N−1) e^{−N/((N−1)τ)})
     (7)  InfoNCE, a queue     log(1 + M e^{−2/τ}),   M negatives
     (10) InfoNCE, both        log(1 + (N−1) e^{−N/((N−1)τ)} + M e^{−2/τ})
+    (11) energy of weights    (2K/(K−1))^{−s/2},   −½ log(2K/(K−1)) for s = 0
 
 (1)–(3) are Graf et al.'s, with equality exactly where the classes collapse to a regular simplex (and W is one too,
 aligned). (4)–(6) follow the same way: the loss is convex in the similarities, so by Jensen it is at least its value at
@@ -19,7 +20,8 @@ their means, and the means are bounded: mean positive ≤ 1 and ‖Σ_i z_i‖²
 Σ_i ⟨q_i − q̄, k_i − k̄⟩ ≤ N bounds mean negative − mean positive by −N/(N−1). All are reached at the simplex. (7) takes
 every negative opposite, which M free keys can do. (10) has the N − 1 other keys and M rows beside them
 (``negatives_in_batch``): log(1 + (N−1) e^a + M e^b) is convex and increasing in both mean gaps, so each may be put at
-its own bound. It holds and is not reached: b = −2/τ wants all queries equal, a wants them apart.
+its own bound. It holds and is not reached: b = −2/τ wants all queries equal, a wants them apart. (11) is derived in
+`losses._energy`; it is reached where the weights' directions are a regular simplex.
 
 With labels of any kind (4) and (5) do not hold; every negative opposite does, and is what `standing` uses then:
 
@@ -35,6 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from kontrast.losses._energy import energy_power, smallest_energy
 from kontrast.losses._inputs import number, whole_number
 
 
@@ -98,6 +101,27 @@ def regularised_cross_entropy(num_classes: int, radius: float, penalty: float) -
     """
     r = regularised_weight_radius(num_classes, radius, penalty)
     return cross_entropy(num_classes, radius, math.sqrt(num_classes) * r) + penalty * num_classes * r * r
+
+
+def hyperspherical_energy(num_classes: int, power: float = 2.0) -> float:
+    """(11): the smallest hyperspherical energy that weights of so many classes can have.
+
+    It is what ``energy_penalty`` of `losses.CrossEntropyLoss` multiplies.
+
+    Args:
+        num_classes: K, at least 2.
+        power: s, from 0 to 10; the loss's ``energy_power``.
+
+    Returns:
+        The mean over pairs of ‖ŵ_i − ŵ_j‖^(−s) at a regular simplex (for s = 0 of log 1/‖ŵ_i − ŵ_j‖).
+
+    Raises:
+        ValueError: For fewer than two classes, or a power out of range.
+
+    >>> round(hyperspherical_energy(10), 4)  # 9/20: the squared distance of two vertices is 20/9
+    0.45
+    """
+    return smallest_energy(whole_number("num_classes", num_classes, least=2), energy_power(power))
 
 
 def supcon_all_batches(num_classes: int, per_class: int, batch_size: int, radius: float = 1.0) -> float:

@@ -19,6 +19,7 @@ import torch
 from kontrast import losses
 from kontrast.geometry.bounds import closed_forms
 from kontrast.geometry.bounds._constant import best_constant
+from kontrast.losses._energy import energy
 from kontrast.losses._inputs import integer_labels, number, temperature_now, whole_number
 
 
@@ -309,8 +310,14 @@ def _cross_entropy(loss: losses.CrossEntropyLoss, batch: Batch) -> tuple[Limits,
     shares = batch.shares(loss.num_classes)
     bound = closed_forms.cross_entropy_any(shares, batch.length(loss), norm)
     (chance, collapsed, bound), anchors = _classifier(loss, batch, shares, bound)
-    extra = 0.0 if loss.reduction == "none" else loss.weight_penalty * norm**2 / anchors
+    extra = 0.0 if loss.reduction == "none" else _penalties(loss, norm) / anchors
     return (chance + extra, collapsed + extra, bound + extra), anchors
+
+
+def _penalties(loss: losses.CrossEntropyLoss, norm: float) -> float:
+    """What the penalties add, with the weights as they are."""
+    repulsion = float(energy(loss.weight.detach().double(), loss.energy_power)) if loss.energy_penalty else 0.0
+    return loss.weight_penalty * norm**2 + loss.energy_penalty * repulsion
 
 
 @_limits.register
