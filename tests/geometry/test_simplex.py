@@ -181,6 +181,31 @@ def test_room_for_the_simplex(dim: int, reachable: bool) -> None:
     assert simplex(*clusters(50, dim, 4)).reachable is reachable
 
 
+@pytest.mark.parametrize("k", [2, 10])
+def test_features_behind_a_relu_reach_no_simplex(k: int) -> None:
+    """(5): a frame of orthogonal points has the least deviation of features >= 0; random ones have more."""
+    labels = torch.arange(20 * k) % k
+    frame = simplex(torch.eye(k, dtype=torch.float64)[labels], labels)
+    assert (frame.nonnegative, frame.reachable) == (True, False)
+    assert frame.least == pytest.approx(k**-0.5, rel=1e-12)
+    assert frame.deviation == pytest.approx(k**-0.5, rel=1e-12)
+    for seed in range(20):
+        other = simplex(rows(20 * k, k + seed, seed=seed).relu(), labels)
+        assert other.origin >= k**-0.5 - 1e-12
+        assert other.least is not None
+        assert other.deviation >= other.least - 1e-12
+    assert simplex(rows(20 * k, k - 1).abs(), labels).least is None
+    assert "features ≥ 0" in frame.obstacle
+
+
+def test_eq_4_is_all_three() -> None:
+    found = simplex(*clusters(50, 5, 4))
+    assert found.deviation == pytest.approx(math.sqrt(found.origin**2 + found.norm**2 + found.distance**2), rel=1e-12)
+    assert (found.least, found.obstacle) == (0.0, "")
+    narrow = simplex(*clusters(50, 2, 4))
+    assert (narrow.least, narrow.obstacle) == (None, "needs 3 dimensions")
+
+
 def test_weights_follow_the_order_of_the_labels() -> None:
     """Row k of the weights is that of the k-th smallest label, whatever the labels are called."""
     v = vertices(3, dtype=torch.float64)

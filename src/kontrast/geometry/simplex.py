@@ -9,9 +9,19 @@ r"""How near class means and classifier weights are to a regular simplex, and sa
     (1)   cos(ζ_k, ζ_l) = −1/(K−1)              all pairs, at the simplex
     (2)   cos(x_i, ζ_{y_i}) = 1                 all samples, where classes collapse; also to the class's weight
     (3)   angular form: 1 − arccos(cos)/π       −1 … 1 becomes 0 … 1; at the simplex 1 − arccos(−1/(K−1))/π
+    (4)   √(S1² + S2² + S3²)                    the deviation: 0 at the simplex and nowhere else
 
-(Graf et al.) A regular simplex of K points needs K − 1 dimensions. Ranges: S1 0 … 1; S2 and S3 from 0, above 1 only
-where most points are 0 or equal.
+(Graf et al.) Ranges: S1 0 … 1; S2 and S3 from 0, above 1 only where most points are 0 or equal. Each of S1–S3 alone is
+0 for points that form no simplex (S3 for any orthogonal frame, S1 for any centred points), so it is (4) that says how
+near one is. All three are relative to a length of the points themselves and are added with one weight each.
+
+Two things decide whether a simplex can be reached at all. K points need K − 1 dimensions. And features behind a ReLU
+(or a mean of its outputs) are ≥ 0, so that ⟨ζ_k, ζ_l⟩ ≥ 0 where the simplex has −ρ²/(K−1). Then
+
+    (5)   ‖Σ_k ζ_k‖² ≥ Σ_k ‖ζ_k‖² ≥ Kρ²,   so S1 ≥ 1/√K,
+
+with equality for an orthogonal frame of one length, where S2 = S3 = 0: 1/√K is the least (4) of non-negative features,
+0.316 for K = 10 and 0.1 for K = 100. It takes K dimensions.
 
 Deviates: the slides speak of cosine similarity, the authors' notebook draws (3); both are given.
 """
@@ -43,7 +53,9 @@ class Simplex(Record):
     within: float  # mean of (2): 1
     optimum: float  # −1/(K−1)
     num_classes: int
-    reachable: bool  # whether the features have K − 1 dimensions
+    nonnegative: bool  # whether no feature is below 0, as behind a ReLU
+    reachable: bool  # whether their sign and their dimension (at least K − 1) allow a simplex
+    least: float | None  # the least (4) that they allow: 0, or (5); None in too few dimensions, where it is not known
     cosines_means: Tensor  # [K(K−1)/2], each pair of class means
     cosines_within: Tensor  # [N], each sample to its class mean
     weight_origin: float | None = None
@@ -53,6 +65,30 @@ class Simplex(Record):
     to_weight: float | None = None
     cosines_weights: Tensor | None = None  # [K(K−1)/2]
     cosines_to_weight: Tensor | None = None  # [N], each sample to its class's weight
+
+    @property
+    def deviation(self) -> float:
+        """(4): of the class means from a regular simplex.
+
+        >>> found = simplex(torch.eye(4).repeat(5, 1), torch.arange(20) % 4)  # an orthogonal frame
+        >>> round(found.deviation, 6), round(found.distance, 6), found.reachable, found.least
+        (0.5, 0.0, False, 0.5)
+        """
+        return math.hypot(self.origin, self.norm, self.distance)
+
+    @property
+    def obstacle(self) -> str:
+        """Why no regular simplex can be reached, in words; empty where one can.
+
+        >>> simplex(torch.eye(4).repeat(5, 1), torch.arange(20) % 4).obstacle
+        'features ≥ 0 reach √(S1² + S2² + S3²) = 0.5 at best'
+        """
+        if self.reachable:
+            return ""
+        if not self.nonnegative:
+            return f"needs {self.num_classes - 1} dimensions"
+        floor = f"reach √(S1² + S2² + S3²) = {self.num_classes**-0.5:.3g} at best"
+        return f"features ≥ 0 {floor}" if self.least is not None else "features ≥ 0 in too few dimensions"
 
     @property
     def optimum_angular(self) -> float:
@@ -89,7 +125,7 @@ def simplex(
 
 
 def _with_errors(result: Simplex, errors: dict[str, float]) -> Simplex:
-    known = {name: error for name, error in errors.items() if name not in ("optimum", "num_classes")}
+    known = {name: error for name, error in errors.items() if name not in ("optimum", "num_classes", "least")}
     return Simplex(**{**vars(result), "errors": known})
 
 
@@ -112,6 +148,7 @@ def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
             "cosines_weights": between,
             "cosines_to_weight": own,
         }
+    nonnegative = not bool((x < 0).any())
     return Simplex(
         origin=s1,
         norm=s2,
@@ -121,11 +158,20 @@ def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
         within=float(within.mean()),
         optimum=optimum(k),
         num_classes=k,
-        reachable=x.shape[1] >= k - 1,
+        nonnegative=nonnegative,
+        reachable=not nonnegative and x.shape[1] >= k - 1,
+        least=_least(k, x.shape[1], nonnegative),
         cosines_means=across,
         cosines_within=within,
         **extra,
     )
+
+
+def _least(num_classes: int, dim: int, nonnegative: bool) -> float | None:
+    """The least (4) by sign and dimension; None where it is not known."""
+    if nonnegative:
+        return num_classes**-0.5 if dim >= num_classes else None  # (5)
+    return 0.0 if dim >= num_classes - 1 else None
 
 
 def deviations(points: Tensor) -> tuple[float, float, float]:

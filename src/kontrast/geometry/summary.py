@@ -165,10 +165,11 @@ def _tolerance(f: Features) -> Iterator[Line]:
 def _simplex(f: Features) -> Iterator[Line]:
     found = simplex(f.x, f.labels, f.weights, normalize=False, with_error=True)
     of, best, best_angular = found.estimates(), found.optimum, optimum(found.num_classes, angular=True)
-    where = "regular simplex" if found.reachable else f"regular simplex (needs {found.num_classes - 1} dimensions)"
+    where = "regular simplex" + (f" ({found.obstacle})" if found.obstacle else "")
     yield _line("S1, means off the origin", of["origin"], 0.0, where)
     yield _line("S2, lengths of means differ", of["norm"], 0.0, where)
     yield _line("S3, distances of means differ", of["distance"], 0.0, where)
+    yield _line("S1–S3 together, √(S1² + S2² + S3²)", found.deviation, 0.0, where)
     yield _line("cosine of two class means", of["across_means"], best, where)
     yield _line("cosine of two class means, angular", float(angular(found.cosines_means).mean()), best_angular, where)
     yield _line("cosine to the class mean", of["within"], 1.0, "each class one point")

@@ -34,11 +34,14 @@ from kontrast.models._norms import Norm, replace
 class SyncBatchNorm(Norm):
     """Batch norm of 1, 2 or 3 dimensions over the values of all ranks; in eval mode plain batch norm.
 
-    Usually made by `sync_batch_norm`. Every rank must take part in every forward and backward pass in train mode.
+    Usually made by `sync_batch_norm`. Every rank must take part in every forward and backward pass in train mode,
+    unless ``alone`` is set: then a rank normalises with its own values and asks nobody.
     """
 
+    alone = False
+
     def _train(self, x: Tensor, rate: float) -> Tensor:
-        if distributed.world_size() == 1:
+        if self.alone or distributed.world_size() == 1:
             return self._plain(x, rate)
         return _SyncNorm.apply(  # type: ignore[no-any-return]
             x, self.weight, self.bias, self.running_mean, self.running_var, self.eps, rate

@@ -99,7 +99,7 @@ def test_unknown_options_name_the_nearest() -> None:
         models.encoder("mlp", in_features=3, stem="small")
     with pytest.raises(ValueError, match=r"in_channels must be a whole number of at least 1, not 0"):
         models.encoder("resnet18", in_channels=0)
-    with pytest.raises(ValueError, match=r"stem must be 'auto', 'small' or 'large', not 'tiny'"):
+    with pytest.raises(ValueError, match=r"stem='tiny': must be one of 'auto', 'small', 'half', 'large'"):
         models.encoder("small-resnet", stem="tiny")
     with pytest.raises(ValueError, match=r"image_size must be a whole number of at least 1, not -3"):
         models.encoder("resnet18", image_size=-3)

@@ -32,6 +32,36 @@ def test_the_last_map_is_neither_lost_nor_large(image_size: int | None, side: in
     assert h.shape == (2, 64)
 
 
+@pytest.mark.parametrize(("image_size", "side"), [(8, 1), (28, 2), (32, 2), (64, 4), (224, 14)])
+def test_the_half_stem_halves_the_map_once_more(image_size: int, side: int) -> None:
+    made = models.encoder("small-resnet", image_size=image_size, stem="half", width=8)
+    seen: list[torch.Size] = []
+    made.blocks.register_forward_hook(lambda module, inputs, out: seen.append(out.shape))
+    made.eval()(torch.randn(2, 3, image_size, image_size))
+    assert seen[0] == (2, 32, side, side)
+
+
+def test_features_set_the_size_of_the_output() -> None:
+    made = models.encoder("small-resnet", width=8, features=40).eval()
+    assert made.feature_dim == 40
+    h = made(torch.randn(3, 3, 32, 32))
+    assert h.shape == (3, 40)
+    assert bool((h >= 0).all())
+    signed = models.encoder("small-resnet", width=8, features=40, signed=True).eval()
+    assert bool((signed(torch.randn(3, 3, 32, 32)) < 0).any())
+
+
+def test_without_features_the_network_is_what_it_was() -> None:
+    """The names of its weights are those of runs made before there were ``features``."""
+    names = {name.partition(".")[0] for name in models.encoder("small-resnet", width=8).state_dict()}
+    assert names == {"stem", "blocks"}
+
+
+def test_an_unknown_stem_is_refused() -> None:
+    with pytest.raises(ValueError, match="stem='halb': must be one of 'auto', 'small', 'half', 'large'"):
+        models.encoder("small-resnet", stem="halb")
+
+
 def test_it_learns_to_tell_bars_from_columns() -> None:
     """Two kinds of noisy stripes: a linear read-out of h reaches every sample in a few steps, on a fixed seed."""
     g = torch.Generator().manual_seed(0)
@@ -59,3 +89,23 @@ def test_the_shortcut_is_a_strided_convolution(side: int) -> None:
     torch.testing.assert_close(block.shortcut(x[:, :, ::2, ::2]), strided)
     inner = torch.relu(block.norm1(block.conv1(x)))
     torch.testing.assert_close(block(x), torch.relu(block.norm2(block.conv2(inner)) + strided))
+
+
+def test_signed_leaves_out_the_last_relu_alone() -> None:
+    """The same weights; the features without it are those before the mean was taken of what a ReLU cut off."""
+    x = torch.randn(4, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    plain, signed = (models.encoder("small-resnet", width=8, seed=0, signed=how).eval() for how in (None, True))
+    assert plain.state_dict().keys() == signed.state_dict().keys()
+    assert all(
+        torch.equal(a, b) for a, b in zip(plain.state_dict().values(), signed.state_dict().values(), strict=True)
+    )
+    maps = signed.blocks(signed.stem(x))
+    torch.testing.assert_close(signed(x), maps.mean((2, 3)))
+    torch.testing.assert_close(plain(x), maps.relu().mean((2, 3)))
+    assert (plain(x) >= 0).all()
+    assert (signed(x) < 0).any()
+
+
+def test_a_signed_that_is_no_flag_is_refused() -> None:
+    with pytest.raises(ValueError, match="signed='no': must be true or false"):
+        models.encoder("small-resnet", signed="no")

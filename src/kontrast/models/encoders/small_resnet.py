@@ -15,13 +15,18 @@ from kontrast.models._options import MOST_LAYERS, positive
 from kontrast.models.encoders._base import SMALL, ImageEncoder, ImageSize, is_small
 from kontrast.models.encoders._plain_resnet import PlainSmallResNet
 
+STEMS = ("auto", "small", "half", "large")
+
 
 class SmallResNet(PlainSmallResNet, ImageEncoder):
-    """Images ``[N, in_channels, H, W]`` → ``h [N, 4 · width]``.
+    """Images ``[N, in_channels, H, W]`` → ``h [N, 4 · width]``, or ``[N, features]``.
 
     >>> small = SmallResNet(in_channels=1)
     >>> small.feature_dim, sum(p.numel() for p in small.parameters())
     (64, 76024)
+
+    ``signed=True`` leaves out the last ReLU, so that features have both signs: those behind a ReLU are
+    ≥ 0, and no two of their class means have a cosine below 0, as a regular simplex has (`kontrast.geometry.simplex`).
     """
 
     def __init__(
@@ -32,11 +37,20 @@ class SmallResNet(PlainSmallResNet, ImageEncoder):
         stem: str = "auto",
         width: int = 16,
         depth: int = 1,
+        features: int | None = None,
+        signed: bool | None = None,  # None, not False: an option that is not asked for is left out of a recipe's hash
         channels_last: bool = True,
     ) -> None:
         in_channels = positive("in_channels", in_channels)
-        small = is_small(32 if image_size is None else image_size, stem)  # an unknown size is a small one
-        super().__init__(in_channels, positive("width", width), positive("depth", depth, MOST_LAYERS), small)
+        if stem not in STEMS:
+            raise ValueError(f"stem={stem!r}: must be one of {', '.join(map(repr, STEMS))}")
+        if stem == "auto":  # an unknown size is a small one
+            stem = "small" if is_small(32 if image_size is None else image_size, stem) else "large"
+        if signed not in (None, True, False):
+            raise ValueError(f"signed={signed!r}: must be true or false")
+        width, depth = positive("width", width), positive("depth", depth, MOST_LAYERS)
+        wanted = None if features is None else positive("features", features)
+        super().__init__(in_channels, width, depth, stem, wanted, bool(signed))
         self.largest_image = SMALL  # with either stem: it has three stages and few channels
         self._as_declared(in_channels=in_channels, channels_last=channels_last)
 
