@@ -23,6 +23,7 @@ from kontrast.cli import (
     evaluate,
     export,
     geometry,
+    ledger,
     list,
     report,
     reproduce,
@@ -35,6 +36,7 @@ from kontrast.cli._console import err, paragraph
 from kontrast.cli._status import debugging, shown, told
 from kontrast.cli._streams import guarded
 from kontrast.cli._warnings import plain_warnings
+from kontrast.openmp import set_wait_policy
 
 app = typer.Typer(
     name="kontrast",
@@ -51,6 +53,7 @@ app.command()(geometry.geometry)
 app.command()(doctor.doctor)
 app.command()(verify.verify)
 app.command()(reproduce.reproduce)
+app.add_typer(ledger.app, name="ledger")
 app.command()(report.report)
 app.command()(tune.tune)
 app.command("list")(list.list_)
@@ -60,6 +63,7 @@ app.command()(bench.bench)
 
 def main() -> None:
     """Run the command line; input errors become a message and status 2."""
+    set_wait_policy()  # before a command loads torch
     with guarded():
         _answer()
 

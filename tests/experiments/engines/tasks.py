@@ -41,6 +41,10 @@ def threads(folder: Path) -> dict[str, Any]:
     return {"torch": torch.get_num_threads(), "omp": os.environ.get("OMP_NUM_THREADS")}
 
 
+def waiting(folder: Path) -> dict[str, Any]:
+    return {"spins": os.environ.get("GOMP_SPINCOUNT"), "policy": os.environ.get("OMP_WAIT_POLICY")}
+
+
 def counted(folder: Path, i: int, seconds: float = 0.3) -> dict[str, Any]:
     """Leaves a line each time it is done."""
     time.sleep(seconds)

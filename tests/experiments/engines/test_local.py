@@ -9,12 +9,14 @@ import threading
 from pathlib import Path
 
 import pytest
+import torch
 
+from kontrast import openmp
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told, engine
 from kontrast.experiments.engines._course import Course
 from kontrast.experiments.engines._worker import GRACE
-from kontrast.experiments.engines.local import Local, _Worker, cores
+from kontrast.experiments.engines.local import Local, _Worker, cores, default_jobs
 from kontrast.train import Run, run_recipe
 from kontrast.train.folder import RunFolder
 from kontrast.train.metrics import read_metrics
@@ -30,6 +32,7 @@ from tests.experiments.engines.tasks import (
     threads,
     training,
     wait_for,
+    waiting,
     workers_of,
 )
 from tests.train.small import same_runs
@@ -194,6 +197,20 @@ def test_threads_are_divided(tmp_path: Path) -> None:
         assert json.loads((cell.path / "result.json").read_text()) == {"torch": expected, "omp": str(expected)}
 
 
+@pytest.mark.parametrize(("policy", "spins"), [(None, str(openmp.SPINS)), ("active", None)])
+def test_workers_have_our_wait_policy_unless_the_user_has_set_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str | None, spins: str | None
+) -> None:
+    for name in openmp.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    if policy is not None:
+        monkeypatch.setenv("OMP_WAIT_POLICY", policy)
+    cell = task(waiting, tmp_path)
+    Local().run([cell], Heard())
+    assert json.loads((cell.path / "result.json").read_text()) == {"spins": spins, "policy": policy}
+    assert "GOMP_SPINCOUNT" not in os.environ, "the driver may be a program that only calls an engine"
+
+
 def test_a_listener_that_raises_leaves_no_process(tmp_path: Path) -> None:
     found: list[int] = []
 
@@ -227,3 +244,36 @@ def test_what_cannot_be_is_said() -> None:
         Local(retries=-1)
     with pytest.raises(ValueError, match="no engine 'slurm'; known: local, ray"):
         engine("slurm")
+
+
+@pytest.mark.parametrize(
+    ("cells", "threads", "asked", "free", "device", "expected"),
+    [
+        (100, None, None, 2**40, "cpu", 8),
+        (3, None, None, 2**40, "cpu", 3),
+        (100, 4, None, 2**40, "cpu", 2),
+        (100, None, "2", 2**40, "cpu", 4),
+        (100, 16, None, 2**40, "cpu", 1),
+        (100, None, None, 5 * 2**30, "cpu", 2),
+        (100, None, None, 1, "cpu", 1),
+        (100, None, None, None, "cpu", 8),
+        (100, None, None, 2**40, "cuda", 1),
+    ],
+)
+def test_jobs_by_default(
+    monkeypatch: pytest.MonkeyPatch,
+    cells: int,
+    threads: int | None,
+    asked: str | None,
+    free: int | None,
+    device: str,
+    expected: int,
+) -> None:
+    """One a core on a CPU; fewer by cells, threads and memory; one on a GPU."""
+    monkeypatch.setattr("kontrast.experiments.engines.local.cores", lambda: 8)
+    monkeypatch.setattr("kontrast.train.memory.free_memory", lambda device: free)
+    monkeypatch.setattr("kontrast.train.running.pick_device", lambda name: torch.device(device))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert default_jobs(cells, threads) == expected

@@ -25,7 +25,9 @@ from kontrast.experiments.engines import Told
 from kontrast.experiments.engines._attempt import Outcome
 from kontrast.experiments.engines._course import Course
 from kontrast.experiments.engines._worker import GRACE
+from kontrast.openmp import wait_policy
 
+MEMORY = 2 * 2**30  # bytes that a run of the small encoder and its libraries leave room in, by far
 TICK = 0.1  # seconds between two looks at whether all processes live and nobody asked to stop
 
 
@@ -102,6 +104,38 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def default_jobs(cells: int, threads: int | None = None) -> int:
+    """How many cells `kontrast reproduce` runs at a time, if it is not told.
+
+    On a CPU one a core (with ``threads`` or OMP_NUM_THREADS, one for so many cores): two runs of the small encoder with
+    one thread each do more than one run with two, whose threads wait for each other (`benchmarks/training.py`). Where
+    there is a GPU, one. The number counts all cells of an experiment, done or not: were it those that are left, the
+    last ones would get more threads, and other bits.
+
+    Args:
+        cells: How many cells the experiment has.
+        threads: Threads of each run, if that is fixed.
+
+    Returns:
+        At least 1, and at most ``cells`` and as many as have `MEMORY` bytes each of what is free now.
+
+    >>> default_jobs(1)
+    1
+    >>> default_jobs(100, threads=cores())
+    1
+    """
+    import torch
+
+    from kontrast.train.memory import free_memory
+    from kontrast.train.running import pick_device
+
+    if pick_device("auto").type != "cpu":
+        return 1
+    free = free_memory(torch.device("cpu"))
+    room = cells if free is None else free // MEMORY
+    return max(1, min(cells, cores() // (threads or _asked_for() or 1), room))
+
+
 def _asked_for() -> int | None:
     """The number of threads that the environment asks every process to keep to."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
@@ -121,7 +155,8 @@ class _Worker:
         self.process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},  # read when torch loads
+            # Read when torch loads:
+            env={**os.environ, "OMP_NUM_THREADS": str(threads), **wait_policy(os.environ)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,

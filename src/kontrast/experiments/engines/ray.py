@@ -26,6 +26,7 @@ from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told
 from kontrast.experiments.engines._attempt import Outcome, attempt
 from kontrast.experiments.engines._course import Course
+from kontrast.openmp import set_wait_policy
 
 TICK = 0.2  # seconds between two looks at whether somebody asked to stop
 GRACE = 60.0  # seconds to finish a step and save
@@ -123,6 +124,7 @@ def import_ray() -> Any:
 
 
 def _task(cell: Cell, mark: str, home: str, threads: int, hide_gpus: bool) -> Iterator[Outcome]:
+    set_wait_policy()
     if hide_gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # whether Ray hides GPUs that were not asked for depends on its version
     if not _sees(cell.path.parent / mark):
