@@ -35,6 +35,7 @@ EXPECTED = {
     "wang-liu-imagenet": [CROP, FLIP, JITTER, GREY, BLUR],
     "crop-flip": [RandomCrop(32, padding=4), FLIP],
     "vector-noise": [GaussianNoise(0.1)],
+    "whole-object": [RandomCrop(32, padding=4), FLIP, AutoAugment()],
     "none": [],
 }
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kontrast.cli import app
-from kontrast.cli.demo import RECIPES, worse_than_pixels
+from kontrast.cli.demo import RECIPES, what_to_see
 from kontrast.train import Run, Training
 from tests.cli.asking import ask
 
@@ -35,12 +35,12 @@ def test_the_table_has_each_run_and_raw_pixels(tmp_path: Path) -> None:
     assert rows["raw pixels"].count("±") == 2
     assert "Accuracy on the 100 test images" in done.stdout
     pixels = dict(zip(("knn20", "probe"), accuracies(rows["raw pixels"]), strict=True))
+    said = " ".join(done.stdout.split())
     for name, run in runs.items():
-        below = any(100 * run.value(protocol) < value - 0.05 for protocol, value in pixels.items())
-        above = all(100 * run.value(protocol) > value + 0.05 for protocol, value in pixels.items())
-        said = f"{name} is below raw pixels: " in done.stdout
-        assert said or not below
-        assert not (said and above)
+        gain = 100 * run.value("knn20") - pixels["knn20"]
+        shown = re.search(rf"{name}, with(?:out)? labels, is [a-z ]+ \(kNN, k = 20: ([+-][\d.]+) ±", said)
+        assert shown is not None
+        assert float(shown[1]) == pytest.approx(gain, abs=0.11), "both are rounded to a tenth"
     again = runner.invoke(app, ["demo", "--out", str(tmp_path), *TINY])
     assert again.stdout.splitlines()[:-1] == done.stdout.splitlines()[:-1], "all but the seconds"
 
@@ -55,19 +55,22 @@ RAW = [
 ]
 
 
-def test_who_is_below_raw_pixels_is_named_with_the_difference() -> None:
+def test_above_and_below_raw_pixels_are_said_with_the_difference() -> None:
     def result(knn: float, probe: float) -> list[dict[str, Any]]:
         values = {"knn20": knn, "probe": probe, "logistic": 0.1, "raw pixels: knn20": 0.1}
         return [{"name": name, "value": value, "error": 0.004} for name, value in values.items()]
 
-    assert worse_than_pixels("sce", result(0.75, 0.81), RAW) == [
-        "sce is below raw pixels: kNN, k = 20 by 5.0 ± 0.5 points, linear probe by 2.0 ± 0.6 points."
-    ]
-    assert worse_than_pixels("sce", result(0.85, 0.81), RAW) == [
-        "sce is below raw pixels: linear probe by 2.0 ± 0.6 points."
-    ]
-    assert worse_than_pixels("tcl", result(0.85, 0.83), RAW) == [], "as good is not below"
-    assert worse_than_pixels("tcl", [], RAW) == []
+    assert what_to_see([("sce", False, result(0.75, 0.81))], RAW) == (
+        "What to see, against raw pixels: sce, without labels, is below "
+        "(kNN, k = 20: -5.0 ± 0.5 points, linear probe: -2.0 ± 0.6 points)."
+    )
+    both = [("tcl", True, result(0.85, 0.84)), ("sce", False, result(0.85, 0.81))]
+    assert what_to_see(both, RAW) == (
+        "What to see, against raw pixels: tcl, with labels, is above "
+        "(kNN, k = 20: +5.0 ± 0.5 points, linear probe: +1.0 ± 0.6 points); sce, without labels, is above and below "
+        "(kNN, k = 20: +5.0 ± 0.5 points, linear probe: -2.0 ± 0.6 points)."
+    )
+    assert "tcl, with labels, is not compared" in what_to_see([("tcl", True, [])], RAW)
 
 
 def test_it_stops_like_train(

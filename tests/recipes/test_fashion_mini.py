@@ -37,7 +37,7 @@ def test_no_two_are_the_same_run() -> None:
     assert len({resolve(recipe).hash for recipe in RECIPES.values()}) == len(RECIPES)
 
 
-def test_the_papers_views() -> None:
+def test_views() -> None:
     views = {recipe.method.name: [view.name for view in recipe.augment.views] for recipe in RECIPES.values()}
     for momentum in ("moco", "ressl", "sce"):
         assert views[momentum] == ["weak", "strong"], "the target sees the weak one"

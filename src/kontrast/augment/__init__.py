@@ -14,7 +14,7 @@ torch.Size([16, 3, 32, 32])
 torch.Size([16, 2, 3, 32, 32])
 >>> augment.NAMES
 ('autoaugment', 'crop-flip', 'none', 'sce-imagenet', 'simaugment', 'simclr', 'strong', 'vector-noise', 'wang-liu', \
-'wang-liu-imagenet', 'weak')
+'wang-liu-imagenet', 'weak', 'whole-object')
 """
 
 from kontrast.augment.autoaugment import AutoAugment

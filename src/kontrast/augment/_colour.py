@@ -8,10 +8,16 @@ With grey(x) = 0.2989 r + 0.587 g + 0.114 b, its mean over the image m, and [·]
     (4)  hue:         x ← rgb(h + f, s, v) with (h, s, v) = hsv(x)
 
 (1) to (3) are one affine map of the three channels, x ← [M x + c], M = a·I + b·1·(0.2989, 0.587, 0.114): one batched
-product whatever each sample is to get. For (4), with v the largest channel, δ the largest less the smallest and
-H = 6h modulo 6, the channels come back without a division of cases:
+product whatever each sample is to get. For (4), with v the largest channel, l the smallest, δ = v − l and H = 6h modulo
+6, the channels come back without a division of cases, and H comes out of them without one too: at an angle |H| ≤ 3 from
+red, to the side of green or of blue,
 
-    (5)  r = v − δ + δ [|H − 3| − 1],   g = v − δ + δ [2 − |H − 2|],   b = v − δ + δ [2 − |H − 4|]
+    (5)  r = l + δ [|H − 3| − 1],   g = v − δ [|H − 2| − 1],   b = v − δ [|H − 4| − 1]
+    (6)  δ |H| = v − r + g + b − 2 l,   H has the sign of g − b
+
+(6) holds case by case: from red to yellow (v = r, l = b) it is g − b; from yellow to green (v = g, l = b) it is
+δ + v − r; from green to cyan (v = g, l = r) it is 2δ + b − r; green and blue change places on the other side. Comparing
+and selecting (torch.where) costs five times as much as an addition.
 
 (Smith 1978; torchvision's functional tensor operations, which are modelled on Pillow's.)
 """
@@ -56,17 +62,20 @@ def hue_(x: Tensor, shift: Tensor) -> None:
 
 def _hue_(x: Tensor, turns: Tensor) -> None:
     r, g, b = x.unbind(1)
-    v = torch.maximum(r, g)
-    low = torch.minimum(r, g)
-    torch.maximum(v, b, out=v)
-    torch.minimum(low, b, out=low)
-    delta = v - low
-    six = torch.where(
-        v == r, g - b, torch.where(v == g, (b - r).add_(delta, alpha=2.0), (r - g).add_(delta, alpha=4.0))
-    )
-    six.div_(delta.clamp(min=1e-20)).add_(turns)  # where δ is 0 so is the numerator
-    six.sub_(torch.floor(six * (1 / 6)).mul_(6.0))
-    for channel, centre in ((r, 3.0), (g, 2.0), (b, 4.0)):  # (5)
-        w = (six - centre).abs_()
-        w = w.sub_(1.0) if centre == 3.0 else w.neg_().add_(2.0)
-        torch.addcmul(low, delta, w.clamp_(0.0, 1.0), out=channel)
+    high, low, delta, six, w = x.new_empty(5, len(x), x.shape[2])  # reused by every line, so it stays in the cache
+    torch.maximum(torch.maximum(g, b, out=high), r, out=high)
+    torch.minimum(torch.minimum(g, b, out=low), r, out=low)
+    torch.sub(high, low, out=delta)
+    torch.add(g, b, out=six).sub_(r).add_(high).sub_(low, alpha=2.0)  # (6)
+    torch.clamp(delta, min=1e-20, out=w)
+    six.div_(w)  # where δ is 0 so is the numerator
+    torch.copysign(six, torch.sub(g, b, out=w), out=six).add_(turns)
+    six.sub_(torch.mul(six, 1 / 6, out=w).floor_(), alpha=6.0)
+    torch.addcmul(low, delta, _ramp(six, 3.0, w), out=r)  # (5)
+    torch.addcmul(high, delta, _ramp(six, 2.0, w), value=-1.0, out=g)
+    torch.addcmul(high, delta, _ramp(six, 4.0, w), value=-1.0, out=b)
+
+
+def _ramp(six: Tensor, centre: float, out: Tensor) -> Tensor:
+    """[|H − centre| − 1] of (5)."""
+    return torch.sub(six, centre, out=out).abs_().sub_(1.0).clamp_(0.0, 1.0)

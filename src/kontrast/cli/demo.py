@@ -20,7 +20,7 @@ from kontrast.cli.train import checked_recipe
 if TYPE_CHECKING:
     from kontrast.train import Run
 
-RECIPES = ("tcl-fashion-mini", "sce-fashion-mini")
+RECIPES = ("tcl-fashion-mini", "simclr-fashion-mini")
 PROTOCOLS = {"knn20": "kNN, k = 20", "probe": "linear probe"}
 MEASURES = {"uniformity, t = 2": "uniformity", "tolerance": "tolerance"}
 
@@ -31,12 +31,13 @@ def demo(
         list[str] | None, typer.Argument(help="Overrides for both runs, as for train.", autocompletion=complete_setting)
     ] = None,
 ) -> None:
-    """Train TCL with labels and SCE without on fashion-mini, and compare them with raw pixels."""
+    """Train TCL with labels and SimCLR without on fashion-mini, and compare them with raw pixels."""
     began = time.monotonic()
     chosen = [checked_recipe(name, settings or [], to) for name in RECIPES]
     say_loading(chosen[0].data.name)
     from kontrast import pipeline
     from kontrast.evaluate import baselines
+    from kontrast.methods import find
     from kontrast.train.job import load_data
 
     runs: list[Run] = []
@@ -55,7 +56,6 @@ def demo(
     for column in (*PROTOCOLS.values(), *MEASURES.values()):
         table.add_column(column, justify="right")
     table.add_row("raw pixels", *(_percent(record) for record in raw), *("–" for _ in MEASURES))
-    below: list[str] = []
     for run in runs:
         result = run.result
         found = {record["name"]: record for record in result["results"]}
@@ -65,7 +65,6 @@ def demo(
             *(_percent(found.get(name)) for name in PROTOCOLS),
             *(f"{lines[name]:.3f}" if name in lines else "–" for name in MEASURES),
         )
-        below += worse_than_pixels(result["recipe"], result["results"], raw)
     out.print(escape(repr(data)), highlight=False, soft_wrap=True)
     out.print(table)
     out.print(
@@ -74,8 +73,11 @@ def demo(
         "tolerance: of the encoder's features of the test images.",
         highlight=False,
     )
-    for line in below:
-        out.print(escape(line), highlight=False)
+    compared = [
+        (run.result["recipe"], find(recipe.method.name).needs_labels, run.result["results"])
+        for run, recipe in zip(runs, chosen, strict=True)
+    ]
+    out.print(escape(what_to_see(compared, raw)), highlight=False)
     for run in runs:
         out.print(f"run folder: {named(run.path)}", highlight=False, soft_wrap=True)
     pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", failed=tell_failure))
@@ -85,26 +87,36 @@ def demo(
     out.print(f"{time.monotonic() - began:.0f} s", highlight=False)
 
 
-def worse_than_pixels(name: str, results: list[dict[str, Any]], raw: list[dict[str, Any]]) -> list[str]:
-    """A sentence where a run's kNN or probe is below that of raw pixels; none where neither is.
+def what_to_see(runs: list[tuple[str, bool, list[dict[str, Any]]]], raw: list[dict[str, Any]]) -> str:
+    """One sentence: by how many points each run is above or below raw pixels.
 
-    The error is that of two independent accuracies: √(error² + error²).
+    Args:
+        runs: Of each run its name, whether it was trained with labels, and the records of its result.
+        raw: The records of raw pixels.
+
+    Returns:
+        The sentence. A difference has the error of two independent accuracies, √(error² + error²).
 
     >>> pixels = [{"name": "raw pixels: knn20", "value": 0.8, "error": 0.003}]
-    >>> worse_than_pixels("mine", [{"name": "knn20", "value": 0.75, "error": 0.004}], pixels)
-    ['mine is below raw pixels: kNN, k = 20 by 5.0 ± 0.5 points.']
-    >>> worse_than_pixels("mine", [{"name": "knn20", "value": 0.85, "error": 0.004}], pixels)
-    []
-    """
+    >>> with_labels = ("mine", True, [{"name": "knn20", "value": 0.85, "error": 0.004}])
+    >>> without = ("other", False, [{"name": "knn20", "value": 0.75, "error": 0.004}])
+    >>> print(what_to_see([with_labels, without], pixels))
+    What to see, against raw pixels: mine, with labels, is above (kNN, k = 20: +5.0 ± 0.5 points); other, without labels, is below (kNN, k = 20: -5.0 ± 0.5 points).
+    """  # noqa: E501
     pixels = {record["name"].removeprefix("raw pixels: "): record for record in raw}
-    lost = []
-    for record in results:
-        beside = pixels.get(record["name"])
-        if beside is not None and record["name"] in PROTOCOLS and record["value"] < beside["value"]:
-            error = math.hypot(record["error"], beside["error"])
-            points = f"{100 * (beside['value'] - record['value']):.1f} ± {100 * error:.1f} points"
-            lost.append(f"{PROTOCOLS[record['name']]} by {points}")
-    return [f"{name} is below raw pixels: {', '.join(lost)}."] if lost else []
+    said = []
+    for name, labelled, results in runs:
+        gains = []
+        for record in results:
+            beside = pixels.get(record["name"])
+            if beside is not None and record["name"] in PROTOCOLS:
+                error = math.hypot(record["error"], beside["error"])
+                gains.append((PROTOCOLS[record["name"]], record["value"] - beside["value"], error))
+        sides = {"below" if gain < 0 else "above" for _, gain, _ in gains}
+        points = ", ".join(f"{title}: {100 * gain:+.1f} ± {100 * error:.1f} points" for title, gain, error in gains)
+        side = " and ".join(sorted(sides)) or "not compared"
+        said.append(f"{name}, {'with' if labelled else 'without'} labels, is {side} ({points})")
+    return f"What to see, against raw pixels: {'; '.join(said)}."
 
 
 def _percent(record: dict[str, Any] | None) -> str:

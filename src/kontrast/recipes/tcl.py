@@ -16,6 +16,7 @@ clipped, norms and biases apart), ten epochs of warm-up from 3e-5. ``simclr-…`
 the same on CIFAR; on ImageNet-100 a projector 4096–512 and a rate of 0.3.
 
 Deviates: the set of the stability studies is not stated, CIFAR-10 here; nor are the projector's sizes, 64 … 2048 here.
+Section 2.2 gives TCL's learning rates alone; SupCon has the same here.
 The learning rates of batch 32 and 64 are ten times below the trend, as printed (a slip, perhaps: the code's example has
 0.1 at 64). The linear stage's batch is 128 up to ten classes and 256 above, whatever the contrastive one. The code's
 cosine changes once an epoch, one epoch late, to a thousandth; so does ours. ImageNet-100's images are squeezed into

@@ -151,6 +151,8 @@ def _option(name: str, value: Any, options: Mapping[str, Any]) -> str:
         "k1": f"k1 = {amount}",
         "k2": f"k2 = {amount}",
         "weight_penalty": f"penalty λ = {amount}",
+        "energy_penalty": f"penalty μ = {amount} on the hyperspherical energy of the weights",
+        "energy_power": f"energy power s = {amount}",
         "radius": f"weights of length {amount}",
         "weights": f"fixed at {'a regular simplex' if amount == 'simplex' else f'{amount} directions'}",
         "loss": f"{amount} loss",
