@@ -150,6 +150,12 @@ def test_the_hash_is_over_what_decides_the_result() -> None:
     assert mine().folder == f"mine-{mine().hash}"
 
 
+def test_a_compiled_encoder_is_another_run() -> None:
+    """Compiled kernels add up in another order; everything else of ``run`` leaves the hash alone."""
+    assert mine().override(["run.compile=true"]).hash != mine().hash
+    assert mine().override(["run.compile=false"]).hash == mine().hash
+
+
 def test_the_hash_is_the_same_tomorrow() -> None:
     """Run folders are found by it: whoever changes what goes into it must mean to."""
     assert Recipe.of({"method": "supcon", "train": {"epochs": 1}}).hash == "5cc0a97b"

@@ -25,6 +25,7 @@ FORMS = {  # what they hold, and their axes: those of one letter are of one leng
     "sample_images": (BYTES, "s***"), "sample_views": (BYTES, "sv***"),
     "thumbnail_rows": (WHOLE, "m"), "thumbnails": (BYTES, "m***"),
     "positive": (REAL, "p"), "nearest": (REAL, "pc"),
+    "bank_positive": (REAL, "e"), "bank_nearest": (REAL, "ea"),
     "between_means": (REAL, "b"), "between_weights": (REAL, "w"), "within": (REAL, "i"),
 }  # fmt: skip
 

@@ -182,15 +182,22 @@ class Evaluate(Section):
     ``batch_size`` is how many rows go through the encoder at once wherever it is only asked (evaluation, baselines,
     monitors, analysis); None measures it on one row (`kontrast.evaluate.activations`). It is no part of the hash: it
     changes results by rounding alone, and a run whose evaluation did not fit memory is resumed with a smaller one.
+
+    ``head`` is whether the protocols are also run on the head's output (result.json, "head"), to say what a projector
+    keeps and what it gives up; None: no.
     """
 
     protocols: Annotated[tuple[Part, ...], one_is_a_list] = (Part(name="knn20"), Part(name="probe"))
+    head: bool | None = None
     baselines: bool | None = None
     batch_size: int | None = Field(None, ge=1)
 
 
 class Run(Section):
-    """How it is run; none of this is in the hash, for none of it is meant to change the result."""
+    """How it is run; none of this is in the hash, for none of it is meant to change the result.
+
+    ``compile`` is the exception: compiled kernels add up in another order, so ``compile=true`` counts in the hash.
+    """
 
     device: Word = "auto"
     workers: int = Field(0, ge=0)
@@ -261,6 +268,8 @@ class Recipe(Section):
         decisive = self.model_dump(mode="json", exclude=NOT_DECISIVE, exclude_none=True)
         # Baselines stand beside the result and do not change it: where they are automatic, the hash is as without them.
         decisive["evaluate"].setdefault("baselines", False)
+        if self.run.compile:  # another order of sums: other bits, so another run
+            decisive["compile"] = True
         if self.data.digest is not None:
             decisive["data"] = {k: v for k, v in decisive["data"].items() if k not in ("name", "given")}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from kontrast import data, evaluate
-from kontrast.train import load, run_recipe
+from kontrast import data, evaluate, models
+from kontrast.train import analysis, load, resolve, run_recipe
+from kontrast.train.job import make_job
 from tests.train.small import recipe
 
 
@@ -125,3 +127,30 @@ def test_simplex_of_the_training_rows(method: str, tmp_path: Path) -> None:
     with np.load(run.path / "analysis.npz", allow_pickle=False) as found:
         np.testing.assert_allclose(found["between_means"], expected.cosines_means.numpy(), atol=1e-6)
         assert ("between_weights" in found.files) == (method == "ce")
+
+
+def test_separation_from_the_memory_bank(tmp_path: Path) -> None:
+    made = resolve(recipe("instance", tmp_path))
+    job = make_job(made, torch.device("cpu"))
+    arrays = analysis._of_bank(job)
+    assert "bank_positive" not in analysis._of_bank(make_job(resolve(recipe("simclr")), torch.device("cpu")))
+    assert arrays["bank_positive"].shape == (200,)
+    assert arrays["bank_nearest"].shape == (200, 10)
+    assert bool((arrays["bank_nearest"].diff(dim=1) <= 0).all()), "the nearest first"
+    # Once every entry is its row's own view, the positive is 1; whatever came before, the network stays as it is.
+    rows = analysis._limited_rows(job.train, analysis.MOST, made.seed)
+    before = {name: tensor.clone() for name, tensor in job.method.online.state_dict().items()}
+    views = analysis.FixedViews(job, job.train.subset(rows)).of(slice(0, 200))[:, 0]
+    network = copy.deepcopy(job.method.online).train()
+    bank = job.method.bank
+    assert isinstance(bank, models.MemoryBank)
+    with torch.no_grad():
+        z = torch.cat([network(part) for part in torch.tensor_split(views, 7)])  # ⌈200 / 32⌉ batches
+        bank.rows[rows] = torch.nn.functional.normalize(z, dim=1)
+        found = analysis._of_bank(job)
+    assert found["bank_positive"].numpy() == pytest.approx(1.0, abs=1e-5)
+    similar = bank.rows[rows] @ bank.rows.T
+    similar[torch.arange(200), rows] = -2
+    assert found["bank_nearest"].numpy() == pytest.approx(similar.topk(10, dim=1).values.numpy(), abs=1e-5)
+    for name, tensor in job.method.online.state_dict().items():
+        assert torch.equal(tensor, before[name]), name

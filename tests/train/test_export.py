@@ -37,6 +37,7 @@ SHORT = {
         ("mlp", {"encoder.hidden": 8}),
         ("small-resnet", {"encoder.width": 4, "encoder.depth": 2}),
         ("small-resnet", {"encoder.width": 4, "encoder.stem": "large", "data.channels": 3}),
+        ("small-resnet", {"encoder.width": 4, "encoder.signed": True}),
         pytest.param("resnet18", {}, marks=pytest.mark.slow),
         ("timm/resnet10t", {}),
     ],

@@ -12,14 +12,17 @@
 | query_images, neighbour_images | their thumbnails, uint8 |
 | sample_images, sample_views | images and their views as the model saw them, uint8 |
 | positive, nearest | cosines of a view's embedding to the row's other view, and to the `CLOSEST` nearest other rows |
+| bank_positive, bank_nearest | of a memory bank: views of up to `MOST` training rows, in train mode, to entries |
 | between_means, between_weights, within | cosines of class means, of a classifier's weights, of samples to their mean |
 
-The last line is of up to `FITTED` training rows, as Graf et al. draw it. analysis.json has the geometry of the features
+Those of a memory bank are to the row's own entry, and to the `CLOSEST` nearest others, as Wang & Liu draw them; the
+last line is of up to `FITTED` training rows, as Graf et al. draw it. analysis.json has the geometry of the features
 and of the embeddings, a line a measure.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import warnings
 from collections.abc import Sequence
@@ -30,7 +33,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast import geometry
+from kontrast import geometry, models
 from kontrast.data import CentreCrop, Rows, Split, Stream, generator
 from kontrast.evaluate import Result, Subject
 from kontrast.files import whole_file, write_json
@@ -68,7 +71,7 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
         arrays["thumbnails"] = _thumbnails(part, arrays["thumbnail_rows"])
     z, apart = _embeddings(job, part)
     simplex, cosines = _simplex(job)
-    arrays |= apart | cosines
+    arrays |= apart | _of_bank(job) | cosines
     tau = getattr(method.loss, "temperature", None)
     options = {"temperature": 0.1 if tau is None else float(tau), "anchors": 1000, "seed": job.recipe.seed}
     measured = {
@@ -112,6 +115,34 @@ def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
     return z, {"positive": apart.positive.float(), "nearest": apart.nearest.float()}
 
 
+@torch.no_grad()
+def _of_bank(job: Job) -> dict[str, Tensor]:
+    """How near training views are to their entries of a memory bank, and to others': as Wang & Liu draw it.
+
+    Their code records what the loss sees while it trains: one augmented view, the network in train mode, so that batch
+    norm has the batch's own statistics. A copy of the network is used, since that mode moves its running statistics.
+    Nothing for methods without a bank.
+    """
+    bank = getattr(job.method, "bank", None)
+    if not isinstance(bank, models.MemoryBank) or len(bank) < 3 or len(bank) != len(job.train):
+        return {}
+    rows = _limited_rows(job.train, MOST, job.recipe.seed)
+    views = FixedViews(job, job.train.subset(rows))
+    network = copy.deepcopy(job.method.online).train()
+    for part in network.modules():
+        if isinstance(part, models.SyncBatchNorm):
+            part.alone = True  # the first rank analyses; the others wait for it
+    parts = []
+    for some in torch.tensor_split(torch.arange(len(rows)), -(-len(rows) // job.recipe.train.batch_size)):
+        z = network(views.of(slice(int(some[0]), int(some[-1]) + 1))[:, 0].to(job.device))
+        parts.append(z.float().cpu())
+    entries = bank.rows.float().cpu()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", geometry.TooFewSamples)
+        found = geometry.local_separation(torch.cat(parts), entries[rows], entries, own_index=rows, nearest=CLOSEST)
+    return {"bank_positive": found.positive.float(), "bank_nearest": found.nearest.float()}
+
+
 def _simplex(job: Job) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """How near a simplex the training rows' class means are, at the encoder's output and at the head's."""
     part = job.train.limited(FITTED, job.recipe.seed)
@@ -134,7 +165,8 @@ def _simplex(job: Job) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _scalars(found: geometry.Simplex) -> dict[str, Any]:
-    return {name: value for name, value in vars(found).items() if isinstance(value, int | float)}
+    scalars = {name: value for name, value in vars(found).items() if isinstance(value, int | float)}
+    return {**scalars, "deviation": found.deviation}
 
 
 def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Tensor]:

@@ -52,7 +52,7 @@ model.load_state_dict(load_file("encoder.safetensors"))
 model.eval()  # of vectors; of images as model(x.flatten(1))"""
 SMALL_RESNET = """from safetensors.torch import load_file
 from small_resnet import PlainSmallResNet  # "class" of this card, saved as small_resnet.py: it needs torch alone
-model = PlainSmallResNet({channels}, width={width}, depth={depth}, small_stem={small})
+model = PlainSmallResNet({arguments})
 model.load_state_dict(load_file("encoder.safetensors"))
 model.eval()"""
 DIGEST = "weights_sha256"
@@ -133,9 +133,8 @@ def loading(encoder: nn.Module, name: str, options: Mapping[str, Any], shape: Se
         layers = encoder.get_submodule("layers").children()
         return MLP.format(layers=", ".join(_constructor(layer) for layer in layers))
     if name == "small-resnet":
-        small = len(list(encoder.get_submodule("stem").children())) == 3
-        sizes = {key: options[key] for key in ("width", "depth")}
-        return SMALL_RESNET.format(channels=channels, small=small, **sizes)
+        assert isinstance(encoder, _plain_resnet.PlainSmallResNet)
+        return SMALL_RESNET.format(arguments=", ".join(f"{k}={v!r}" for k, v in encoder.arguments.items()))
     stem = SMALL_STEM if small_stem(encoder) else OTHER_CHANNELS if channels != 3 else ""
     return TORCHVISION.format(name=name, stem=stem.format(channels=channels))
 

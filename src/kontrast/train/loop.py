@@ -197,10 +197,11 @@ class Training:
             state.stopped_early = state.patience.over
             lines.append({**at, "validation": score, "best": state.patience.best})
         if self.fit is not None and self._every(job.recipe.train.fit_every):
-            share = distributed.of_first(self.fit() if self.main else 0.0)
+            found = self.fit() if self.main else {}
+            share = distributed.of_first(found.get("fitted", 0.0))
             if share == 1.0:
                 state.fitted_at, state.stopped_early = state.step, True
-            lines.append({**at, "fitted": share})
+            lines.append({**at, **found, "fitted": share})
         return lines
 
     def _log(self, line: dict[str, Any], metrics: Metrics | None, loggers: list[Any]) -> None:

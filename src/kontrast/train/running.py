@@ -223,6 +223,8 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
         "results": [{**result.record(), "seeds": [job.recipe.seed]} for result in results],
         "geometry": measured,
     }
+    if job.recipe.evaluate.head:
+        record["head"] = [{**result.record(), "seeds": [job.recipe.seed]} for result in _of_head(job)]
     if start is not None:
         record["start"] = start
     if job.recipe.train.fit_every is not None:
@@ -239,17 +241,31 @@ def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
         return [], None
     subject = _subject(job.recipe, job.method.encoder, job.data, job.size, job.device)
     told = _Told(job.recipe.name, quiet=not job.recipe.run.progress)
-    results = []
-    for protocol in job.recipe.evaluate.protocols:
-        told.say(f"evaluating, {protocol.name}")
-        options = {**protocol_defaults(job.recipe, protocol.name), **protocol.options}
-        results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
+    results = _protocols(job, subject, told)
     for name, options in _baselines(job):
         told.say(f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
         size = None if fraction_of(job.data) is None else job.size
         how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
         results += baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
     return results, subject
+
+
+def _protocols(job: Job, subject: Subject, told: _Told, of: str = "") -> list[Result]:
+    """The recipe's protocols on a subject; ``of`` says in the progress what it is."""
+    results = []
+    for protocol in job.recipe.evaluate.protocols:
+        told.say(f"evaluating, {protocol.name}{of}")
+        options = {**protocol_defaults(job.recipe, protocol.name), **protocol.options}
+        results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
+    return results
+
+
+def _of_head(job: Job) -> list[Result]:
+    """The same protocols on the head's output, where the recipe asks for them."""
+    if not job.recipe.evaluate.head or _why_not(job):
+        return []
+    told = _Told(job.recipe.name, quiet=not job.recipe.run.progress)
+    return _protocols(job, _subject(job.recipe, job.method.online, job.data, job.size, job.device), told, " (head)")
 
 
 def _baselines(job: Job) -> list[tuple[str, dict[str, Any]]]:
