@@ -32,7 +32,8 @@ def test_runs_resumes_and_shows(asking: Asking, tmp_path: Path) -> None:
     status, text, told = asking("reproduce", *FEW, "--jobs", "2", *out)
     assert status == 0, told
     assert "4 runs, 4 to do" in told
-    assert told.count("done in") == 4
+    assert told.count("done in") == 6, "four runs and two baselines"
+    assert "baseline=raw pixels" in told
     assert "rises, then falls" in text
     for temperature in (0.1, 1.0):  # the paper's values beside ours
         assert f"{published.WANG_LIU['cifar10']['ordinary'][temperature]:.2f}" in text

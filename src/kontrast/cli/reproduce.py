@@ -18,6 +18,7 @@ from kontrast.files import dump
 if TYPE_CHECKING:
     from kontrast.experiments.engines import Engine, Told
     from kontrast.experiments.experiment import Experiment
+    from kontrast.experiments.ledger import Ledger
     from kontrast.experiments.sweep import Sweep
 
 
@@ -53,7 +54,10 @@ def reproduce(
     ] = Scale.cpu,
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many; the preset's own number if left out.")] = None,
     engine: Annotated[Who, typer.Option("--engine", help="Processes here, or a Ray cluster.")] = Who.local,
-    jobs: Annotated[int, typer.Option("--jobs", help="Runs at a time (local); the cores are divided among them.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", help="Runs at a time (local), which share the cores; on a CPU one a core if left out."),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option("--threads", help="Of each run (local); OMP_NUM_THREADS, or its part of the cores.")
     ] = None,
@@ -65,8 +69,12 @@ def reproduce(
     to: Annotated[Path, typer.Option("--out", help="The folder that run folders and tables lie in.")] = Path("runs"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with an estimate of the time.")] = False,
     only_read: Annotated[
-        bool, typer.Option("--only-read", help="Make the tables of what is done, run nothing.")
+        bool, typer.Option("--only-read", help="Make the tables of what is done, here or in the ledger; run nothing.")
     ] = False,
+    ledger: Annotated[
+        Path | None,
+        typer.Option("--ledger", help="Cells kept as text, for --only-read; docs/results/ledger if it is there."),
+    ] = None,
     judge_paper: Annotated[
         bool,
         typer.Option("--judge-paper", help="Put the paper's own printed numbers to the claims; run nothing."),
@@ -86,14 +94,15 @@ def reproduce(
     from kontrast.experiments import tables
     from kontrast.experiments.sweep import Sweep
 
-    sweep = Sweep.of(found, preset.value, settings or [], seeds=seeds, out=to)
+    kept = _ledger(ledger, only_read)
+    sweep = Sweep.of(found, preset.value, settings or [], seeds=seeds, out=to, ledger=kept)
     if dry_run:
         _plan(sweep)
         return
     if only_read:
         summary = sweep.write()
     else:
-        chosen = _engine(engine, jobs, threads, cpus, gpus, address)
+        chosen = _engine(engine, len(sweep.cells), jobs, threads, cpus, gpus, address)
         missing = sweep.missing
         if engine is Who.local:  # before the first folder is made; a cluster's machines may have other data
             for cell in missing:
@@ -101,7 +110,7 @@ def reproduce(
                     vocabulary.check_data(cell.does)
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with running():
-            summary = sweep.run(chosen, _Progress(len(missing)))
+            summary = sweep.run(chosen, _Progress(len(missing) + len(sweep.missing_baselines)))
     page = pipeline.write_report([sweep.folder], failed=tell_failure)
     if as_json:
         print(dump(summary))
@@ -112,6 +121,18 @@ def reproduce(
             out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
     if not only_read and any(not cell.done for cell in sweep.cells):
         raise typer.Exit(1)
+
+
+def _ledger(given: Path | None, only_read: bool) -> Ledger | None:
+    """The ledger that ``--only-read`` reads; a sweep that runs its cells needs none."""
+    from kontrast.experiments.ledger import DEFAULT, Ledger
+
+    if given is not None and not only_read:
+        raise ValueError("--ledger goes with --only-read: what is run is in run folders. kontrast ledger add keeps it")
+    if given is not None and not given.is_dir():
+        raise ValueError(f"--ledger={given}: there is no such folder. kontrast ledger add makes one")
+    chosen = given or (DEFAULT if DEFAULT.is_dir() else None)
+    return Ledger(chosen) if only_read and chosen is not None else None
 
 
 def _judge_paper(experiment: Experiment, as_json: bool) -> None:
@@ -128,12 +149,15 @@ def _judge_paper(experiment: Experiment, as_json: bool) -> None:
     out.print(tables.claims({"claims": found}, nothing="the paper prints no numbers that this claim reads"))
 
 
-def _engine(which: Who, jobs: int, threads: int | None, cpus: float, gpus: float, address: str | None) -> Engine:
+def _engine(
+    which: Who, cells: int, jobs: int | None, threads: int | None, cpus: float, gpus: float, address: str | None
+) -> Engine:
     from kontrast.experiments.engines import engine as make
+    from kontrast.experiments.engines.local import default_jobs
 
     if which is Who.ray:
         return make("ray", address=address, cpus=cpus, gpus=gpus)
-    return make("local", jobs=jobs, threads=threads)
+    return make("local", jobs=default_jobs(cells, threads) if jobs is None else jobs, threads=threads)
 
 
 def _plan(sweep: Sweep) -> None:

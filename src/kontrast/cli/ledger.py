@@ -1,0 +1,167 @@
+"""``kontrast ledger``: finished cells of experiments, kept as text in the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from kontrast.cli._completion import choices, complete_experiment
+from kontrast.cli._console import err, out, say_loading
+from kontrast.files import dump, read_json
+
+if TYPE_CHECKING:
+    from kontrast.experiments.ledger import Entry, Merged
+    from kontrast.experiments.sweep import Sweep
+
+app = typer.Typer(help="Keep finished cells of experiments as text: add, import, list.", no_args_is_help=True)
+
+Folder = Annotated[Path | None, typer.Option("--ledger", help="The ledger's folder; docs/results/ledger if left out.")]
+
+
+@app.command()
+def add(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            help="Experiments, or their folders in --out; then settings as `kontrast reproduce` was given them.",
+            autocompletion=complete_experiment,
+        ),
+    ],
+    preset: Annotated[
+        str, typer.Option("--preset", help="Of experiments by name.", autocompletion=choices("paper", "cpu", "smoke"))
+    ] = "cpu",
+    seeds: Annotated[int | None, typer.Option("--seeds", help="How many; the preset's own number if left out.")] = None,
+    to: Annotated[Path, typer.Option("--out", help="The folder that the run folders lie in.")] = Path("runs"),
+    folder: Folder = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Cells that are there with other content are replaced.")
+    ] = False,
+) -> None:
+    """Put the finished cells of experiments, and their baselines, into the ledger."""
+    from kontrast.experiments.ledger import Ledger
+
+    names = [word for word in what if "=" not in word]
+    settings = [word for word in what if "=" in word]
+    if not names:
+        raise ValueError(f"no experiment among {' '.join(what)}; expected one before the settings: wl-table-1")
+    say_loading("ledger")
+    from kontrast.experiments.ledger import entries_of
+
+    ledger = Ledger(_folder(folder))
+    entries: list[Entry] = []
+    for name in names:
+        sweep = _sweep(name, preset, settings, seeds, to)
+        found = entries_of(sweep)
+        entries += found
+        cells = sum(entry.baseline is None for entry in found)
+        err.print(f"{sweep.design.name}: {cells} of {len(sweep.cells)} runs are done", highlight=False)
+    _tell(ledger.merge(entries, replace=replace), ledger.path)
+
+
+@app.command("import")
+def import_(
+    what: Annotated[
+        list[str],
+        typer.Argument(help="Files of a ledger; then values of axes that are paths, such as data=photos.npz."),
+    ],
+    folder: Folder = None,
+) -> None:
+    """Check cells that somebody else ran, and merge them: this version, its recipes, no double keys."""
+    from kontrast.experiments.ledger import Ledger, read_file
+
+    files = [Path(word) for word in what if "=" not in word]
+    settings = [word for word in what if "=" in word]
+    entries, seen = [], dict[object, str]()
+    for file in files:
+        for entry, number in read_file(file):
+            where = f"{file}, line {number}"
+            if (first := seen.setdefault(entry.key, where)) != where:
+                raise ValueError(f"{where}: {entry.name} stands in {first} already; import one of them")
+            entries.append((entry, where))
+    if not entries:
+        raise ValueError(f"no cell in {', '.join(map(str, files)) or 'no file'}; expected a file of a ledger")
+    say_loading("ledger")
+    from kontrast.experiments.ledger import check_import
+
+    check_import(entries, settings)
+    ledger = Ledger(_folder(folder))
+    _tell(ledger.merge([entry for entry, _ in entries]), ledger.path)
+
+
+@app.command("list")
+def list_(
+    folder: Folder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """What is in the ledger: a line a design, with its cells, seeds and hours."""
+    from kontrast.experiments.ledger import Ledger, read_file
+
+    ledger = Ledger(_folder(folder))
+    lines = []
+    for file in ledger.files():
+        entries = [entry for entry, _ in read_file(file)]
+        cells = [entry for entry in entries if entry.baseline is None]
+        first = entries[0] if entries else None
+        lines.append(
+            {
+                "file": file.name,
+                "experiment": first.experiment if first else "",
+                "preset": first.preset if first else "",
+                "settings": first.settings if first else {},
+                "cells": len(cells),
+                "places": len({frozenset(entry.at.items()) for entry in cells}),
+                "seeds": len({entry.seed for entry in cells}),
+                "baselines": len(entries) - len(cells),
+                "hours": round(sum(entry.origin.seconds or 0.0 for entry in entries) / 3600, 3),
+                "bytes": file.stat().st_size,
+            }
+        )
+    if as_json:
+        print(dump({"ledger": str(ledger.path), "designs": lines}))
+        return
+    table = Table(box=SIMPLE_HEAD)
+    for name in ("experiment", "preset", "settings"):
+        table.add_column(name)
+    for name in ("cells", "places", "seeds", "baselines", "hours", "kB"):
+        table.add_column(name, justify="right")
+    for line in lines:
+        words = " ".join(f"{key}={value}" for key, value in line["settings"].items())  # type: ignore[attr-defined]
+        counts = [str(line[name]) for name in ("cells", "places", "seeds", "baselines")]
+        sizes = [f"{line['hours']:.1f}", f"{line['bytes'] / 1000:.0f}"]  # type: ignore[operator]
+        table.add_row(*(escape(str(line[name])) for name in ("experiment", "preset")), escape(words), *counts, *sizes)
+    out.print(table if lines else f"{ledger.path} has no cell yet; kontrast ledger add puts some there", markup=False)
+
+
+def _sweep(name: str, preset: str, settings: list[str], seeds: int | None, to: Path) -> Sweep:
+    """The sweep of an experiment by its name, or by the folder that `kontrast reproduce` wrote."""
+    from kontrast import experiments
+    from kontrast.experiments.sweep import Sweep
+
+    folder = Path(name)
+    if not (folder / "result.json").is_file():
+        return Sweep.of(experiments.find(name), preset, settings, seeds=seeds, out=to)
+    found = read_json(folder / "result.json", "make it again: kontrast reproduce … --only-read")
+    missing = [key for key in ("experiment", "preset", "settings", "seeds") if key not in found]
+    if missing:
+        raise ValueError(f"{folder}/result.json has no {missing[0]}; expected what kontrast reproduce writes")
+    number = seeds or 1 + max(map(int, found["seeds"]), default=0)
+    words = [*(found["settings"] or []), *settings]
+    return Sweep.of(experiments.find(found["experiment"]), found["preset"], words, seeds=number, out=folder.parent)
+
+
+def _folder(given: Path | None) -> Path:
+    from kontrast.experiments.ledger import DEFAULT
+
+    return DEFAULT if given is None else given
+
+
+def _tell(done: Merged, path: Path) -> None:
+    words = [f"{len(done.added)} cells added"]
+    words += [f"{len(done.replaced)} replaced"] if done.replaced else []
+    words += [f"{len(done.same)} were there already"] if done.same else []
+    out.print(f"{path}: {', '.join(words)}", highlight=False, markup=False, soft_wrap=True)
