@@ -7,12 +7,14 @@ python docs/results.py                                               # writes al
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-from kontrast.experiments import tables
+from kontrast.experiments import find, tables
+from kontrast.experiments.experiment import KINDS, kind_of
 
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"
@@ -28,9 +30,17 @@ What came out of `kontrast reproduce` on two CPU cores, as the command wrote it;
 the code that read the runs), command and hours. These are small runs: they are held against what the papers say, not
 against their numbers. Verdicts are by [stated statistics](../experiments/claims.md); "not resolved" is one of them.
 
+{counts}
+
 | experiment | data | seeds | hours | claims |
 |---|---|---|---|---|
 """
+KIND_WORDS = {
+    "theory": "theory (a loss alone: gradients, minimisers, bounds)",
+    "geometry": "geometry (where trained embeddings lie)",
+    "accuracy": "accuracy (what they are good for)",
+}
+Counts = dict[str, dict[str, int]]  # of verdicts, by kind
 
 
 def keep(sweep: Path) -> None:
@@ -72,28 +82,80 @@ def index() -> str:
         hours = f"{found['seconds'] / 3600:.1f}"
         link = f"[{found['title']}]({folder.name}/README.md)"
         lines.append(f"| {link} | {data} | {len(found['seeds'])} | {hours} | {counts} |\n")
-    return INTRODUCTION + "".join(lines)
+    return INTRODUCTION.replace("{counts}", counted(counts_of(records()))) + "".join(lines)
+
+
+def records() -> list[dict[str, Any]]:
+    """The result.json of every page, of one seed or many, with settings of one's own or without."""
+    return [json.loads((folder / "result.json").read_text(encoding="utf-8")) for folder in folders()]
+
+
+def counts_of(found: list[dict[str, Any]]) -> Counts:
+    """How many verdicts of each kind: one for each claim and part of the grid that has runs.
+
+    What speaks of all parts together is not counted beside them.
+
+    >>> claim = {"text": "", "kind": "accuracy", "statistic": ""}
+    >>> findings = [{"verdict": "holds", "where": where, "n": 3} for where in ("data=a", "all 2 together")]
+    >>> counts_of([{"experiment": "wl-table-1", "claims": [{**claim, "findings": findings}]}])["accuracy"]["holds"]
+    1
+    """
+    counts: Counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in KINDS}
+    for record in found:
+        for claim in record["claims"]:
+            for finding in claim["findings"]:
+                together = re.fullmatch(r"all \d+ together", finding["where"]) is not None
+                if finding["n"] and not together:
+                    counts[kind_in(record, claim)][finding["verdict"]] += 1
+    return counts
+
+
+def kind_in(record: dict[str, Any], claim: dict[str, Any]) -> str:
+    """A recorded claim's kind; of records that do not have it, by the measure that its statistic names."""
+    if "kind" in claim:
+        return str(claim["kind"])
+    experiment = find(record["experiment"])
+    for known in experiment.claims:
+        if known.text == claim["text"]:
+            return kind_of(known, experiment.measures)
+    named = [m for m in experiment.measures if re.search(rf"\b{re.escape(m.name)}\b", claim["statistic"])]
+    kinds = {m.kind or ("accuracy" if m.protocols else "geometry") for m in named}
+    return next((kind for kind in reversed(KINDS) if kind in kinds), "geometry")
+
+
+def counted(counts: Counts) -> str:
+    """The counts, a line a kind.
+
+    >>> print(counted({"accuracy": {"holds": 1, "does not hold": 0, "not resolved at this scale": 2}}))
+    Of all 3 claims that were put to the test, by kind (a claim on two data sets is two):
+    <BLANKLINE>
+    - accuracy (what they are good for): 1 of 3 hold, 0 do not hold, 2 are not resolved at this scale
+    """
+    total = sum(sum(of_kind.values()) for of_kind in counts.values())
+    lines = []
+    for kind, of_kind in counts.items():
+        (verdict, first), *others = of_kind.items()
+        tally = [f"{first} of {sum(of_kind.values())} {VERDICTS[verdict]}"]
+        tally += [f"{count} {VERDICTS[other]}" for other, count in others]
+        lines.append(f"- {KIND_WORDS[kind]}: {', '.join(tally)}")
+    head = f"Of all {total} claims that were put to the test, by kind (a claim on two data sets is two):"
+    return "\n".join([head, "", *lines])
 
 
 def headlines() -> str:
-    """A line an experiment as it stands, without settings of one's own: its first claim, and how all came out."""
-    lines, counts = [], dict.fromkeys(VERDICTS, 0)
+    """A line an experiment as it stands, without settings of one's own: its first claim; and how all came out."""
+    lines = []
     for folder in folders():
         found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         if folder.name != f"{found['experiment']}-{found['preset']}":
             continue
-        for claim in found["claims"]:
-            for finding in claim["findings"]:
-                counts[finding["verdict"]] += 1
         first = found["claims"][0]
         finding = first["findings"][0]
         says, _, _ = finding["says"].partition(":")
         name = f"[`{found['experiment']}`](docs/results/{folder.name}/README.md)"
         lines.append(_row(name, found["source"].partition(",")[0], first["text"], says, finding["verdict"]))
-    tally = ", ".join(f"{count} {VERDICTS[verdict]}" for verdict, count in counts.items())
     head = ["| experiment | paper | its first claim | here | verdict |", "|---|---|---|---|---|"]
-    foot = f"Of all {sum(counts.values())} claims that were put to the test {tally}."
-    return "\n".join([BEGIN, "", *head, *lines, "", foot, "", END])
+    return "\n".join([BEGIN, "", *head, *lines, "", counted(counts_of(records())), "", END])
 
 
 def with_headlines(readme: str) -> str:

@@ -12,6 +12,11 @@ from kontrast.experiments import tables
 from tests.docs.loading import script
 
 results = script("results")
+# Recorded before their experiments drew other charts; each leaves this list when it is recorded anew.
+OLDER_CHARTS = {
+    "graf-geometry-cpu": {"angles", "samples", "error"},
+    "graf-random-labels-cpu": {"steps"},
+}
 
 
 @pytest.mark.parametrize("folder", results.folders(), ids=lambda folder: folder.name)
@@ -22,7 +27,9 @@ def test_pages_are_made_of_summaries(folder: Path) -> None:
     assert summary["made"]["command"].startswith("kontrast reproduce ")
     assert summary["made"]["commit"]
     assert (folder / "table.csv").read_bytes() == tables.csv(summary).encode()
-    assert len(list(folder.glob("*.svg"))) == len(experiments.find(summary["experiment"]).charts)
+    drawn = {file.stem for file in folder.glob("*.svg") if not file.stem.startswith("learning-")}
+    charts = {chart.name for chart in experiments.find(summary["experiment"]).charts}
+    assert drawn == OLDER_CHARTS.get(folder.name, charts)
 
 
 def test_readme_has_the_table_that_the_script_writes() -> None:

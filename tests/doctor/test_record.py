@@ -42,7 +42,7 @@ def test_rows_are_known_from_the_log_where_the_data_are_gone() -> None:
 
 def test_a_loss_without_temperature_has_none() -> None:
     simclr = recipes.find("simclr-fashion-mini")
-    assert collect_recipe(simclr).temperature == 0.2
+    assert collect_recipe(simclr).temperature == 0.1
     assert collect_recipe(simclr.override(["method.loss=simple"])).temperature is None
     assert collect_recipe(recipes.find("ce-fashion-mini")).temperature is None
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from kontrast.experiments import charts
 from kontrast.experiments.charts._records import records
-from kontrast.experiments.experiment import Chart, Row
+from kontrast.experiments.experiment import Chart, Experiment, Row
 from kontrast.experiments.intervals import interval
 
 pytest.importorskip("vl_convert", reason="the docs extra is not installed")
@@ -52,6 +51,16 @@ def spans(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{"rank": f"{k}", "median": 0.5, "low": 0.4, "high": 0.6} for k in range(5)]
 
 
+def places(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    marks = ("front", "behind", "weight")
+    return [{"a": 0.5, "b": 0.1, "class": c, "part": p, "mark": m} for p in "pq" for c in "ab" for m in marks]
+
+
+def levels(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    box = {"low": 0.1, "q1": 0.2, "cosine": 0.3, "q3": 0.4, "high": 0.5}
+    return [{"kind": k, "part": p, "theory": t, **box} for p, t in (("p", 0.0), ("q", 1.0)) for k in "ab"]
+
+
 def count(svg: str, mark: str) -> int:
     """How many shapes a kind of mark has drawn, the legend's and axes' left out."""
     groups = re.findall(rf'<g class="mark-{mark} role-mark[^"]*"[^>]*>(.*?)</g>', svg, flags=re.DOTALL)
@@ -73,9 +82,18 @@ DRAWN = {
     "heat": (Chart("c", "t", "heat", "temperature", "loss", "knn", "data"), {"rect": 16, "text": 16}),
     "box": (Chart("c", "t", "box", "loss", "knn", "data"), {"rule": 16, "rect": 32}),  # bars and ticks
     "box of records": (Chart("c", "t", "box", "kind", "cosine", data=cloud, rule=0.0), {"rule": 3, "rect": 4}),
-    "density": (Chart("c", "t", "density", "cosine", "density", "kind", data=cloud), {"area": 2, "line": 2}),
+    "violin": (Chart("c", "t", "violin", "kind", "cosine", data=cloud), {"area": 2, "rule": 2}),
+    "violin of runs": (Chart("c", "t", "violin", "data", "knn", "loss"), {"area": 16, "rule": 16}),
     "curve": (Chart("c", "t", "curve", "step", "loss", "method", data=path), {"line": 4}),
     "range": (Chart("c", "t", "range", "rank", "median", data=spans), {"symbol": 5, "rule": 5}),
+    "plane": (
+        Chart("c", "t", "plane", "a", "b", "class", "part", data=places),
+        {"symbol": 12, "line": 2, "rule": 4},  # a circle a panel, a line to each weight
+    ),
+    "box with a level a panel": (
+        Chart("c", "t", "box", "kind", "cosine", panel="part", data=levels),
+        {"rule": 4 + 2, "rect": 8},
+    ),
 }
 
 
@@ -105,19 +123,65 @@ def test_one_seed_has_points_and_no_spans() -> None:
     assert (count(svg, "symbol"), count(svg, "rule")) == (16, 0)
 
 
-def test_boxes_are_quantiles_and_densities_integrate_to_one() -> None:
+def test_boxes_are_quantiles() -> None:
     given = [record["cosine"] for record in cloud([]) if record["kind"] == "a"]
     [box, _] = records(Chart("c", "t", "box", "kind", "cosine", data=cloud), [])
     shown = [box[key] for key in ("low", "q1", "y", "q3", "high")]
     assert shown == pytest.approx(np.quantile(given, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist(), rel=1e-12)
-    curve = [
-        r for r in records(Chart("c", "t", "density", "cosine", "y", "kind", data=cloud), []) if r["colour"] == "a"
+
+
+def test_violins_are_histograms_with_the_median() -> None:
+    given = np.array([record["cosine"] for record in cloud([])])
+    shape = [r for r in records(Chart("c", "t", "violin", "kind", "cosine", data=cloud), []) if r["x"] == "a"]
+    edges = np.linspace(given.min(), given.max(), 41)
+    counts = np.histogram(given[:200], edges)[0]
+    first, last = np.flatnonzero((np.cumsum(counts) > 1) & (np.cumsum(counts) - counts < 199))[[0, -1]]  # 0.5 % is one
+    assert [r["share"] for r in shape] == pytest.approx([0, *(counts[first : last + 1] / counts.max()), 0])
+    assert [r["y"] for r in shape][1:-1] == pytest.approx(((edges[1:] + edges[:-1]) / 2)[first : last + 1])
+    assert shape[0]["middle"] == pytest.approx(np.median(given[:200]), abs=edges[1] - edges[0])
+    assert all(record.get("middle") is None for record in shape[1:])
+
+
+def test_values_of_one_bin_have_a_shape_and_none_have_none() -> None:
+    edges = np.linspace(0, 1, 5)
+    one = charts.spread(np.array([0, 7, 0, 0]), edges, "y")
+    assert [(r["y"], r["share"]) for r in one] == [(0.25, 0.0), (0.375, 1.0), (0.5, 0.0)]
+    assert one[0]["middle"] == pytest.approx(0.375)
+    assert charts.spread(np.zeros(4, int), edges, "y") == []
+
+
+def test_two_colours_share_a_violin() -> None:
+    def halves(rows: Sequence[Row]) -> list[dict[str, Any]]:
+        parts = charts.spread(np.array([1, 2, 1]), np.linspace(0, 1, 4), "cosine")
+        return [{"kind": k, "loss": loss, **part} for k in "ab" for loss in ("ordinary", "hard") for part in parts]
+
+    spec = charts.spec(Chart("c", "t", "violin", "kind", "cosine", "loss", data=halves), [])
+    for at, kind in enumerate("ab"):
+        left = [r for r in spec["data"]["values"] if r["x"] == kind and r["colour"] == "ordinary"]
+        right = [r for r in spec["data"]["values"] if r["x"] == kind and r["colour"] == "hard"]
+        assert {r["right"] for r in left} == {r["left"] for r in right} == {at}
+        assert [at - r["left"] for r in left] == pytest.approx([r["right"] - at for r in right])
+        assert max(r["right"] for r in right) < at + 0.5, "it does not reach into the next"
+
+
+def test_learning_curves() -> None:
+    small = Experiment("e", "t", "s", {"data": ("one",), "temperature": TAUS[:2]}, {}, (), "temperature")
+    curve = [{"step": s, "loss": 5.0 - s, "chance": 5.5, "bound": 1.0} for s in (1, 2)] + [{"step": 2, "knn": 0.5}]
+    rows = [
+        Row({"data": "one", "temperature": t, "seed": s}, "", "done", curve=curve) for t in TAUS[:2] for s in (0, 1)
     ]
-    x, y = (np.array([record[key] for record in curve]) for key in ("x", "y"))
-    assert np.trapezoid(y, x) == pytest.approx(1.0, abs=0.005)  # 0.3 % of a kernel lie beyond three widths
-    width = 0.9 * min(np.std(given, ddof=1), stats.iqr(given) / 1.34) * 200**-0.2
-    oracle = stats.gaussian_kde(given, bw_method=width / np.std(given, ddof=1))
-    assert y == pytest.approx(oracle(x), rel=1e-9)  # the same sum in doubles
+    loss, knn = charts.learning(small, rows)
+    assert (loss.name, knn.name) == ("learning-loss", "learning-knn")
+    shown = records(loss, rows)
+    assert len(shown) == 2 * 3 * 2, "first seed: loss, chance and bound at two steps of two places"
+    assert {r["panel"] for r in shown} == {"temperature = 0.05", "temperature = 0.1"}
+    assert sorted({(r["x"], r["y"]) for r in shown if r["colour"] == "loss"}) == [(1, 4.0), (2, 3.0)]
+    accuracies = records(knn, rows)
+    assert [r["y"] for r in accuracies] == [50.0] * 4
+    assert {(r["colour"], r["seed"]) for r in accuracies} == {(t, s) for t in TAUS[:2] for s in (0, 1)}
+    for chart in (loss, knn):
+        assert "NaN" not in charts.svg(charts.spec(chart, rows))
+    assert charts.learning(small, [Row({"seed": 0}, "", "done")]) == [], "a task learns nothing"
 
 
 def test_records_that_are_summed_up_already_are_taken_as_they_are() -> None:
@@ -155,6 +219,9 @@ def test_a_curve_over_many_decades_is_logarithmic() -> None:
         return found
 
     assert (scale(0.1), scale(2.0)) == (None, "log")
+    beside = [{"step": t, "what": what, "loss": y} for t in range(3) for what, y in (("loss", 5.0), ("bound", 1e-9))]
+    spec = charts.spec(Chart("c", "t", "curve", "step", "loss", "what", data=lambda rows: beside), [])
+    assert "type" not in spec["layer"][0]["encoding"]["y"]["scale"], "two levels far apart are no fall"
 
 
 def test_titles_and_words() -> None:

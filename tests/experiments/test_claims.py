@@ -12,7 +12,7 @@ from scipy import stats
 from kontrast.experiments import claims
 from kontrast.experiments.claims import FAILS, HOLDS, OPEN
 from kontrast.experiments.claims._correlation import fisher
-from kontrast.experiments.experiment import Row
+from kontrast.experiments.experiment import Finding, Row
 from kontrast.experiments.intervals import interval, paired
 from tests.experiments.made_up import HARD, JITTER, LOSSES, ORDINARY, TAUS, by_loss, grid, only, shape
 
@@ -272,11 +272,53 @@ def test_every_cell_of_a_seed_must_collapse() -> None:
     assert only(claims.stays("", "y", 0.2), rows).verdict == FAILS
 
 
+@pytest.mark.parametrize(("gain", "verdict"), [(0.1, HOLDS), (2.0, FAILS), (0.5, OPEN), (-3.0, HOLDS)])
+def test_nothing_is_gained(gain: float, verdict: str) -> None:
+    """Below the margin by the interval; a loss is no gain either."""
+    rows = by_loss(0.0, gain)
+    assert only(claims.not_above("", "y", HARD, ORDINARY, 0.5), rows).verdict == verdict
+    with pytest.raises(ValueError, match="margin is 0; expected a number above 0"):
+        claims.not_above("", "y", HARD, ORDINARY, 0.0)
+
+
+def test_a_side_is_averaged_over_its_values_on_the_axis_that_sets_them_apart() -> None:
+    """Sharper targets, several, against one; or several against several others."""
+    rows = grid(lambda temperature, seed: temperature + 0.01 * JITTER[seed], {"temperature": TAUS})
+    sharp = claims.higher("", "y", {"temperature": TAUS[:-1]}, {"temperature": TAUS[-1]})
+    assert only(sharp, rows).value == pytest.approx(sum(TAUS[:-1]) / 4 - TAUS[-1])
+    halves = claims.higher("", "y", {"temperature": TAUS[:2]}, {"temperature": TAUS[2:]})
+    assert only(halves, rows).value == pytest.approx(sum(TAUS[:2]) / 2 - sum(TAUS[2:]) / 3)
+    assert only(halves, rows).verdict == FAILS
+
+
+def test_the_same_everywhere() -> None:
+    """Every part must hold; one that does not decides; a single part says nothing."""
+    signs = {"cifar10": 1.0, "svhn": 1.0, "stl10": 1.0}
+
+    def found(**other: float) -> Finding:
+        slopes = {**signs, **other}
+        rows = grid(
+            lambda data, temperature, seed: slopes[data] * temperature * (1 + 0.01 * JITTER[seed]),
+            {"data": tuple(slopes), "temperature": TAUS},
+        )
+        return only(claims.everywhere("", claims.rises("", "y", "temperature", within=("data",))), rows)
+
+    assert (found().verdict, found().n) == (HOLDS, 3)
+    assert found(svhn=-1.0).verdict == FAILS
+    assert "does not hold on data=svhn" in found(svhn=-1.0).says
+    assert found(svhn=0.0).verdict == OPEN
+    one = grid(lambda data, temperature, seed: temperature, {"data": ("svhn",), "temperature": TAUS})
+    single = only(claims.everywhere("", claims.rises("", "y", "temperature", within=("data",))), one)
+    assert (single.verdict, single.n) == (OPEN, 0)
+
+
 def test_every_claim_states_its_statistic() -> None:
     near = claims.near("a", "knn", 1.0, 0.1)
     made = [
         claims.higher("a", "knn", HARD, ORDINARY),
         claims.lower("a", "knn", HARD, ORDINARY),
+        claims.not_below("a", "knn", HARD, ORDINARY, 0.5),
+        claims.not_above("a", "knn", HARD, ORDINARY, 0.5),
         claims.varies_less("a", "knn", "tau", HARD, ORDINARY),
         claims.rises("a", "knn", "tau"),
         claims.falls("a", "knn", "tau"),
@@ -301,7 +343,7 @@ def test_what_is_wrong_is_named() -> None:
         claims.higher("", "y", {"losss": "hard"}, ORDINARY).test(rows)
     with pytest.raises(ValueError, match="speaks of the axis 'data'"):
         claims.higher("", "y", HARD, ORDINARY, within=("data",)).test(rows)
-    with pytest.raises(ValueError, match="expected an axis on which each has one value"):
+    with pytest.raises(ValueError, match="expected an axis on which their values differ"):
         claims.higher("", "y", {"loss": ("hard", "ordinary")}, {})
     twice = grid(lambda loss, temperature, seed: 1.0, {**LOSSES, "temperature": TAUS})
     with pytest.raises(ValueError, match="name the axis that tells them apart"):

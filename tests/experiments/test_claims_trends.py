@@ -11,7 +11,8 @@ import pytest
 from kontrast.experiments import claims
 from kontrast.experiments.claims import FAILS, HOLDS, OPEN
 from kontrast.experiments.claims._parts import Number
-from kontrast.experiments.claims._trends import _bounded_curvature
+from kontrast.experiments.claims._peaks import fitted as fitted_quadratic
+from kontrast.experiments.claims._trends import _bounded_curvature, curves_of
 from kontrast.experiments.experiment import Row
 from kontrast.experiments.intervals import interval
 from tests.experiments.made_up import HARD, JITTER, LOSSES, ORDINARY, SHARES, TAUS, grid, only, shape
@@ -45,8 +46,8 @@ PEAK = -2.5  # log₂ of 0.177
     [
         (lambda x: -((x - PEAK) ** 2), 0.1, HOLDS, "top is at temperature = 0.17"),
         (lambda x: (x - PEAK) ** 2, 0.1, FAILS, "above 0"),
-        (lambda x: -((x - 3.0) ** 2), 0.1, FAILS, "only rises to the upper end"),
-        (lambda x: -((x + 9.0) ** 2), 0.1, FAILS, "only falls from the lower end"),
+        (lambda x: -((x - 3.0) ** 2), 0.1, FAILS, "still rises at the upper of them"),
+        (lambda x: -((x + 9.0) ** 2), 0.1, FAILS, "falls from the lower end on"),
         (lambda x: -0.05 * (x - PEAK) ** 2, 3.0, OPEN, "the interval holds 0"),
     ],
 )
@@ -66,7 +67,34 @@ def test_a_top_just_outside_is_not_resolved() -> None:
 
     found = only(claims.rises_then_falls("", "y", "temperature"), grid(curve, {"temperature": TAUS}))
     assert found.verdict == OPEN
-    assert "not beyond doubt" in found.says
+    assert "top is beyond the upper of them is open" in found.says
+
+
+@pytest.mark.parametrize(("before", "verdict"), [(0.4, HOLDS), (0.18, OPEN), (0.1, FAILS)])
+def test_the_top_lies_before_a_limit(before: float, verdict: str) -> None:
+    """The limit decides by the curve's slope there; the top is at 0.17."""
+    rows = grid(shape(lambda x: -((x - PEAK) ** 2)), {"temperature": TAUS})
+    found = only(claims.rises_then_falls("", "y", "temperature", before=before), rows)
+    assert found.verdict == verdict, found.says
+    assert f"claimed between 0.05 and {before:g}" in found.says
+
+
+def test_fiellers_interval_covers_the_top() -> None:
+    """In 95 of 100 samples of a noisy quadratic, as many as its name says (within three standard errors)."""
+    draw, inside, count = np.random.default_rng(0), 0, 400
+    for _ in range(count):
+        noise = draw.normal(0, 0.3, (3, len(TAUS)))
+        rows = grid(
+            lambda temperature, seed, noise=noise: (
+                -((math.log2(temperature) - PEAK) ** 2) + noise[seed, TAUS.index(temperature)]
+            ),
+            {"temperature": TAUS},
+            3,
+        )
+        curves, _ = curves_of(rows, "y", "temperature", {}, "log")
+        low, high = fitted_quadratic(curves).top_interval()
+        inside += low <= PEAK <= high
+    assert abs(inside / count - 0.95) < 3 * math.sqrt(0.05 * 0.95 / count)
 
 
 def test_a_trend_needs_enough_values() -> None:

@@ -13,9 +13,11 @@ ASKED = [
     "wl-table-1",
     "wl-table-2",
     "wl-uniformity-tolerance",
+    "wl-losses",
     "wl-separation",
     "tcl-table-1",
     "tcl-table-2",
+    "tcl-k1",
     "tcl-encoders",
     "tcl-batch-sizes",
     "tcl-projector",
@@ -30,6 +32,9 @@ ASKED = [
     "graf-random-labels",
     "graf-toy",
     "graf-label-configurations",
+    "graf-capacity",
+    "graf-projector",
+    "graf-interaction",
 ]
 
 
@@ -50,10 +55,10 @@ def test_presets_measures_claims_and_charts(name: str) -> None:
         assert set(preset.axes) <= set(made.axes)
     for chart in made.charts:
         known = measures | set(made.axes)
-        if chart.data is None:
+        if chart.data is None:  # records of a chart's own have keys of their own, and lack none (`charts.spec`)
             assert {chart.x, chart.y} <= known, chart.name
-        for axis in (chart.colour, chart.panel):
-            assert axis is None or axis in known | {"panel"}, chart.name
+            for axis in (chart.colour, chart.panel):
+                assert axis is None or axis in known | {"panel"}, chart.name
     # A claim about a measure that is not there could never be decided: with every value in place it must say something.
     cells = plan(made, "cpu", seeds=3)
     rows = [
@@ -90,6 +95,6 @@ def test_measures_can_be_read_and_papers_values_are_shown(name: str) -> None:
     for measure in made.measures:
         for preset in ("paper", "cpu"):
             for cell in plan(made, preset, seeds=1):
-                if measure.protocols and isinstance(cell.does, Recipe):
+                if measure.protocols and isinstance(cell.does, Recipe) and not (measure.optional and preset == "paper"):
                     have = {part.name for part in cell.does.evaluate.protocols}
                     assert have & set(measure.protocols), f"{preset} {cell.name}: {measure.name}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,9 @@ from kontrast.experiments import outcome
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told
 from kontrast.experiments.experiment import Chart
+from kontrast.experiments.ledger import Entry, Ledger, Origin, entries_of
 from kontrast.experiments.sweep import Sweep
+from kontrast.recipe import Recipe
 from tests.experiments.test_plan import experiment
 
 SMALL = experiment(
@@ -33,7 +37,8 @@ class Here:
     def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
         for cell in cells:
             if not cell.done:
-                self.ran.append(cell)
+                if isinstance(cell.does, Recipe):  # the others are baselines
+                    self.ran.append(cell)
                 cell.perform()
             told(Told("done", cell))
 
@@ -120,3 +125,64 @@ def test_every_experiment_in_small(name: str, tmp_path: Path) -> None:
     assert all(claim["findings"] for claim in summary["claims"])
     for chart in made.experiment.charts:
         assert (made.folder / f"{chart.name}.svg").stat().st_size > 1000
+
+
+def test_cells_without_a_folder_come_from_the_ledger(tmp_path: Path) -> None:
+    made = Sweep.of(SMALL, seeds=1, out=tmp_path / "runs")
+    made.run(Here())
+    whole = made.write()
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.merge(entries_of(made))
+    third = ledger.entries(made.design)[-1]
+    more = [third.model_copy(update={"seed": 7}), third.model_copy(update={"at": {**third.at, "temperature": 9.0}})]
+    ledger.merge(more)
+    # A folder that is done goes before the ledger; one that is not is read from there.
+    shutil.rmtree(made.cells[0].path)
+    values = dict(ledger.entries(made.design)[-1].values)
+    changed = [e.model_copy(update={"values": {"knn": 12.5}}) for e in ledger.entries(made.design) if not e.baseline]
+    ledger.merge(changed, replace=True)
+    some = Sweep.of(SMALL, seeds=1, out=tmp_path / "runs", ledger=ledger)
+    first, second, _ = some.rows()
+    assert (first.status, first.values["knn"], first.path) == ("done", 12.5, None)
+    assert second.values["knn"] != 12.5
+    assert second.path == made.cells[1].path
+    assert values["knn"] is not None
+    summary = some.write()
+    assert summary["ledger"] == {"cells": 1, "other_recipe": 0}
+    assert summary["baselines"] == whole["baselines"]
+    # Alone: every cell of the plan, and further seeds of its places unless a number of seeds was asked for.
+    alone = Sweep.of(SMALL, out=tmp_path / "none", ledger=ledger)
+    found = [(row.at["temperature"], row.at["seed"]) for row in alone.rows() if row.status == "done"]
+    assert found == [(0.1, 0), (0.5, 0), (1.0, 0), (1.0, 7)]
+    assert [row.status for row in alone.rows()].count("missing") == 3
+    assert alone.write()["baselines"] == whole["baselines"]
+    assert len(Sweep.of(SMALL, seeds=1, out=tmp_path / "none", ledger=ledger).rows()) == 3
+
+
+def test_other_settings_than_this_versions_are_counted(tmp_path: Path) -> None:
+    made, ledger = Sweep.of(SMALL, seeds=1, out=tmp_path), Ledger(tmp_path / "ledger")
+    origin = {"run": "old-00000000", "recipe": "00000000", "version": "0.0.1"}
+    cell = {"at": {"data": "digits", "temperature": 0.1}, "seed": 0, "values": {"knn": 70.0}}
+    ledger.merge([Entry(format=1, experiment="small", preset="cpu", origin=Origin(**origin), **cell)])  # type: ignore[arg-type]
+    summary = replace(made, ledger=ledger).write()
+    assert summary["ledger"] == {"cells": 1, "other_recipe": 1}
+    page = (made.folder / "table.md").read_text()
+    assert "From the ledger: 1 runs; 1 of them ran with settings that this version's preset no longer has" in page
+
+
+def test_baselines_stand_in_every_table(tmp_path: Path) -> None:
+    made = Sweep.of(SMALL, seeds=2, out=tmp_path)
+    summary = made.run(Here())
+    names = [(record["name"], record["at"], record["status"]) for record in summary["baselines"]]
+    assert names == [("raw pixels", {"data": "digits"}, "done"), ("untrained encoder", {"data": "digits"}, "done")]
+    raw = summary["baselines"][0]["values"]["knn20"]
+    for name in ("table.md", "table.tex"):
+        text = (made.folder / name).read_text()
+        assert "Without training: raw pixels" in text
+        assert f"{raw:.2f}" in text
+    for name in ("learning-loss", "learning-knn"):
+        assert (made.folder / f"{name}.svg").stat().st_size > 100
+    (made.baselines[0].cell.path / "result.json").unlink()
+    broken = made.write()["baselines"][0]
+    assert broken["status"] == "failed"
+    assert "result.json" in broken["error"]

@@ -4,7 +4,7 @@
 
 >>> from kontrast import experiments
 >>> experiments.names()[:3]
-['graf-geometry', 'graf-label-configurations', 'graf-random-labels']
+['graf-capacity', 'graf-geometry', 'graf-interaction']
 >>> experiments.find("wl-table-1").source
 'Wang & Liu, supplement, Table 1; main text, Figure 9'
 """

@@ -143,9 +143,12 @@ def _absolute(path: str) -> str:
 
 
 def _perform(task: Task, path: Path) -> bool:
-    from kontrast.train import RunFolder, Stopped
+    import torch
 
-    folder = RunFolder(path)
+    from kontrast.train import RunFolder, Stopped
+    from kontrast.train.folder import machine
+
+    folder, began = RunFolder(path), time.monotonic()
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -154,7 +157,8 @@ def _perform(task: Task, path: Path) -> bool:
         if folder.status == "done" and not folder.changed():
             return False
         write_json(path / "task.json", {"call": task.call, "options": dict(task.options)})
-        folder.note("running", error=None, started=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+        about = machine(torch.device("cpu"))
+        folder.note("running", error=None, started=time.strftime("%Y-%m-%dT%H:%M:%S%z"), **about)
         try:
             result = _function(task.call)(path, **task.options)
         except (KeyboardInterrupt, Stopped):
@@ -162,7 +166,8 @@ def _perform(task: Task, path: Path) -> bool:
             raise
         write_json(folder.result, result)
         made = sorted({file.name for file in path.glob("[!.]*")} - {"run.json", "log.txt"})  # an engine writes the log
-        folder.note("done", finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), files=folder.digests(made))
+        took = {"finished": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "seconds": round(time.monotonic() - began, 1)}
+        folder.note("done", **took, files=folder.digests(made))
     return True
 
 

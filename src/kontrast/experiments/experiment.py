@@ -1,7 +1,7 @@
 """What an experiment is: a grid over a recipe, what is read off each run, the paper's values, claims and charts.
 
     axes         the grid's axes and their values, in the paper's order; the seed is one more
-    presets      paper (full scale), cpu (a minute or two a cell on two cores), smoke (seconds): each gives, for a place
+    presets      paper (full scale), cpu (minutes to an hour a cell on a core), smoke (seconds): each gives, for a place
                  on the grid, the recipe to run, and says what it changes against the paper
     measures     numbers read off a finished run's folder
     published    the paper's value at a place, where it has one
@@ -19,9 +19,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kontrast.experiments.cell import At, Task, Value
 from kontrast.recipe import Recipe
 
+KINDS = (
+    "theory",
+    "geometry",
+    "accuracy",
+)  # of claims: about a loss alone, about embeddings, about what they are good for
 Published = float | tuple[float, float | None] | None  # a value, and the half-width of its interval where there is one
 
 
@@ -34,6 +41,9 @@ class Measure:
     read: Callable[[Path], float | None]
     digits: int = 2
     protocols: tuple[str, ...] = ()  # one of these the recipe must have, for there to be a number
+    kind: str = ""  # one of `KINDS`; by default accuracy for what has protocols, else geometry
+    error: Callable[[Path], float | None] | None = None  # its standard error over test rows, in the same unit
+    optional: bool = False  # a column of its own only where some run has it
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,7 @@ class Preset:
     seeds: int = 1
     axes: Mapping[str, Sequence[Value]] = field(default_factory=dict)  # in place of the experiment's
     seeds_at: Callable[[At], int] | None = None  # where places have different numbers of seeds
+    keep: Callable[[At], bool] = lambda at: True  # for grids that are smaller than the experiment's
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,8 @@ class Row:
     error: str | None = None
     seconds: float | None = None
     path: Path | None = None  # of the folder
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)  # what the figures draw, see `Experiment.keeps`
+    curve: Sequence[Mapping[str, float]] = ()  # the learning curve, thinned: step, loss, chance, bound, knn …
 
 
 @dataclass(frozen=True)
@@ -86,11 +99,29 @@ class Claim:
     statistic: str
     test: Callable[[Sequence[Row]], list[Finding]]
     measures: tuple[str, ...] = ()  # what it reads of a row
+    kind: str = ""  # one of `KINDS`; by default that of the measures it reads, see `kind_of`
+
+
+def kind_of(claim: Claim, measures: Sequence[Measure]) -> str:
+    """Whether a claim is one of theory, of geometry or of accuracy.
+
+    What the claim says of itself, else accuracy if a measure that it reads is one, else geometry, else theory.
+
+    >>> knn = Measure("knn", "kNN", lambda folder: 1.0, protocols=("knn20",))
+    >>> spread = Measure("spread", "mean distance", lambda folder: 1.0)
+    >>> claims = [Claim("", "", lambda rows: [], names) for names in (("knn", "spread"), ("spread",))]
+    >>> [kind_of(claim, [knn, spread]) for claim in claims]
+    ['accuracy', 'geometry']
+    """
+    if claim.kind:
+        return claim.kind
+    kinds = {m.kind or ("accuracy" if m.protocols else "geometry") for m in measures if m.name in claim.measures}
+    return next((kind for kind in reversed(KINDS) if kind in kinds), "geometry")
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What to draw: ``kind`` is line, box, heat, points, density, curve or range; ``x``, ``y`` … name axes or measures.
+    """What to draw: ``kind`` is one of `kontrast.experiments.charts`; ``x``, ``y`` … name axes or measures.
 
     Without ``data`` it is drawn from the rows (means and intervals over seeds); with it, from the records that it
     makes of them, for what a run has many of (distributions, curves).
@@ -124,3 +155,5 @@ class Experiment:
     claims: Sequence[Claim] = ()
     charts: Sequence[Chart] = ()
     keep: Callable[[At], bool] = lambda at: True  # for grids that are not full
+    # Small arrays that the figures need (at most about 50 KB a cell), read off a finished run's folder.
+    keeps: Callable[[Path], Mapping[str, np.ndarray]] = lambda folder: {}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.experiment import Claim, Experiment, Finding, Measure, Published, Row
+from kontrast.experiments.experiment import Claim, Experiment, Finding, Measure, Published, Row, kind_of
 from kontrast.experiments.intervals import ERROR, student
 from kontrast.recipes.published import TEST_ROWS
 
@@ -80,6 +80,7 @@ def judge_paper(experiment: Experiment) -> list[dict[str, Any]]:
     return [
         {
             "text": claim.text,
+            "kind": kind_of(claim, experiment.measures),
             "statistic": claim.statistic,
             "findings": [vars(finding) for finding in judge(claim, rows)],
         }

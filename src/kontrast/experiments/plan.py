@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from kontrast.experiments.experiment import Experiment, Preset
 from kontrast.overrides import parse
 from kontrast.recipe import Recipe
 from kontrast.registry import nearest
+
+LOOKS = 10  # of the monitors, for the learning curve of a cell
 
 
 def plan(
@@ -38,7 +41,7 @@ def plan(
     if seeds is not None and seeds < 1:
         raise ValueError(f"seeds is {seeds}; expected 1 or more")
     everywhere = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
-    places = [(at, _seeds(chosen, at, seeds)) for at in everywhere if experiment.keep(at)]
+    places = [(at, _seeds(chosen, at, seeds)) for at in everywhere if experiment.keep(at) and chosen.keep(at)]
     if not places:
         raise ValueError(f"{experiment.name} has no cell at {' '.join(settings)}")
     order = [(at, seed) for seed in range(max(n for _, n in places)) for at, n in places if seed < n]
@@ -85,10 +88,12 @@ def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str)
     for key, instead in (("seed", "--seeds"), ("run.out", "--out")):
         if key in changes:
             raise ValueError(f"{key} is set for each run of an experiment; say {instead}")
-    # Raw pixels would be evaluated once more for every cell; the hash is the same without them.
+    # Raw pixels would be evaluated once more for every cell; the hash is the same without them. A sweep has them once
+    # (`kontrast.experiments.baselines`).
     baselines = {} if recipe.evaluate.baselines else {"evaluate.baselines": False}
     own = {"seed": seed, "run.out": out, "run.progress": False}
     changed = recipe.override({**baselines, **changes, **own})
+    changed = changed.override(_monitoring(changed))
     vocabulary.check(changed)
     from kontrast.train import resolve  # with torch, which takes seconds: a wrong word is told before
     from kontrast.train.micro_batch import refuse_auto
@@ -96,6 +101,22 @@ def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str)
     made = resolve(changed)
     refuse_auto(made, "an experiment")
     return made
+
+
+def _monitoring(recipe: Recipe) -> dict[str, int]:
+    """Monitors look about `LOOKS` times at a run whose steps are known; else once an epoch, which is their default.
+
+    A look reads about a thousand rows: nothing beside an epoch of a whole set, more than an epoch of 200 images.
+    """
+    train = recipe.train
+    if recipe.run.monitor_every is not None:
+        return {}
+    if train.steps is not None:
+        return {"run.monitor_every": math.ceil(train.steps / LOOKS)}
+    if recipe.data.limit is None or train.epochs is None or train.epochs <= LOOKS:
+        return {}
+    an_epoch = max(1, int(recipe.data.limit * (1 - recipe.data.validation)) // train.batch_size)
+    return {"run.monitor_every": math.ceil(train.epochs * an_epoch / LOOKS)}
 
 
 def _check_apart(cells: Sequence[Cell]) -> None:

@@ -3,9 +3,12 @@
 A sweep is a set of run folders: run it again and only what is missing or unfinished is done. Its own folder,
 ``<out>/<experiment>-<preset>``, holds what was made of them, and can be made again at any time:
 
-    result.json     the summary: cells with their run folders, means and intervals, paper's values, claims
+    result.json     the summary: cells with their run folders, means and intervals, paper's values, claims, baselines
     table.csv, table.md, table.tex
-    <chart>.vl.json and .svg
+    <chart>.vl.json and .svg; learning-loss and learning-knn are the learning curves
+
+With a ledger, a cell that is not done in a run folder is read from there; a finished run folder goes before the ledger.
+Without ``seeds``, further seeds that the ledger has at the sweep's places come in too.
 """
 
 from __future__ import annotations
@@ -14,16 +17,19 @@ import hashlib
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import kontrast
-from kontrast.experiments import charts, outcome, tables
-from kontrast.experiments.cell import Cell
+from kontrast.experiments import baselines, charts, outcome, tables
+from kontrast.experiments.baselines import Baseline
+from kontrast.experiments.cell import Cell, Value
 from kontrast.experiments.engines import Engine, Told
 from kontrast.experiments.experiment import Experiment, Row
+from kontrast.experiments.ledger import Design, Entry, Ledger, recipe_hash
 from kontrast.experiments.plan import plan
 from kontrast.files import expanded, write_atomically, write_json
 from kontrast.recipe import Recipe
@@ -39,6 +45,7 @@ class Sweep:
     cells: tuple[Cell, ...]
     out: Path
     seeds: int | None = None  # as asked for; None is the preset's own number
+    ledger: Ledger | None = None
 
     @staticmethod
     def of(
@@ -48,10 +55,11 @@ class Sweep:
         *,
         seeds: int | None = None,
         out: str | Path = "runs",
+        ledger: Ledger | None = None,
     ) -> Sweep:
-        """Planned, nothing run."""
+        """Planned, nothing run; ``ledger`` is read where a cell has no finished run folder."""
         cells = plan(experiment, preset, settings, seeds=seeds, out=out)
-        return Sweep(experiment, preset, tuple(settings), tuple(cells), expanded(out), seeds)
+        return Sweep(experiment, preset, tuple(settings), tuple(cells), expanded(out), seeds, ledger)
 
     @property
     def folder(self) -> Path:
@@ -62,9 +70,24 @@ class Sweep:
         return self.out / name
 
     @property
+    def design(self) -> Design:
+        """What its cells have in common in a ledger."""
+        return Design.of(self.experiment, self.preset, self.settings)
+
+    @cached_property
+    def baselines(self) -> tuple[Baseline, ...]:
+        """Raw pixels and untrained encoders, beside the cells."""
+        return tuple(baselines.baselines_of(self.cells))
+
+    @property
     def missing(self) -> list[Cell]:
         """Those that are not done."""
         return [cell for cell in self.cells if not cell.done]
+
+    @property
+    def missing_baselines(self) -> list[Cell]:
+        """Those that are not done."""
+        return [baseline.cell for baseline in self.baselines if not baseline.cell.done]
 
     def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
         """Does what is missing, then `write`.
@@ -73,7 +96,9 @@ class Sweep:
             ValueError: Every run was refused before its first step (a batch above the training rows, say). Then
                 nothing is left of them; where others could be trained, a refused one keeps its error for the table.
         """
-        before = {folder for cell in self.cells for folder in (cell.path, *cell.path.parents) if folder.exists()}
+        untrained = [baseline.cell for baseline in self.baselines]
+        every = [*self.cells, *untrained]
+        before = {folder for cell in every for folder in (cell.path, *cell.path.parents) if folder.exists()}
         _make(self.out)
         refused: dict[Path, str] = {}
 
@@ -84,9 +109,9 @@ class Sweep:
                 refused[path] = event.error
             told(event)
 
-        engine.run(self.cells, hear)
+        engine.run(every, hear)
         if len(refused) == len(self.cells):
-            self._forget(refused, before)
+            self._forget([*refused, *(cell.path for cell in untrained if cell.path not in before)], before)
             raise ValueError(f"every run of {self.experiment.name} was refused: {refused[self.cells[0].path]}")
         return self.write()
 
@@ -99,17 +124,62 @@ class Sweep:
                 return
             folder.rmdir()
 
+    def folder_rows(self) -> list[Row]:
+        """What the cells came to in their run folders, so far: a row a cell."""
+        return outcome.read(self.cells, self.experiment.measures, self.experiment.keeps)
+
     def rows(self) -> list[Row]:
-        """What the cells came to, so far."""
-        return outcome.read(self.cells, self.experiment.measures)
+        """What the cells came to, so far: from run folders, then from the ledger."""
+        return self._read(self._entries())[0]
+
+    def baseline_rows(self, entries: Sequence[Entry] = ()) -> list[Row]:
+        """What the baselines came to, in their order; ``entries`` are the ledger's."""
+        kept = {(entry.baseline, _place(entry.at), entry.seed): entry for entry in entries if entry.baseline}
+        found = []
+        for baseline in self.baselines:
+            row = baselines.read(baseline)
+            entry = kept.get((baseline.name, _place(row.at), int(row.at["seed"] or 0)))
+            found.append(row if row.status == "done" or entry is None else entry.row())
+        return found
+
+    def _entries(self) -> list[Entry]:
+        return [] if self.ledger is None else self.ledger.entries(self.design)
+
+    def _read(self, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, int]]:
+        """The rows, and how many came from the ledger, and of those how many with another recipe than this version's.
+
+        A cell of the ledger stands for one that has no finished run folder.
+        """
+        kept = {(_place(entry.at), entry.seed): entry for entry in entries if entry.baseline is None}
+        rows, counts = [], {"cells": 0, "other_recipe": 0}
+        for cell, row in zip(self.cells, self.folder_rows(), strict=True):
+            entry = kept.pop((_place(row.at), int(row.at["seed"] or 0)), None)
+            if row.status == "done" or entry is None:
+                rows.append(row)
+                continue
+            counts["cells"] += 1
+            counts["other_recipe"] += entry.origin.recipe != recipe_hash(cell)
+            rows.append(entry.row())
+        if self.seeds is None:
+            places = {_place(row.at) for row in rows}
+            more = [entry.row() for (place, _), entry in kept.items() if place in places]
+            counts["cells"] += len(more)
+            rows += sorted(more, key=lambda row: int(row.at["seed"] or 0))
+        return rows, counts
 
     def write(self) -> dict[str, Any]:
         """Reads the cells and writes tables and charts; the summary comes back."""
         from kontrast.train.folder import commit
 
-        rows = self.rows()
+        entries = self._entries()
+        rows, from_ledger = self._read(entries)
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)
+        summary["baselines"] = tables.baselines(
+            self.experiment, [baseline.name for baseline in self.baselines], self.baseline_rows(entries)
+        )
         summary["made"] = {"version": kontrast.__version__, "commit": commit(), "command": self.command}
+        if from_ledger["cells"]:
+            summary["ledger"] = from_ledger
         folder = self.folder
         _make(folder)
         write_json(folder / "result.json", summary)
@@ -117,7 +187,7 @@ class Sweep:
         for kind, render in texts.items():
             write_atomically(folder / f"table.{kind}", render(summary).encode())
         titles = {measure.name: measure.title.partition(", ")[0] for measure in self.experiment.measures}
-        for chart in self.experiment.charts:
+        for chart in [*self.experiment.charts, *charts.learning(self.experiment, rows)]:
             spec = charts.spec(chart, rows, titles)
             write_json(folder / f"{chart.name}.vl.json", spec)
             write_atomically(folder / f"{chart.name}.svg", charts.svg(spec).encode())
@@ -129,6 +199,11 @@ class Sweep:
         words = ["kontrast", "reproduce", self.experiment.name, *self.settings, "--preset", self.preset]
         words += [] if self.seeds is None else ["--seeds", str(self.seeds)]
         return shlex.join(words)
+
+
+def _place(at: Mapping[str, Value]) -> frozenset[tuple[str, Value]]:
+    """A place of the grid, without the seed."""
+    return frozenset((axis, value) for axis, value in at.items() if axis != "seed")
 
 
 def _make(folder: Path) -> None:

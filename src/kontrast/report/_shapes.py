@@ -51,7 +51,7 @@ def _view(value: Any, place: str, wrong: list[str]) -> Any:
 
 
 _MEASURE = record({"name": text, "value": number, "error": number, "theory": number, "meaning": text}, needed=["name"])
-_CORNER = record({"num_classes": whole, "reachable": flag}, others=number)
+_CORNER = record({"num_classes": whole, "reachable": flag, "nonnegative": flag}, others=number)
 _PROTOCOL = {"split": text, "simplex": text, "neighbours": record({"queries": text, "searched": number})}
 GEOMETRY = record({
     "features": items(_MEASURE),

@@ -5,13 +5,16 @@ shares, which is 1/K where classes have one size; so tolerance is 1, and uniform
 
     (1)  U = log( Σ p² + (1 − Σ p²) exp(−4K/(K − 1)) )
 
-Fewer than K − 1 dimensions have no such simplex, and the corner is left out.
+Fewer than K − 1 dimensions have no such simplex, and features ≥ 0 reach none: the corner is left out. The nearest that
+features ≥ 0 come to one is an orthogonal frame, whose points lie √2 apart:
+
+    (2)  U = log( Σ p² + (1 − Σ p²) exp(−4) )
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,16 @@ def simplex_uniformity(classes: int, same: float | None = None) -> float:
     return math.log(same + (1 - same) * math.exp(-4 * classes / (classes - 1)))
 
 
+def frame_uniformity(classes: int, same: float | None = None) -> float:
+    """(2); ``same`` is Σ p², 1/K if it is left out.
+
+    >>> round(frame_uniformity(2), 3), round(frame_uniformity(2, same=1.0), 3)
+    (-0.675, 0.0)
+    """
+    same = 1 / classes if same is None else same
+    return math.log(same + (1 - same) * math.exp(-4))
+
+
 def simplex_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None) -> tuple[int, float] | None:
     """K and (1), with the shares that the rows' labels have; None where there is no such simplex.
 
@@ -36,10 +49,27 @@ def simplex_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None
     >>> simplex_corner({"num_classes": 100, "reachable": False}, None)
     """
     record = record or {}
+    return _corner(record, labels, simplex_uniformity) if record.get("reachable", True) else None
+
+
+def frame_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None) -> tuple[int, float] | None:
+    """K and (2) of features ≥ 0 with room for an orthogonal frame; None for others.
+
+    >>> frame_corner({"num_classes": 2, "reachable": False, "nonnegative": True, "least": 0.7071}, None)
+    (2, -0.674...)
+    """
+    record = record or {}
+    has_frame = bool(record.get("nonnegative")) and record.get("least") is not None
+    return _corner(record, labels, frame_uniformity) if has_frame else None
+
+
+def _corner(
+    record: Mapping[str, Any], labels: NDArray[Any] | None, uniformity: Callable[..., float]
+) -> tuple[int, float] | None:
     classes = int(record.get("num_classes") or 0)
-    if classes < 2 or not record.get("reachable", True):
+    if classes < 2:
         return None
     if labels is None or not len(labels):
-        return classes, simplex_uniformity(classes)
+        return classes, uniformity(classes)
     shares = np.unique(labels, return_counts=True)[1] / len(labels)
-    return classes, simplex_uniformity(classes, float(shares @ shares))
+    return classes, uniformity(classes, float(shares @ shares))

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from kontrast import experiments
+from kontrast.experiments import charts
+from kontrast.experiments.experiment import Row
+from kontrast.experiments.papers.graf._distance import EXCESS, OFF
+from kontrast.experiments.papers.graf._geometry import cosine_records
+from kontrast.experiments.papers.graf._random_labels import composition_records, interaction_records
+from kontrast.experiments.papers.graf._without_encoder import circle_records, sphere_records
 from kontrast.experiments.plan import plan
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipe import Recipe
@@ -24,14 +33,84 @@ def test_kinds_of_geometry() -> None:
     assert made["ce-random"].method.options["weights"] == "random"
     assert made["ce-fix"].method.options["weights"] == "simplex"
     assert (made["sc"].head.name, made["sc-projector"].head.name) == ("none", "tcl")
+    signed = {kind for kind, recipe in made.items() if recipe.encoder.options["signed"]}
+    assert signed == {"ce-signed", "sc-signed"}
+    assert {kind for kind, recipe in made.items() if recipe.evaluate.head} == {"sc-projector"}
     table = {cell.path for cell in plan(experiments.find("graf-table"), "cpu")}
     shared = {cell.at["method"] for cell in plan(experiments.find("graf-geometry"), "cpu") if cell.path in table}
     assert shared == {"ce", "ce-fix", "sc"}
 
 
+def test_experiments_on_open_questions_share_runs() -> None:
+    """A projector's runs are graf-geometry's, the interaction's are graf-random-labels'."""
+    for one, other, methods in (
+        ("graf-projector", "graf-geometry", {"sc", "sc-projector", "ce"}),
+        ("graf-interaction", "graf-random-labels", {"sc"}),
+    ):
+        there = {cell.path for cell in plan(experiments.find(other), "cpu")}
+        shared = {cell.at["method"] for cell in plan(experiments.find(one), "cpu") if cell.path in there}
+        assert shared == methods
+
+
+def result(folder: Path, **simplex: object) -> Path:
+    folder.mkdir()
+    record = {"results": [{"name": "graf-linear", "value": 0.75}], "geometry": {"simplex": {"embeddings": simplex}}}
+    (folder / "result.json").write_text(json.dumps(record))
+    return folder
+
+
+def test_closeness_is_counted_from_what_the_sign_allows(tmp_path: Path) -> None:
+    """A frame of ten: one unit from the simplex, and as close as features >= 0 can be; not known in few dimensions."""
+    frame = {"origin": 10**-0.5, "norm": 0.0, "distance": 0.0, "num_classes": 10}
+    signed = result(tmp_path / "signed", **frame, least=0.0)
+    rectified = result(tmp_path / "rectified", **frame, least=10**-0.5)
+    narrow = result(tmp_path / "narrow", **frame)
+    assert OFF.read(signed) == pytest.approx(10**-0.5)
+    assert EXCESS.read(signed) == pytest.approx(1.0)
+    assert EXCESS.read(rectified) == pytest.approx(0.0, abs=1e-12)
+    assert EXCESS.read(narrow) is None
+    assert OFF.read(result(tmp_path / "all", origin=0.3, norm=0.4, distance=1.2, num_classes=4)) == pytest.approx(1.3)
+
+
+def test_all_of_s1_to_s3_decide() -> None:
+    """A frame (S3 = 0) does not count as close where features are signed; the verdict is on all three together."""
+    claim = next(c for c in experiments.find("graf-geometry").claims if "signed features both" in c.text)
+
+    def rows(excess: float) -> list[Row]:
+        return [
+            Row({"data": "made", "method": kind, "seed": s}, "", "done", {"excess": excess + 0.01 * s, "s3": 0.0})
+            for kind in ("ce-signed", "sc-signed")
+            for s in range(3)
+        ]
+
+    assert [f.verdict for f in claim.test(rows(1.0))] == ["does not hold"]
+    assert [f.verdict for f in claim.test(rows(0.1))] == ["holds"]
+
+
+def test_projector_smoke(tmp_path: Path) -> None:
+    """Before and after the projector: distances and errors of both; without one they are the same."""
+    experiment = experiments.find("graf-projector")
+    sweep = Sweep.of(experiment, "smoke", ["method=[sc,sc-projector]"], seeds=1, out=tmp_path)
+    for cell in sweep.cells:
+        cell.perform()
+    plain, behind = ({m.name: m.read(cell.path) for m in experiment.measures} | {"cell": cell} for cell in sweep.cells)
+    assert plain["nearer"] == plain["lost"] == 0.0
+    assert behind["before"] != behind["off"]
+    assert behind["nearer"] == pytest.approx(behind["before"] - behind["off"])
+    head = json.loads((behind["cell"].path / "result.json").read_text())["head"]
+    assert behind["head_error"] == pytest.approx(100 * (1 - head[0]["value"]))
+    kept = experiment.keeps(behind["cell"].path)
+    assert sum(array.nbytes for array in kept.values()) < 50_000
+    assert kept["num_classes"] == [10]
+    drawn = cosine_records([Row({"data": "d", "method": "sc", "seed": 0}, "", "done", arrays=kept)])
+    assert [record["panel"] for record in drawn] == ["class means", "weights", "samples to their mean"]
+    assert [record["theory"] for record in drawn] == pytest.approx([-1 / 9, -1 / 9, 1.0])
+    assert drawn[0]["cosine"] == drawn[1]["cosine"] == pytest.approx(np.median(kept["between_means"]))
+
+
 def test_random_labels_smoke(tmp_path: Path) -> None:
     """Four steps fit nothing: every run is censored, and said to be."""
-    settings = ["method=[ce,sc]", "fraction=[0.0,1.0]"]
+    settings = ["method=[ce,sc]", "fraction=[0.5,1.0]"]
     sweep = Sweep.of(experiments.find("graf-random-labels"), "smoke", settings, seeds=1, out=tmp_path)
     for cell in sweep.cells:
         cell.perform()
@@ -39,6 +118,14 @@ def test_random_labels_smoke(tmp_path: Path) -> None:
     assert summary["status"] == {"done": 4}
     assert [place["cells"]["steps"]["censored"] for place in summary["places"]] == [1, 1, 1, 1]
     assert "&gt; 4" in (sweep.folder / "table.md").read_text()
+    experiment = experiments.find("graf-interaction")
+    cell = next(cell for cell in sweep.cells if cell.at["method"] == "sc")
+    assert all(0 < measure.read(cell.path) <= 1 for measure in experiment.measures[:3])  # type: ignore[operator]
+    kept = experiment.keeps(cell.path)
+    assert kept["step"].tolist() == [2, 4]
+    row = Row(cell.at, "", "done", arrays=kept)
+    assert {2, 4, 8} <= {record["rows of the class"] for record in composition_records([row])} < {2, 4, 8, 16, 32}
+    assert {record["step"] for record in interaction_records([row])} == {2, 4}
 
 
 def test_toy_and_label_configurations(tmp_path: Path) -> None:
@@ -50,8 +137,32 @@ def test_toy_and_label_configurations(tmp_path: Path) -> None:
     with np.load(sweep.cells[0].path / "points.npz") as arrays:
         assert arrays["path"].shape[1:] == (400, 3)
         np.testing.assert_allclose(np.linalg.norm(arrays["path"][-1], axis=1), 1.0, atol=1e-6)
+    toy = experiments.find("graf-toy")
+    rows = [Row(cell.at, "", "done", arrays=toy.keeps(cell.path)) for cell in sweep.cells]
+    assert all(sum(array.nbytes for array in row.arrays.values()) < 50_000 for row in rows)
+    points = sphere_records(rows)
+    corners = {  # the simplex of four on its corner: two classes in front, two behind
+        (record["class"], record["mark"], round(record["x"], 2) + 0.0, round(record["y"], 2) + 0.0)
+        for record in points
+        if record["panel"] == "sc, after"
+    }
+    across = round(math.sqrt(2 / 3), 2)
+    assert corners == {
+        ("class 1", "front", across, 0.0),
+        ("class 2", "front", -across, 0.0),
+        ("class 3", "behind", 0.0, across),
+        ("class 4", "behind", 0.0, -across),
+    }
+    assert sum(record["mark"] == "weight" for record in points) == 2 * 4  # of ce-l2, before and after
+    assert '"mark": "behind"' in json.dumps(charts.spec(toy.charts[1], rows))
     sweep = Sweep.of(experiments.find("graf-label-configurations"), "smoke", out=tmp_path)
     for cell in sweep.cells:
         cell.perform()
     gaps = {place["at"]["labels"]: place["cells"]["gap"]["mean"] for place in sweep.write()["places"]}
     assert gaps["3-3-3"] < 1e-6 < gaps["5-2-2"]
+    keeps = experiments.find("graf-label-configurations").keeps
+    drawn = circle_records([Row(cell.at, "", "done", arrays=keeps(cell.path)) for cell in sweep.cells])
+    balanced = [record for record in drawn if record["panel"] == "3-3-3"]
+    angles = [math.degrees(math.atan2(r["y"], r["x"])) % 360 for r in balanced]
+    assert sorted({round(angle, 1) for angle in angles}) == [90.0, 210.0, 330.0]
+    assert sorted({round(math.hypot(r["x"], r["y"]), 2) for r in balanced}) == [0.78, 0.89, 1.0]  # stacked inwards

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kontrast import experiments
+from kontrast.experiments.papers import sce
 from kontrast.experiments.plan import plan
 from kontrast.recipe import Recipe
 
@@ -26,6 +27,19 @@ def test_the_papers_values_stand_at_their_places() -> None:
     weight = experiments.find("sce-lambda").published
     assert weight({"data": "imagenet100", "method": "sce", "weight": 0.5}, "linear") == 82.94
     assert weight({"data": "fashion-mini", "method": "sce", "weight": 0.5}, "linear") is None
+
+
+def test_the_small_grid_compares_what_the_claims_compare() -> None:
+    """A sharper target and τ_m = τ, and SCE, MoCo and ReSSL at one τ_m, in width and length of the design."""
+    cells = plan(experiments.find("sce-table-2"), "cpu", seeds=1)
+    assert {cell.at["target"] for cell in cells if cell.at["method"] == "sce"} == {0.04, 0.07, 0.1}
+    assert sce.COMPARED in sce.SMALL_TARGETS
+    for cell in cells:
+        assert isinstance(cell.does, Recipe)
+        assert (cell.does.encoder.options["width"], cell.does.train.epochs) == (32, 60)
+    for cell in plan(experiments.find("sce-collapse"), "cpu", seeds=1):
+        assert isinstance(cell.does, Recipe)
+        assert (cell.does.encoder.options["width"], cell.does.train.epochs) == (16, 30)
 
 
 def test_lambda_is_the_contrastive_weight() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from kontrast.report import experiment
-from kontrast.report.page import Mark, Numbers, Table, Text, Widget, figures, render
+from kontrast.report.page import Figure, Mark, Numbers, Table, Text, Widget, figures, render
 from tests.report.browser import Browser, started
 from tests.report.experiment.made_up import summary, write_experiment, write_points
 
@@ -265,3 +266,29 @@ def test_a_phone_scrolls_only_downwards(toy: Path, tmp_path: Path, browser: Brow
     with browser.open(toy, width=400) as seen:
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
         seen.screenshot("graf-toy-phone", tmp_path)
+
+
+def test_learning_curves_and_baselines_have_their_place(tmp_path: Path) -> None:
+    baseline = {"name": "raw pixels", "at": {"data": "mini"}, "seed": 0, "status": "done", "error": None}
+    baseline |= {"values": {"knn20": 82.25, "error:knn20": 0.5}, "titles": {"knn20": "kNN (%)"}}
+    failed = {
+        **baseline,
+        "name": "untrained encoder",
+        "status": "failed",
+        "error": "no room",
+        "values": {},
+        "titles": {},
+    }
+    counts = {"cells": 3, "other_recipe": 1}
+    folder = write_experiment(tmp_path, summary(baselines=[baseline, failed], ledger=counts))
+    shutil.copy(folder / "squares.vl.json", folder / "learning-loss.vl.json")
+    made = experiment.page(folder)
+    sections = {section.title: section for section in made.sections}
+    curves = [part.name for part in sections["Learning curves"].parts if isinstance(part, Figure)]
+    others = [part.name for part in sections["Figures from our runs"].parts if isinstance(part, Figure)]
+    assert (curves, others) == (["learning-loss"], ["squares"])
+    last = [part for part in sections["The paper's table, with ours"].parts if isinstance(part, Table)][-1]
+    assert last.rows[0] == ["raw pixels, data = mini", "82.25 ± 0.98"]
+    assert last.rows[1][1] == Mark("failed: no room", "bad")
+    notes = [part.text for part in sections["Make it again"].parts if isinstance(part, Text)]
+    assert any("From the ledger: 3 runs; 1 of them ran with settings" in note for note in notes)

@@ -1,8 +1,9 @@
 """Charts as Vega-Lite specifications: plain dicts, drawn anywhere, with their data inside.
 
-`spec` makes one of a `Chart` and rows: records first (means and intervals over seeds, quantiles, densities), then
-marks. `svg` and `png` draw it. Kinds: line, points, heat, box, density, curve, and range (points with the spans that
-the chart's own records give as low and high).
+`spec` makes one of a `Chart` and rows: records first (means and intervals over seeds, quantiles, histograms), then
+marks. `svg` and `png` draw it. Kinds: line, points, heat, box, violin, curve, range (points with the spans that the
+chart's own records give as low and high), and plane (points beside the unit circle, x and y to one scale). `learning`
+gives the charts of the learning curves.
 
 None on the x axis says that the axis does not apply: a level across the chart. A value that is only a lower bound is an
 open triangle that points up, without an interval.
@@ -14,15 +15,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kontrast.experiments.charts._drawing import GRID, INK, domain, is_number, layers
-from kontrast.experiments.charts._records import Record, records
+from kontrast.experiments.charts._learning import learning
+from kontrast.experiments.charts._records import Record, records, spread
 from kontrast.experiments.experiment import Chart, Row
 from kontrast.files import finite
 
-__all__ = ["png", "spec", "svg"]
+__all__ = ["learning", "png", "spec", "spread", "svg"]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDE, HIGH = 420, 260  # of the plot itself
 PANEL_WIDE, PANEL_HIGH, ACROSS = 230, 170, 3  # of a panel
+PLANE, PLANES_ACROSS = 150, 5  # side of a plane's panel
 
 
 def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -44,9 +47,7 @@ def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = N
     drawn = layers(chart.kind, found, names, chart.log_x)
     level = chart.rule(rows) if callable(chart.rule) else chart.rule
     if level is not None:
-        drawn += _level(
-            level, "x" if chart.kind == "density" else "y", PANEL_WIDE if found and "panel" in found[0] else WIDE
-        )
+        drawn += _level(level, PANEL_WIDE if found and "panel" in found[0] else WIDE)
     made: dict[str, Any] = {
         "$schema": SCHEMA,
         "title": {"text": chart.title, "anchor": "start"},
@@ -87,22 +88,24 @@ def _words(record: Record) -> Record:
     return {key: ("yes" if value else "no") if isinstance(value, bool) else value for key, value in record.items()}
 
 
-def _level(value: float, axis: str, wide: int) -> list[dict[str, Any]]:
+def _level(value: float, wide: int) -> list[dict[str, Any]]:
     """The theory's value, and its name at the end of the line."""
     line = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5, "color": INK}
-    end = {"x": {"value": wide - 2}} if axis == "y" else {"y": {"value": 2}}
-    place = {"align": "right", "baseline": "bottom", "dy": -2} if axis == "y" else {"align": "left", "dx": 3, "dy": 5}
+    place = {"align": "right", "baseline": "bottom", "dy": -2}
     name = {"type": "text", "text": "theory", "color": INK, "fontSize": 11, **place}
-    shared = {axis: {"datum": value}, "tooltip": {"value": f"theory: {value:.4g}"}}
+    shared = {"y": {"datum": value}, "tooltip": {"value": f"theory: {value:.4g}"}}
     data: dict[str, Any] = {"values": [{}]}
     return [
         {"data": data, "mark": line, "encoding": shared},
-        {"data": data, "mark": name, "encoding": {**shared, **end}},
+        {"data": data, "mark": name, "encoding": {**shared, "x": {"value": wide - 2}}},
     ]
 
 
 def _size(chart: Chart, wide: int, high: int) -> dict[str, Any]:
-    """A heat map has room for a number in each place."""
+    """A heat map has room for a number in each place; a plane is a square."""
+    if chart.kind == "plane":
+        side = PLANE if wide == PANEL_WIDE else high
+        return {"width": side, "height": side}
     return {"width": {"step": 44}, "height": {"step": 30}} if chart.kind == "heat" else {"width": wide, "height": high}
 
 
@@ -120,13 +123,20 @@ def _panels(chart: Chart, found: list[Record], drawn: list[dict[str, Any]], titl
     }
     made: dict[str, Any] = {
         "facet": panel,
-        "columns": 2 if len(values) in (2, 4) else ACROSS,
+        "columns": _columns(chart, len(values)),
         "spec": {**_size(chart, PANEL_WIDE, PANEL_HIGH), "layer": drawn},
     }
     # Data sets are not compared by the height of their points; steps of a number are.
-    if not numbers and chart.kind in ("line", "points", "curve"):
+    if (not numbers and chart.kind in ("line", "points", "curve")) or any("theory" in record for record in found):
         made["resolve"] = {"scale": {"y": "independent"}}
     return made
+
+
+def _columns(chart: Chart, panels: int) -> int:
+    """Rows of panels are of one length where they can be."""
+    if chart.kind == "plane":
+        return 4 if panels % 4 == 0 else min(panels, PLANES_ACROSS)
+    return 2 if panels in (2, 4) else ACROSS
 
 
 CONFIG: dict[str, Any] = {

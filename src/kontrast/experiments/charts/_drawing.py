@@ -7,6 +7,8 @@ on a light page and on a dark one.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +21,8 @@ SHAPES = ("circle", "square", "diamond", "triangle-down", "cross", "triangle-rig
 INK, GRID = "#808080", "#80808033"
 DECADES = 1e4  # a positive curve that spans more is drawn on a logarithmic scale
 MOST_TICKS = 12
+FEW = 25  # steps of a curve whose points are marked
+VIOLIN, MIDDLE = 0.46, 0.3  # half the width of a violin, and of the line at its median; 1 is the distance of two
 
 
 def layers(kind: str, records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
@@ -160,9 +164,17 @@ def _scattered(records: Sequence[Record], names: Json, log_x: bool) -> list[Json
     return _marked(records, names, log_x, joined=False)
 
 
+def _spans_decades(records: Sequence[Record]) -> bool:
+    """Whether some curve falls through decades; a loss beside its bound of 1e−9 does not."""
+    curves: dict[Any, list[float]] = {}
+    for record in records:
+        curves.setdefault((record.get("colour"), record.get("panel")), []).append(record["y"])
+    positive = all(min(y) > 0 for y in curves.values())
+    return bool(curves) and positive and any(max(y) / min(y) > DECADES for y in curves.values())
+
+
 def _curve(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
-    y = [record["y"] for record in records]
-    log_y = bool(y) and min(y) > 0 and max(y) / min(y) > DECADES
+    log_y = _spans_decades(records)
     detail = {"detail": {"field": "seed", "type": "nominal"}} if domain(records, "seed") else {}
     encoding: Json = {
         "x": along(records, "x", names["x"], log_x),
@@ -173,7 +185,9 @@ def _curve(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
     }
     if log_y:
         encoding["y"]["axis"] |= {"format": "~e", "tickCount": 6}
-    return [{"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding}]
+    few = len(domain(records, "x")) < FEW  # a single point would draw no line
+    dots: Json = {"point": {"size": 18}} if few else {}
+    return [{"mark": {"type": "line", "strokeWidth": 2, **dots}, "encoding": encoding}]
 
 
 def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
@@ -193,7 +207,12 @@ def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
     def of(start: str, end: str) -> Json:
         return {"y": {**y, "field": start}, "y2": {"field": end}}
 
+    level: list[Json] = []
+    if domain(records, "theory"):  # a line across the panel at the theory's value, which may differ by panel
+        mark = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5, "color": INK}
+        level = [{"mark": mark, "encoding": {"y": {**y, "field": "theory", "aggregate": "mean"}}}]
     return [
+        *level,
         {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {**shared, **paint, **of("low", "high")}},
         {
             "mark": {"type": "bar", "size": width, "stroke": INK, "strokeWidth": 1},
@@ -225,14 +244,80 @@ def _heat(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
     ]
 
 
-def _density(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
-    x, y = along(records, "x", names["x"], log_x), along(records, "y", names["y"])
-    y["scale"], y["stack"] = {"zero": True}, None
-    encoding = {"x": x, "y": y, "color": colour(records, names.get("colour")), "tooltip": _tooltip(records, names)}
-    return [
-        {"mark": {"type": "area", "opacity": 0.25, "line": False}, "encoding": encoding},
-        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
+def _violin(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+    """A shape for each word on the x axis, as wide at each height as there are values; two colours share a shape.
+
+    Words stand at 0, 1, 2 …, so that widths can be drawn to scale: an area from ``left`` to ``right`` over y.
+    """
+    words, colours = domain(records, "x"), domain(records, "colour")
+    for record in records:
+        at = words.index(record["x"])
+        sides = [side == colours.index(record["colour"]) for side in (0, 1)] if len(colours) == 2 else [True, True]
+        for name, wide in (("", VIOLIN * record.pop("share")), ("_middle", MIDDLE)):
+            record[f"left{name}"], record[f"right{name}"] = (
+                round(at + sign * wide * side, 4) for sign, side in zip((-1, 1), sides, strict=True)
+            )
+        if record.get("middle") is None:
+            del record["left_middle"], record["right_middle"]
+    labels = "{" + ", ".join(f"{i}: {json.dumps(str(word))}" for i, word in enumerate(words)) + "}"
+    axis = {"values": list(range(len(words))), "labelExpr": f"({labels})[datum.value]", "grid": False}
+    scale = {"domain": [-0.6, len(words) - 0.4], "nice": False, "zero": False}
+    encoding: Json = {
+        "x": {"field": "left", "type": "quantitative", "title": names["x"], "scale": scale, "axis": axis},
+        "x2": {"field": "right"},
+        "y": along(records, "y", names["y"]),
+        "detail": {"field": "x", "type": "nominal"},
+        "color": colour(records, names.get("colour")),
+    }
+    mark = {"type": "area", "orient": "horizontal", "opacity": 0.85}
+    middles = [record for record in records if record.get("middle") is not None]
+    found: list[Json] = [{"mark": mark, "encoding": encoding}]
+    if middles:
+        median = {"field": "middle", "title": "median", "type": "quantitative", "format": ".3f"}
+        shown: list[Json] = [
+            {key: record[key] for key in ("colour", "panel", "x") if key in record} for record in middles
+        ]
+        tip = [*_tooltip(shown, names), median]
+        tick = {"type": "rule", "strokeWidth": 1.5, "color": "white"}
+        span = {"x": {**encoding["x"], "field": "left_middle"}, "x2": {"field": "right_middle"}}
+        there = {**span, "y": {**encoding["y"], "field": "middle"}, "tooltip": tip}
+        found.append(_with("isValid(datum.middle)", tick, there))
+    return found
+
+
+REACH = 1.35  # of a plane's axes: a unit circle, and room for what stands outside
+
+
+def _plane(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+    """Points beside the unit circle, without axes: filled in front, hollow behind; weights end in a diamond.
+
+    A record's ``mark`` says which of the three it is (front, behind, weight); without one all are in front.
+    """
+    scale = {"domain": [-REACH, REACH], "nice": False}
+    at: Json = {
+        key: {"field": key, "type": "quantitative", "scale": scale, "axis": None, "title": None} for key in ("x", "y")
+    }
+    paint = {"color": colour(records, names.get("colour")), "tooltip": _tooltip(records, {**names, "x": "", "y": ""})}
+    turn = [{"x": math.cos(a * math.pi / 36), "y": math.sin(a * math.pi / 36), "order": a} for a in range(73)]
+    circle = {"type": "line", "strokeWidth": 1, "color": INK, "opacity": 0.6}
+    found = [
+        {
+            "data": {"values": turn},
+            "mark": circle,
+            "encoding": {**at, "order": {"field": "order", "type": "quantitative"}},
+        }
     ]
+    hollow = {"type": "point", "filled": False, "size": 18, "strokeWidth": 1.2, "opacity": 0.7}
+    found.append(_with("datum.mark === 'behind'", hollow, {**at, **paint}))
+    filled = {"type": "point", "filled": True, "size": 28, "opacity": 0.85}
+    found.append(_with("datum.mark !== 'behind' && datum.mark !== 'weight'", filled, {**at, **paint}))
+    if any(record.get("mark") == "weight" for record in records):
+        centre = {"x2": {"datum": 0}, "y2": {"datum": 0}}
+        stem = {"type": "rule", "strokeWidth": 2.5}
+        tip = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "stroke": INK}
+        found.append(_with("datum.mark === 'weight'", stem, {**at, **centre, **paint}))
+        found.append(_with("datum.mark === 'weight'", tip, {**at, **paint}))
+    return found
 
 
 _KINDS: dict[str, Callable[[Sequence[Record], Json, bool], list[Json]]] = {
@@ -240,7 +325,8 @@ _KINDS: dict[str, Callable[[Sequence[Record], Json, bool], list[Json]]] = {
     "box": _box,
     "heat": _heat,
     "points": _scattered,
-    "density": _density,
+    "violin": _violin,
     "curve": _curve,
     "range": _scattered,
+    "plane": _plane,
 }

@@ -3,10 +3,12 @@
     line, points    mean over seeds and the 95 % interval; points against a measure: one for each place
     heat            mean over seeds, in ``colour``, at x and y
     box             quantiles 5, 25, 50, 75, 95 % of the values
-    density         a Gaussian kernel's estimate of the values (Silverman's width)
+    violin          how the values are spread over bins: ``share`` of the fullest bin at y, and the median (``middle``);
+                    from values, or from the shares that the chart's own records give (`spread`)
     curve, range    as the chart's own data have it
+    plane           points of the plane as the chart's own data have them
 
-Quantiles and densities are computed here, so that a chart of a million values is as small as one of ten.
+Quantiles and shares are computed here, so that a chart of a million values is as small as one of ten.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from kontrast.experiments.intervals import by_seed, interval, is_censored, value
 
 Record = dict[str, Any]
 QUANTILES = {"low": 0.05, "q1": 0.25, "y": 0.5, "q3": 0.75, "high": 0.95}
-STEPS = 120  # points of a density
+# What a chart's own records may have beside its axes.
+OWN_KEYS = ("low", "high", "q1", "q3", "n", "seed", "theory", "mark", "share", "middle")
+OUTLIERS = 0.005  # the part of the values at each end of a violin that is not drawn
+BINS = 40  # of a violin whose records are values
 
 
 def records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
@@ -96,15 +101,46 @@ def _boxes(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     ]
 
 
-def _densities(chart: Chart, rows: Sequence[Row]) -> list[Record]:
-    given = _raw(chart, rows, chart.x)
-    if given and "y" in given[0]:
+def _violins(chart: Chart, rows: Sequence[Row]) -> list[Record]:
+    given = _raw(chart, rows, chart.y)
+    if given and "share" in given[0]:
         return given
+    ends = [float(record["y"]) for record in given]
+    edges = np.linspace(min(ends), max(ends), BINS + 1) if ends and max(ends) > min(ends) else np.array([0.0, 1.0])
     found: list[Record] = []
-    for at, values in _grouped(given, "x", ("colour", "panel")):
-        at_x, density = _kernel(np.array(values))
-        found += [{**at, "n": len(values), "x": float(x), "y": float(y)} for x, y in zip(at_x, density, strict=True)]
+    for at, values in _grouped(given, "y", ("x", "colour", "panel")):
+        found += [{**at, "n": len(values), **part} for part in spread(np.histogram(values, edges)[0], edges, "y")]
     return found
+
+
+def spread(counts: np.ndarray, edges: np.ndarray, name: str) -> list[Record]:
+    """A histogram as the records of a violin: ``name`` is the middle of a bin, ``share`` its part of the fullest one.
+
+    Bins beyond the values are left out, as are at most `OUTLIERS` of the values on each side, for which the axis would
+    have to be twice as long; the shape ends at share 0. The first record has the median (``middle``).
+
+    >>> for record in spread(np.array([0, 1, 4, 0]), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), "cosine"):
+    ...     print(record)
+    {'cosine': 1.0, 'share': 0.0, 'middle': 2.375}
+    {'cosine': 1.5, 'share': 0.25}
+    {'cosine': 2.5, 'share': 1.0}
+    {'cosine': 3.0, 'share': 0.0}
+    """
+    total = int(counts.sum())
+    if not total:
+        return []
+    up_to = np.cumsum(counts)
+    first = int(np.searchsorted(up_to, OUTLIERS * total, side="right"))
+    last = int(np.searchsorted(up_to, (1 - OUTLIERS) * total))
+    at = int(np.searchsorted(up_to, total / 2))
+    inside = (total / 2 - (up_to[at] - counts[at])) / counts[at]
+    found: list[Record] = [{name: float(edges[first]), "share": 0.0}]
+    found[0]["middle"] = float(edges[at] + inside * (edges[at + 1] - edges[at]))
+    found += [
+        {name: float((edges[i] + edges[i + 1]) / 2), "share": float(counts[i] / counts.max())}
+        for i in range(first, last + 1)
+    ]
+    return [*found, {name: float(edges[last + 1]), "share": 0.0}]
 
 
 KINDS: dict[str, Callable[[Chart, Sequence[Row]], list[Record]]] = {
@@ -112,23 +148,11 @@ KINDS: dict[str, Callable[[Chart, Sequence[Row]], list[Record]]] = {
     "box": _boxes,
     "heat": _heat,
     "points": _points,
-    "density": _densities,
+    "violin": _violins,
     "curve": _means,
     "range": _means,
+    "plane": _means,
 }
-
-
-def _kernel(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Silverman's rule: width 0.9 min(s, IQR/1.34) n^(−1/5); three widths beyond the ends."""
-    quarter, three = np.quantile(values, [0.25, 0.75])
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    size = min(deviation, (three - quarter) / 1.34) or deviation or 1e-3
-    h = 0.9 * size * len(values) ** -0.2
-    x = np.linspace(values.min() - 3 * h, values.max() + 3 * h, STEPS)
-    # Summed over values a bin at a time: [STEPS, 4096] numbers at most.
-    parts = np.array_split(values, -(-len(values) // 4096))
-    total = sum(np.exp(-0.5 * ((x[:, None] - part) / h) ** 2).sum(1) for part in parts)
-    return x, np.asarray(total / (len(values) * h * np.sqrt(2 * np.pi)))
 
 
 def _is_axis(rows: Sequence[Row], name: str) -> bool:
@@ -171,12 +195,11 @@ def _given(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     own = {key: name for key, name in names.items() if name is not None}
     found: list[Record] = []
     for record in chart.data(rows):
-        optional = {"y"} if chart.kind == "density" else set()
-        if lacks := [name for key, name in own.items() if name not in record and key not in optional]:
+        if lacks := [name for name in own.values() if name not in record]:
             raise ValueError(
                 f"chart {chart.name!r} wants {lacks[0]!r} of its records; they have {', '.join(map(str, record))}"
             )
-        made: Record = {key: record[key] for key in ("low", "high", "q1", "q3", "n", "seed") if key in record}
+        made: Record = {key: record[key] for key in OWN_KEYS if key in record}
         made |= {key: record[name] for key, name in own.items() if name in record}
         found.append(made)
     return found

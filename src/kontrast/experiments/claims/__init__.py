@@ -22,23 +22,29 @@ Nothing here corrects for many claims: of forty effects that are not there, one 
 from __future__ import annotations
 
 from kontrast.experiments.claims._correlation import correlated
-from kontrast.experiments.claims._differences import higher, lower, not_below, varies_less
+from kontrast.experiments.claims._differences import higher, lower, not_above, not_below, varies_less
+from kontrast.experiments.claims._everywhere import everywhere
 from kontrast.experiments.claims._levels import collapses, near, stays
-from kontrast.experiments.claims._trends import convex, falls, more_convex, rises, rises_then_falls
+from kontrast.experiments.claims._linearity import about_linear
+from kontrast.experiments.claims._peaks import rises_then_falls
+from kontrast.experiments.claims._trends import convex, falls, more_convex, rises
 from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN
 
 __all__ = [
     "FAILS",
     "HOLDS",
     "OPEN",
+    "about_linear",
     "collapses",
     "convex",
     "correlated",
+    "everywhere",
     "falls",
     "higher",
     "lower",
     "more_convex",
     "near",
+    "not_above",
     "not_below",
     "rises",
     "rises_then_falls",

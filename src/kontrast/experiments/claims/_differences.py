@@ -1,4 +1,4 @@
-"""One side of the grid against another, on the same seeds: which is higher, which is not below, which varies less.
+"""One side of the grid against another, on the same seeds: which is higher, not below, not above, varies less.
 
 With one seed the error is that of the values themselves where the rows have it, else it comes from how the difference
 varies over the places that are averaged, three or more (`_own_errors`, `_replicates`). ``pooled=True`` adds a finding
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.claims._parts import Number, Place, Readings, Where, average, lack, named, parts
@@ -27,8 +27,8 @@ def higher(text: str, measure: str, a: Where, b: Where, within: Sequence[str] = 
     ...     (("tcl", 0, 80.5), ("tcl", 1, 82.6), ("tcl", 2, 81.4), ("supcon", 0, 80.0), ("supcon", 1, 82.0),
     ...      ("supcon", 2, 81.0))]
     >>> [found] = higher("TCL beats SupCon", "knn", {"loss": "tcl"}, {"loss": "supcon"}).test(rows)
-    >>> found.verdict, found.says
-    ('holds', 'loss=tcl − loss=supcon = +0.50 ± 0.25 (n = 3), above 0')
+    >>> print(f"{found.verdict}: {found.says}")
+    holds: loss=tcl − loss=supcon = +0.50 ± 0.25 (n = 3), above 0; the smallest visible effect is 0.31
     """
     return _difference(text, measure, a, b, within, 1, pooled=pooled)
 
@@ -47,11 +47,29 @@ def not_below(
     ...     (("tcl", 0, 80.1), ("tcl", 1, 81.9), ("tcl", 2, 81.0), ("supcon", 0, 80.0), ("supcon", 1, 82.0),
     ...      ("supcon", 2, 81.0))]
     >>> not_below("TCL is no worse", "knn", {"loss": "tcl"}, {"loss": "supcon"}, 0.5).test(rows)[0].says
-    'loss=tcl − loss=supcon = 0.00 ± 0.25 (n = 3), above -0.5'
+    'loss=tcl − loss=supcon = 0.00 ± 0.25 (n = 3), above -0.5; the smallest visible effect is 0.31'
     """
+    return _difference(text, measure, a, b, within, 1, pooled=pooled, about=-_positive(margin))
+
+
+def not_above(
+    text: str, measure: str, a: Where, b: Where, margin: float, within: Sequence[str] = (), *, pooled: bool = False
+) -> Claim:
+    """``measure`` gains nothing where ``a``: the paired difference is below ``margin``, so that a gain is smaller.
+
+    >>> rows = [Row({"epochs": epochs, "seed": seed}, "", "done", {"knn": knn}) for epochs, seed, knn in
+    ...     ((250, 0, 95.6), (250, 1, 95.5), (250, 2, 95.7), (150, 0, 95.5), (150, 1, 95.5), (150, 2, 95.5))]
+    >>> found = not_above("longer gains nothing", "knn", {"epochs": 250}, {"epochs": 150}, 0.5).test(rows)[0]
+    >>> print(f"{found.verdict}: {found.says.partition(';')[0]}")
+    holds: epochs=250 − epochs=150 = 0.10 ± 0.25 (n = 3), below 0.5
+    """
+    return _difference(text, measure, a, b, within, -1, pooled=pooled, about=_positive(margin))
+
+
+def _positive(margin: float) -> float:
     if not margin > 0:
         raise ValueError(f"the margin is {margin:g}; expected a number above 0")
-    return _difference(text, measure, a, b, within, 1, pooled=pooled, about=-margin)
+    return margin
 
 
 def varies_less(
@@ -119,10 +137,15 @@ def _test(
     pooled: bool = False,
     about: float = 0.0,
 ) -> Callable[[Sequence[Row]], list[Finding]]:
-    # An axis with one value on a side is what sets the sides apart; the rest must be the same for both.
+    # An axis with one value on a side, or with others on each, sets the sides apart; the rest is the same for both.
     apart = {axis for where in (a, b) for axis, value in where.items() if not isinstance(value, tuple)}
+    apart |= {axis for axis in a if axis in b and axis not in apart and not set(a[axis]) & set(b[axis])}
     if not apart:
-        raise ValueError(f"the sides are {dict(a)} and {dict(b)}; expected an axis on which each has one value")
+        raise ValueError(f"the sides are {dict(a)} and {dict(b)}; expected an axis on which their values differ")
+
+    def _dropped(side: Where) -> tuple[str, ...]:
+        """The axes that are no part of a side's places: a side with several values on one is averaged over them."""
+        return tuple(axis for axis in apart if not isinstance(side.get(axis), tuple))
 
     def test(rows: Sequence[Row]) -> list[Finding]:
         axes = (*a, *b, *((along,) if along else ()))
@@ -133,9 +156,9 @@ def _test(
         return found
 
     def _compared(rows: Sequence[Row], where: str, by: Sequence[str] = ()) -> Finding:
-        one, other = (Readings(rows, measure, side, tuple(apart)) for side in (a, b))
+        one, other = (Readings(rows, measure, side, _dropped(side)) for side in (a, b))
         lacking = lack(one, other)
-        ours, theirs = _common(one.places, other.places)
+        ours, theirs = _common(one.places, other.places, apart)
         if not ours:
             return opened(where, lacking or f"{named(a)} and {named(b)} have no cells at the same place")
         if along and len({dict(place)[along] for place in ours}) < 2:
@@ -169,28 +192,32 @@ def _replicates(one: Side, other: Side, compare: Compare, along: str | None, by:
 
     ``by`` are the axes whose values are the replicates, where there are others too; else all but ``along`` are.
     """
-    if set(one) != set(other):
+
+    def groups(side: Side) -> dict[Place, dict[Place, Number]]:
+        found: dict[Place, dict[Place, Number]] = {}
+        for place, number in side.items():
+            key = tuple(p for p in place if (p[0] in by if by else p[0] != along))
+            found.setdefault(key, {})[place] = number
+        return found
+
+    ours, theirs = groups(one), groups(other)
+    if set(ours) != set(theirs) or len(ours) < 3:
         return None
-    groups: dict[Place, list[Place]] = {}
-    for place in one:
-        key = tuple(p for p in place if (p[0] in by if by else p[0] != along))
-        groups.setdefault(key, []).append(place)
-    if len(groups) < 3:
-        return None
-    each = [compare({p: one[p] for p in here}, {p: other[p] for p in here}) for here in groups.values()]
+    each = [compare(ours[key], theirs[key]) for key in ours]
     if any(number.bound for number in each):
         return None
     error = statistics.stdev(number.value for number in each) / math.sqrt(len(each))
     return Alone(error, len(each) - 1, f"{len(each)} places as replicates")
 
 
-def _common(ours: Sequence[Place], theirs: Sequence[Place]) -> tuple[list[Place], list[Place]]:
+def _common(ours: Sequence[Place], theirs: Sequence[Place], apart: Collection[str]) -> tuple[list[Place], list[Place]]:
     """The places of each side that the other has too; an axis that has only None on a side does not count there.
 
     None says that the axis does not apply (a loss without a second temperature), so the other side is averaged over it.
+    So it is over an axis that sets the sides apart (``apart``), where it has several values.
     """
     sides = [{axis: {dict(p)[axis] for p in places} for axis, _ in places[0]} for places in (ours, theirs) if places]
-    free = {axis for side in sides for axis, values in side.items() if values == {None}}
+    free = {axis for side in sides for axis, values in side.items() if values == {None}} | set(apart)
 
     def key(place: Place) -> Place:
         return tuple(p for p in place if p[0] not in free)

@@ -63,7 +63,7 @@ def collapses(text: str, measure: str, below: float, where: Where | None = None,
 
     >>> rows = [Row({"loss": "ressl", "seed": s}, "", "done", {"spread": v}) for s, v in enumerate((0.01, 0.02, 0.015))]
     >>> collapses("ReSSL collapses", "spread", 0.1, {"loss": "ressl"}).test(rows)[0].says
-    'largest spread = 0.015 ± 0.012 (n = 3), below 0.1; 3 of 3 seeds below'
+    'largest spread = 0.015 ± 0.012 (n = 3), below 0.1; the smallest visible effect is 0.015; 3 of 3 seeds below'
     """
     return _level(text, measure, below, where or {}, within, -1)
 

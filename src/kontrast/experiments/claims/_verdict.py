@@ -58,11 +58,11 @@ def sign_over_seeds(
     where there is one seed.
 
     >>> print(sign_over_seeds("tcl − supcon", [Number(0.5), Number(0.6), Number(0.4)], 1).says)
-    tcl − supcon = +0.50 ± 0.25 (n = 3), above 0
+    tcl − supcon = +0.50 ± 0.25 (n = 3), above 0; the smallest visible effect is 0.31
     >>> print(sign_over_seeds("tcl − supcon", [Number(0.5)], 1).says)
     tcl − supcon = +0.5000 (n = 1): one seed has no interval
     >>> print(sign_over_seeds("tcl − supcon", [Number(0.5)], 1, alone=Alone(0.1, float("inf"), "test rows")).says)
-    tcl − supcon = +0.50 ± 0.20 (n = 1, error from test rows), above 0
+    tcl − supcon = +0.50 ± 0.20 (n = 1, error from test rows), above 0; the smallest visible effect is 0.28
     """
     if not numbers:
         return opened(where, lacking or "no seed has every cell")
@@ -98,12 +98,17 @@ def _judged(
         return OPEN, f": the interval holds {about:g}; {_power(found, about, source, visible)}"
     if bound == ("≤" if side > 0 else "≥"):
         return OPEN, f": a bound from {'above' if side > 0 else 'below'} leaves its sign open"
-    return HOLDS if side == claimed else FAILS, f", {'above' if side > 0 else 'below'} {about:g}"
+    words = f", {'above' if side > 0 else 'below'} {about:g}; {_seen(visible)}"
+    return HOLDS if side == claimed else FAILS, words
+
+
+def _seen(visible: float) -> str:
+    return f"the smallest visible effect is {visible:.2g}"
 
 
 def _power(found: Interval, about: float, source: str, visible: float) -> str:
     """The smallest effect that would have been seen, and how many seeds one as small as this needs."""
-    said = f"the smallest visible effect is {visible:.2g}"
+    said = _seen(visible)
     if source != SEEDS or found.half is None:
         return said
     count = seeds_needed(found.mean - about, found.half, found.n)

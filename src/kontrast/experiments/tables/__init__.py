@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from kontrast.experiments.tables._csv import csv
 from kontrast.experiments.tables._latex import latex
+from kontrast.experiments.tables._layout import from_ledger
 from kontrast.experiments.tables._markdown import markdown
-from kontrast.experiments.tables._summary import Summary, summary
+from kontrast.experiments.tables._summary import Summary, baselines, summary
 from kontrast.experiments.tables._terminal import claims, terminal
 
-__all__ = ["Summary", "claims", "csv", "latex", "markdown", "summary", "terminal"]
+__all__ = ["Summary", "baselines", "claims", "csv", "from_ledger", "latex", "markdown", "summary", "terminal"]

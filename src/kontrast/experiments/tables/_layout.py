@@ -42,7 +42,28 @@ class Layout:
 def layouts(summary: Summary) -> list[Layout]:
     """The tables of a summary."""
     across = [axis for axis in summary["axes"] if axis != summary["rows"] and len(summary["axes"][axis]) > 1]
-    return _split(summary, summary["places"], across, summary["measures"], [])
+    return _split(summary, summary["places"], across, summary["measures"], []) + _untrained(summary)
+
+
+def _untrained(summary: Summary) -> list[Layout]:
+    """What needs no training, as a table of its own: a row a baseline, a column a protocol."""
+    found = summary.get("baselines") or []
+    titles = {key: title for record in found for key, title in record["titles"].items()}
+    if not found:
+        return []
+    names = [
+        ", ".join([text(record["name"]), *(f"{k} = {text(v)}" for k, v in record["at"].items())]) for record in found
+    ]
+    columns = titles or {"": "accuracy (%)"}
+    entries: list[list[Entry | None]] = [[_baseline(record, key) for key in columns] for record in found]
+    return [Layout(UNTRAINED, "baseline", list(columns.values()), names, entries)]
+
+
+def _baseline(record: Record, key: str) -> Entry:
+    value, error = record["values"].get(key), record["values"].get(f"error:{key}")
+    if value is None:
+        return Entry(_status([record]), good=False)
+    return Entry(f"{value:.2f}" + ("" if error is None else f" ± {1.96 * error:.2f}"))
 
 
 def _split(
@@ -187,6 +208,7 @@ def heading(summary: Summary) -> list[str]:
         f"Preset {summary['preset']}: {summary['about']}",
         f"Settings: {' '.join(map(str, settings))}" if settings else "",
         f"Runs: {status}; seeds {', '.join(map(str, summary['seeds']))}; {summary['seconds'] / 3600:.2f} hours",
+        from_ledger(summary.get("ledger") or {}),
         f"Command: {made['command']}" if made.get("command") else "",
         f"kontrast {made['version']}, commit {made.get('commit') or 'unknown'}" if made.get("version") else "",
         INTERVALS,
@@ -194,6 +216,19 @@ def heading(summary: Summary) -> list[str]:
     return [text(line) for line in lines if line]
 
 
+def from_ledger(counts: Record) -> str:
+    """How many runs a summary has from a ledger, in words; empty if none."""
+    if not counts.get("cells"):
+        return ""
+    other = counts.get("other_recipe", 0)
+    stale = f"; {other} of them ran with settings that this version's preset no longer has" if other else ""
+    return f"From the ledger: {counts['cells']} runs{stale}"
+
+
+UNTRAINED = (
+    "Without training: raw pixels, and the same encoder before its first step (first seed), top-1 (%) by the protocols "
+    "of the runs; ± is the 95 % interval over test rows"
+)
 INTERVALS = (
     "Each cell: mean ± half-width of the 95 % Student-t interval over n seeds; > marks a lower bound (runs stopped "
     "before the end)."

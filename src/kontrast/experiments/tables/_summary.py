@@ -3,6 +3,7 @@
     places    each place of the grid (without the seed): its runs, with folder and status, and a cell for each measure
     cells     paper's value, our mean, half-width of its 95 % interval, n, difference, how many values are censored
     claims    text, statistic, findings
+    baselines raw pixels and untrained encoders: where, what became of them, the accuracy in percent by protocol
 
 Plain dicts, lists, strings and numbers: what is read back from JSON gives the same tables.
 """
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.experiment import Experiment, Measure, Published, Row
+from kontrast.experiments.experiment import Experiment, Measure, Published, Row, kind_of
 from kontrast.experiments.intervals import interval, is_censored, is_mark, value_of
 from kontrast.experiments.plan import find_preset
 from kontrast.files import finite
@@ -44,7 +45,10 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
     if experiment.rows not in axes:
         raise ValueError(f"{experiment.name} has {experiment.rows!r} for its rows; expected one of {', '.join(axes)}")
     order = sorted(places, key=lambda place: [axes[axis].index(value) for axis, value in place])
-    shown = [measure for measure in experiment.measures if not is_mark(measure.name)]
+    have = {
+        m.name for m in experiment.measures if not m.optional or any(value_of(row, m.name) is not None for row in rows)
+    }
+    shown = [measure for measure in experiment.measures if measure.name in have and not is_mark(measure.name)]
     found = {
         "experiment": experiment.name,
         "title": experiment.title,
@@ -62,6 +66,7 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
         "claims": [
             {
                 "text": claim.text,
+                "kind": kind_of(claim, experiment.measures),
                 "statistic": claim.statistic,
                 "findings": [vars(finding) for finding in claim.test(rows)],
             }
@@ -69,6 +74,28 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
         ],
     }
     plain: Summary = finite(found)
+    return plain
+
+
+def baselines(experiment: Experiment, names: Sequence[str], rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The baselines of a sweep by their names and rows, for the summary's ``baselines``.
+
+    ``titles`` name each protocol: as the measure that reads it, or by its own name.
+    """
+    titles = {protocol: measure.title for measure in experiment.measures for protocol in measure.protocols}
+    found = [
+        {
+            "name": name,
+            "at": {axis: value for axis, value in row.at.items() if axis != "seed"},
+            "seed": row.at.get("seed"),
+            "status": row.status,
+            "error": row.error,
+            "values": dict(row.values),
+            "titles": {key: titles.get(key, f"{key} (%)") for key in row.values if not is_mark(key)},
+        }
+        for name, row in zip(names, rows, strict=True)
+    ]
+    plain: list[dict[str, Any]] = finite(found)
     return plain
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kontrast.experiments.tables import from_ledger
 from kontrast.report.experiment import charts, claims, table
 from kontrast.report.experiment._globe import widget
 from kontrast.report.experiment._runs import failures, links, runs
@@ -32,7 +33,10 @@ def page(path: Path) -> Page:
         Section("Claims and verdicts", [claims.table(summary)]) if summary["claims"] else None,
         Section("On the sphere", [widget(record.ways)]) if record.ways else None,
         Section("The paper's table, with ours", [*table.tables(summary), Text(INTERVALS, "note")]),
-        Section("Figures from our runs", _figures(record)) if record.charts else None,
+        Section("Figures from our runs", figures) if (figures := _figures(record, learning=False)) else None,
+        Section("Learning curves", [*curves, Text(CURVES, "note")])
+        if (curves := _figures(record, learning=True))
+        else None,
         Section("What failed", [failures(record)]) if any(run.error for run in record.runs) else None,
         Section("Make it again", _again(record)),
         Section("Runs", [*links(record), runs(record)], open=False),
@@ -40,6 +44,7 @@ def page(path: Path) -> Page:
     return Page(summary["title"], " · ".join(parts), [section for section in sections if section is not None])
 
 
+LEARNING = "learning-"  # how the names of these charts begin
 INTERVALS = (
     "Each cell: mean ± half-width of the 95 % Student-t interval over seeds; one seed has no interval. A > marks a "
     "lower bound: runs stopped before what was waited for came. The interval says what other seeds would change, not "
@@ -67,8 +72,17 @@ def _glance(record: Record) -> list[Part]:
     return parts
 
 
-def _figures(record: Record) -> list[Part]:
-    specs = {name: charts.fitted(spec) for name, spec in record.charts.items()}
+CURVES = (
+    "Chance is the loss of unrelated embeddings, the bound what it cannot fall below. The loss is the mean over "
+    "stretches of the log. kNN along the way is of a few hundred held-out rows against few training rows, so it is "
+    "lower than the table's: read its course, not its height. Nothing was chosen by it."
+)
+
+
+def _figures(record: Record, *, learning: bool) -> list[Part]:
+    """The learning curves, or all other charts."""
+    chosen = {name: spec for name, spec in record.charts.items() if name.startswith(LEARNING) == learning}
+    specs = {name: charts.fitted(spec) for name, spec in chosen.items()}
     return [Figure(name, spec, wide=charts.is_wide(spec)) for name, spec in specs.items()]
 
 
@@ -80,6 +94,7 @@ def _again(record: Record) -> list[Part]:
     version = f"kontrast {made['version']}, commit {made.get('commit') or 'unknown'}." if made.get("version") else ""
     return [
         Text(f"{command}\n{command} --only-read   # tables and this page of what is done, nothing run", "code"),
+        *([Text(said, "note")] if (said := from_ledger(record.summary.get("ledger") or {})) else []),
         Text(
             " ".join(filter(None, [f"This page was made from the runs of {version}" if version else "", AGAIN])), "note"
         ),

@@ -5,6 +5,7 @@ Position: uniformity U = log E exp(−2‖x − y‖²) against tolerance T = E 
     uniform on the sphere        U = its value for d dimensions,  T = 0
     all rows equal               U = 0,                           T = 1
     each class a point, the points a regular simplex              U of `kontrast.report.corners`,  T = 1
+                        or, of features ≥ 0, an orthogonal frame
 
 Separation: cosines of a view to its row's other view, and to the ten nearest other rows. Simplex (Graf et al.): cosines
 of class means, which are −1/(K − 1) at the optimum, and of samples to their class mean, which are 1.
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kontrast.report.corners import simplex_corner
+from kontrast.report.corners import frame_corner, simplex_corner
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Fold, Part, Section, Table
 from kontrast.report.run.collect import Json, Run
@@ -63,9 +64,10 @@ def position(run: Run) -> Json:
         return {}
     rows = [{"what": "other runs", "name": o.name, "x": o.uniformity, "y": o.tolerance} for o in run.others]
     corners = [("uniform on the sphere", u.get("theory"), 0.0), ("all rows equal", 0.0, 1.0)]
-    vertices = simplex_corner((run.geometry.get("simplex") or {}).get("features"), run.arrays.get("labels"))
-    if vertices is not None:
-        corners.append((f"{vertices[0]} points, a simplex", vertices[1], 1.0))
+    record = (run.geometry.get("simplex") or {}).get("features")
+    for name, corner in (("a simplex", simplex_corner), ("orthogonal", frame_corner)):
+        if (found_corner := corner(record, run.arrays.get("labels"))) is not None:
+            corners.append((f"{found_corner[0]} points, {name}", found_corner[1], 1.0))
     rows += [{"what": "theory", "name": name, "x": x, "y": y} for name, x, y in corners if x is not None]
     rows.append({"what": "this run", "name": run.path.name, "x": u["value"], "y": t["value"]})
     kinds = ["this run", "theory", *(["other runs"] if run.others else [])]
@@ -222,7 +224,17 @@ def _about_simplex(run: Run) -> str:
     said = (
         f"Cosines of the embeddings ({where}); dashed: a regular simplex of {record.get('num_classes', 'all')} classes."
     )
-    return said if record.get("reachable", True) else f"{said} The dimension is too small for one."
+    numbers = {key: record.get(key) for key in ("origin", "norm", "distance", "deviation")}
+    if all(isinstance(value, int | float) and math.isfinite(value) for value in numbers.values()):
+        s1, s2, s3, together = numbers.values()
+        said += f" S1 {s1:.3f}, S2 {s2:.3f}, S3 {s3:.3f}; √(S1² + S2² + S3²) {together:.3f}, 0 at the simplex."
+    if record.get("reachable", True):
+        return said
+    if not record.get("nonnegative"):
+        return f"{said} The dimension is too small for one."
+    least = record.get("least")
+    floor = f": {least:.3f} is the least they can have" if isinstance(least, float) else ""
+    return f"{said} Features ≥ 0, as behind a ReLU, cannot reach it{floor}."
 
 
 def _table(lines: Sequence[Json]) -> Table:

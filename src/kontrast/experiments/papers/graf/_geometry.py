@@ -1,84 +1,121 @@
-"""How near a simplex trained representations are."""
+"""How near a simplex trained representations are, and what a signed last layer and a projector change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kontrast import recipes
-from kontrast.experiments import claims, outcome
+from kontrast.experiments import claims
 from kontrast.experiments.cell import At
-from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
-from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, SETS, SMOKE, cpu, smoke, views
+from kontrast.experiments.experiment import Chart, Experiment, Preset, Row
+from kontrast.experiments.intervals import by_seed, interval
+from kontrast.experiments.papers.graf._distance import (
+    ACROSS,
+    CLOSE,
+    EXCESS,
+    OFF,
+    S1,
+    S2,
+    S3,
+    WITHIN_CLASS,
+    keep_cosines,
+)
+from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, SEEDS, SETS, SMOKE, cpu, smoke, views
 from kontrast.recipe import Recipe
 
-KINDS = ("ce", "ce-fix", "ce-random", "sc", "sc-projector")
+SIGNED, PROJECTOR = "-signed", "-projector"
+OF_PAPER = ("ce", "ce-fix", "ce-random", "sc", f"sc{PROJECTOR}")
+KINDS = (*OF_PAPER, f"ce{SIGNED}", f"sc{SIGNED}")
 
 
-def _kind(kind: str) -> tuple[str, dict[str, Any]]:
-    """The method and the changes of a kind: fixed random weights, or a projector before the loss."""
+def of_kind(kind: str) -> tuple[str, dict[str, Any]]:
+    """The method and the changes of a kind: fixed random weights, a projector before the loss, a signed last layer."""
     if kind == "ce-random":
         return "ce-fix", {"method.weights": "random"}
-    if kind == "sc-projector":
-        return "sc", {"head": "tcl"}
-    return kind, {}
+    method, changes = kind.removesuffix(PROJECTOR).removesuffix(SIGNED), dict[str, Any]()
+    if kind.endswith(PROJECTOR):
+        changes |= {"head": "tcl", "evaluate.head": True}
+    if SIGNED in kind:
+        changes["encoder.signed"] = True
+    return method, changes
 
 
-def _geometry_cpu(at: At) -> Recipe:
-    method, changes = _kind(str(at["method"]))
-    return cpu(method, at["data"], {**views(False), **changes, "name": f"graf-{at['method']}"})
+def geometry_cpu(at: At) -> Recipe:
+    """A kind with crop and flip, as the runs of graf-table, with which it shares them."""
+    method, changes = of_kind(str(at["method"]))
+    # The same name as in graf-table, and so the same folder, where the recipe is the same.
+    return cpu(method, at["data"], {**views(True), **changes, "name": f"graf-{at['method']}"})
 
 
-def _geometry_paper(at: At) -> Recipe:
-    method, changes = _kind(str(at["method"]))
+def geometry_paper(at: At) -> Recipe:
+    """The paper's recipe of a kind."""
+    method, changes = of_kind(str(at["method"]))
     return recipes.find(f"{method}-{at['data']}").override(changes)
 
 
-BETWEEN = {"between_means": "class means", "between_weights": "weights"}
-SAMPLES = {"within": "samples to their mean"}
+PANELS = {"between_means": "class means", "between_weights": "weights", "within": "samples to their mean"}
 
 
-def cosine_records(parts: Mapping[str, str], rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Quantiles of cosines, as angles, of the first seed's runs."""
-    several = len({row.at["data"] for row in rows}) > 1
+def cosine_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The three box plots: quantiles of cosines of the first seed, and where the simplex has them."""
+    several = len({row.at.get("data") for row in rows}) > 1
     records = []
-    for row, arrays in outcome.analyses(rows):
-        for key, name in parts.items():
+    for row in rows:
+        if row.at.get("seed") != 0 or "num_classes" not in row.arrays:
+            continue
+        optimum = -1 / (int(row.arrays["num_classes"][0]) - 1)
+        for key, name in PANELS.items():
             # A contrastive loss has no weights; Graf et al. draw its class means again.
-            if (key := key if key in arrays else "between_means") in arrays:
-                values = 1 - np.arccos(np.clip(arrays[key].astype(np.float64), -1, 1)) / np.pi
+            if (there := key if key in row.arrays else "between_means") in row.arrays:
+                values = np.asarray(row.arrays[there], dtype=np.float64)
                 low, q1, middle, q3, high = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
-                found = {"low": low, "q1": q1, "angle": middle, "q3": q3, "high": high}
+                found = {"low": low, "q1": q1, "cosine": middle, "q3": q3, "high": high}
+                found["theory"] = 1.0 if key == "within" else optimum
                 panel = f"{row.at['data']}, {name}" if several else name
                 records.append({**row.at, "panel": panel, **{k: float(v) for k, v in found.items()}})
     return records
 
 
-def _optimum(rows: Sequence[Row]) -> float | None:
-    """The angle of class means at the simplex, if all data have as many classes."""
-    from kontrast.geometry.simplex import optimum  # with torch, which the names of experiments do without
-
-    done = [outcome.result(row.path)["geometry"] for row in rows if row.status == "done" and row.path is not None]
-    classes = {found["simplex"]["embeddings"]["num_classes"] for found in done if found.get("simplex")}
-    return optimum(int(classes.pop()), angular=True) if len(classes) == 1 else None
+DEVIATIONS = {"s1": "S1", "s2": "S2", "s3": "S3", "off": "√(S1²+S2²+S3²)"}
 
 
-DISTANCE = outcome.simplex("distance", "distance", "deviation from equal distances (S3) of class means, training rows")
-ACROSS = outcome.simplex("across", "across_means", "mean cosine of class means, training rows")
-WITHIN_CLASS = outcome.simplex("within", "within", "mean cosine of samples to their class mean, training rows")
-AT_ENCODER = outcome.simplex("encoder", "distance", "S3 at the encoder's output, before a projector", of="features")
+def deviation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """S1–S3 and what they are together: means over seeds and 95 % intervals."""
+    places: dict[tuple[Any, Any], list[Row]] = {}
+    for row in rows:
+        places.setdefault((row.at.get("data"), row.at["method"]), []).append(row)
+    records = []
+    for (data, method), here in places.items():
+        for measure, name in DEVIATIONS.items():
+            if seeds := by_seed(here, measure):
+                found = interval(seeds.values())
+                spans = {"value": found.mean, "low": found.low, "high": found.high, "n": found.n}
+                records.append({"method": method, "deviation": name, **spans, "panel": str(data)})
+    return records
 
 
-def _from_simplex(folder: Path) -> float | None:
-    found = outcome.result(folder)["geometry"].get("simplex", {}).get("embeddings")
-    return None if not found else abs(float(found["across_means"]) - float(found["optimum"]))
-
-
-FROM_SIMPLEX = Measure("off", "|mean cosine of class means − its value at the simplex|", _from_simplex, 4)
+COSINES = Chart(
+    "cosines",
+    "Cosines of class means, of weights, of samples to their mean (quantiles, first seed; dashed: the simplex)",
+    "box",
+    "method",
+    "cosine",
+    panel="panel",
+    data=cosine_records,
+)
+DEVIATION_CHART = Chart(
+    "deviations",
+    "S1–S3 of class means, and together (0: the simplex)",
+    "range",
+    "method",
+    "value",
+    "deviation",
+    "panel",
+    data=deviation_records,
+)
 
 GEOMETRY = Experiment(
     name="graf-geometry",
@@ -86,28 +123,61 @@ GEOMETRY = Experiment(
     source="Graf et al., geometry of real encoders (box plots of the slides)",
     axes={"data": SETS, "method": KINDS},
     presets={
-        "paper": Preset("As the paper; three seeds (it has one run).", _geometry_paper, seeds=3),
-        "cpu": Preset(
-            ABOUT_CPU.partition(" For data")[0] + " Without augmentation, so that the classes can collapse.",
-            _geometry_cpu,
+        "paper": Preset(
+            "As the paper; three seeds (it has one run). ResNet-18 has no signed last layer.",
+            geometry_paper,
             seeds=3,
+            axes={"method": OF_PAPER},
+        ),
+        "cpu": Preset(
+            ABOUT_CPU.partition(" For data")[0] + " With crop and flip. Signed: no ReLU at the end of the encoder.",
+            geometry_cpu,
+            seeds=SEEDS,
             axes={"data": ("fashion-mini",)},
         ),
-        "smoke": Preset(SMOKE, lambda at: smoke(_geometry_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
+        "smoke": Preset(SMOKE, lambda at: smoke(geometry_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
     },
-    measures=(FROM_SIMPLEX, DISTANCE, WITHIN_CLASS, ACROSS, AT_ENCODER, ERROR),
+    measures=(OFF, S1, S2, S3, EXCESS, WITHIN_CLASS, ACROSS, ERROR),
     rows="method",
     claims=[
+        claims.collapses(
+            "CE comes close to the simplex, as far as its features' sign allows",
+            "excess",
+            CLOSE,
+            {"method": "ce"},
+            within=("data",),
+        ),
+        claims.collapses(
+            "SC comes close to the simplex, as far as its features' sign allows",
+            "excess",
+            CLOSE,
+            {"method": "sc"},
+            within=("data",),
+        ),
+        claims.collapses(
+            "with signed features both CE and SC come close to the simplex itself",
+            "excess",
+            CLOSE,
+            {"method": (f"ce{SIGNED}", f"sc{SIGNED}")},
+            within=("data",),
+        ),
         claims.lower(
             "SC's class means are closer to the simplex than CE's",
-            "distance",
+            "off",
             {"method": "sc"},
             {"method": "ce"},
             within=("data",),
         ),
         claims.lower(
+            "with signed features too, SC's class means are closer to the simplex than CE's",
+            "off",
+            {"method": f"sc{SIGNED}"},
+            {"method": f"ce{SIGNED}"},
+            within=("data",),
+        ),
+        claims.lower(
             "CE-fix's class means are closer to the simplex than CE's",
-            "distance",
+            "off",
             {"method": "ce-fix"},
             {"method": "ce"},
             within=("data",),
@@ -119,7 +189,7 @@ GEOMETRY = Experiment(
             {"method": "ce"},
             within=("data",),
         ),
-        claims.correlated("closeness to the simplex goes with lower error", "distance", "error", 1, within=("data",)),
+        claims.correlated("closeness to the simplex goes with lower error", "off", "error", 1, within=("data",)),
         claims.lower(
             "weights fixed at a simplex err less than weights fixed at random",
             "error",
@@ -129,26 +199,9 @@ GEOMETRY = Experiment(
         ),
     ],
     charts=[
-        Chart(
-            "angles",
-            "1 − angle/π between class means and between weights (quantiles, first seed; line: the simplex)",
-            "box",
-            "method",
-            "angle",
-            panel="panel",
-            rule=_optimum,
-            data=partial(cosine_records, BETWEEN),
-        ),
-        Chart(
-            "samples",
-            "1 − angle/π between samples and their class mean (quantiles, first seed; line: collapse)",
-            "box",
-            "method",
-            "angle",
-            panel="panel",
-            rule=1.0,
-            data=partial(cosine_records, SAMPLES),
-        ),
-        Chart("error", "Test error (%) against deviation from the simplex", "points", "distance", "error", "method"),
+        COSINES,
+        DEVIATION_CHART,
+        Chart("error", "Test error (%) against √(S1² + S2² + S3²)", "points", "off", "error", "method"),
     ],
+    keeps=keep_cosines,
 )

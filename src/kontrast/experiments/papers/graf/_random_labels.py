@@ -1,30 +1,54 @@
-"""Steps until random labels are fitted."""
+"""Steps until random labels are fitted, and how rows of other classes act on a row of SC meanwhile.
+
+The criterion is one for all methods: every training label predicted by a linear classifier that is fitted anew on the
+frozen features (`kontrast.train.fitting`). The interaction of rows (`kontrast.train.interaction`) is measured in the
+same runs, at the same steps.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
-from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset
-from kontrast.experiments.papers.graf._scale import METHODS, SETS, SMOKE, cpu, smoke, views
+from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
+from kontrast.experiments.papers.graf._distance import OFF, S1, S2, S3
+from kontrast.experiments.papers.graf._scale import (
+    FIT_EVERY,
+    FIT_FRACTIONS,
+    FIT_IMAGES,
+    FIT_SEEDS,
+    FIT_STEPS,
+    FIT_WIDTH,
+    METHODS,
+    SETS,
+    SMOKE,
+    cpu,
+    smoke,
+    views,
+)
 from kontrast.recipe import Recipe
 
 FRACTIONS = tuple(round(0.1 * i, 1) for i in range(11))
-FIT = 3000  # steps at most
+LINEAR = 1 / 8  # "about linear": the curve bends at most half as much against its rise as a square does
+MOST_KEPT = 100  # evaluations of a run that its figures draw
 
 
 def _labels_cpu(at: At) -> Recipe:
     changes: dict[str, Any] = {
         **views(False),
         "name": f"graf-random-{at['method']}",
-        "data.limit": 1000,
-        "encoder.width": 8,
+        "data.limit": FIT_IMAGES,
+        "encoder.width": FIT_WIDTH,
         "data.noise": at["fraction"],
-        "train.steps": FIT,
-        "train.fit_every": 20,
+        "train.steps": FIT_STEPS,
+        "train.fit_every": FIT_EVERY,
+        "schedule": "constant",
         "evaluate.protocols": [],
     }
     return cpu(str(at["method"]), at["data"], changes)
@@ -44,24 +68,70 @@ def _censored(folder: Path) -> float | None:
     return float(outcome.result(folder)["fitted_at"] is None)
 
 
+def evaluations(folder: Path) -> list[dict[str, Any]]:
+    """The lines of the run's log that say how much is fitted."""
+    from kontrast.train.metrics import read_metrics  # with torch, which the names of experiments do without
+
+    return [line for line in read_metrics(folder / "metrics.jsonl") if "fitted" in line]
+
+
+def keep_evaluations(folder: Path) -> dict[str, np.ndarray]:
+    """Step, share of labels fitted, and the interaction by batch composition; thinned to `MOST_KEPT` evaluations."""
+    lines = evaluations(folder)
+    if not lines:
+        return {}
+    chosen = [lines[i] for i in np.unique(np.linspace(0, len(lines) - 1, min(len(lines), MOST_KEPT)).astype(int))]
+    names = [key for key in chosen[0] if key == "fitted" or key.startswith("interaction/")]
+    found = {
+        name.removeprefix("interaction/"): np.array([line.get(name, np.nan) for line in chosen], dtype=np.float32)
+        for name in names
+    }
+    return {"step": np.array([line["step"] for line in chosen], dtype=np.int32), **found}
+
+
+def fit_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The share of labels fitted along the way, of the first seed."""
+    return _along(rows, {"fitted": "fitted"}, lambda row: str(row.at["method"]))
+
+
+def _along(
+    rows: Sequence[Row], names: dict[str, str], panel: Callable[[Row], str] | None = None
+) -> list[dict[str, Any]]:
+    """A record an evaluation and a name, for rows of the first seed that have it."""
+    records = []
+    for row in rows:
+        if row.at.get("seed") != 0 or "step" not in row.arrays:
+            continue
+        for key, name in names.items():
+            for step, value in zip(row.arrays["step"], row.arrays.get(key, ()), strict=False):
+                if np.isfinite(value):
+                    records.append(
+                        {**row.at, "step": int(step), "value": float(value), "panel": panel(row) if panel else name}
+                    )
+    return records
+
+
+ABOUT_FIT = (
+    f"Against the paper: at most {FIT_IMAGES:,} images of fashion-mini and small-resnet (width {FIT_WIDTH}) for the "
+    f"whole sets and ResNet-18; batches of 128 for 256; at most {FIT_STEPS:,} steps for 100,000, asked every "
+    f"{FIT_EVERY}; a constant rate, for one that decays within so few steps would end the fitting by itself. Fitted "
+    "means that a linear classifier fitted anew on the frozen features predicts every training label, for all methods. "
+    "Runs that do not fit in time are censored."
+)
+ABOUT_PAPER = "As the paper, three seeds; fitted: every training label predicted, asked every 500 steps."
+
 RANDOM_LABELS = Experiment(
     name="graf-random-labels",
     title="Steps until random labels are fitted",
     source="Graf et al., random labels",
     axes={"data": SETS, "method": METHODS, "fraction": FRACTIONS},
     presets={
-        "paper": Preset(
-            "As the paper, three seeds; fitted means every training label predicted, asked every 500 steps.",
-            _labels_paper,
-            seeds=3,
-        ),
+        "paper": Preset(ABOUT_PAPER, _labels_paper, seeds=3),
         "cpu": Preset(
-            "Against the paper: 1,000 images of fashion-mini and small-resnet (width 8) for the whole sets and "
-            f"ResNet-18; batches of 128 for 256; at most {FIT:,} steps for 100,000, asked every 20; fitted means "
-            "every training label predicted. Runs that do not fit in time are censored.",
+            ABOUT_FIT,
             _labels_cpu,
-            seeds=3,
-            axes={"data": ("fashion-mini",), "fraction": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)},
+            seeds=FIT_SEEDS,
+            axes={"data": ("fashion-mini",), "method": ("ce", "sc"), "fraction": FIT_FRACTIONS},
         ),
         "smoke": Preset(
             SMOKE,
@@ -71,11 +141,23 @@ RANDOM_LABELS = Experiment(
         ),
     },
     measures=(
-        Measure("steps", "steps until every training label is predicted", _steps, 0),
+        Measure("steps", "steps until every training label is predicted", _steps, 0, kind="accuracy"),
         Measure("censored", "share of runs that did not fit in time", _censored, 2),
+        OFF,
+        S1,
+        S2,
+        S3,
     ),
     rows="fraction",
     claims=[
+        claims.about_linear(
+            "CE's steps grow about linearly with the fraction",
+            "steps",
+            "fraction",
+            where={"method": "ce"},
+            within=("data",),
+            share=LINEAR,
+        ),
         claims.convex(
             "SC fits random labels superlinearly in their fraction",
             "steps",
@@ -107,6 +189,134 @@ RANDOM_LABELS = Experiment(
             {"method": "ce"},
             within=("data",),
         ),
+        claims.higher(
+            "random labels take SC longer than CE (implicit regularisation)",
+            "steps",
+            {"method": "sc", "fraction": 1.0},
+            {"method": "ce", "fraction": 1.0},
+            within=("data",),
+        ),
+        claims.lower(
+            "where every label is fitted, SC stands closer to the simplex than CE (other dynamics, same minimiser)",
+            "off",
+            {"method": "sc"},
+            {"method": "ce"},
+            within=("data",),
+        ),
     ],
-    charts=[Chart("steps", "Steps until fitted", "line", "fraction", "steps", "method", "data")],
+    charts=[
+        Chart("steps", "Steps until fitted", "line", "fraction", "steps", "method", "data"),
+        Chart(
+            "fitting",
+            "Share of training labels that a fresh linear classifier predicts (first seed)",
+            "curve",
+            "step",
+            "value",
+            "fraction",
+            "panel",
+            data=fit_records,
+        ),
+    ],
+    keeps=keep_evaluations,
+)
+
+# ------------------------------------------------------------------------------------- open question 3: interaction
+
+KINDS = {"share": "share from other classes", "net": "left after pull and push cancel", "agreement": "agreement"}
+ROWS = "rows of the class"  # in a batch; an axis of a chart
+MEASURED = 8  # rows of the class in the batch of 128, nearest to a tenth of it among the compositions
+
+
+def interaction(name: str, title: str, own: int = MEASURED) -> Measure:
+    """The mean over a run's evaluations, until its labels are fitted, at one batch composition."""
+
+    def read(folder: Path) -> float | None:
+        key = f"interaction/{name}_{own}"
+        values = [line[key] for line in evaluations(folder) if line.get(key) is not None]
+        return float(np.mean(values)) if values else None
+
+    return Measure(name if own == MEASURED else f"{name}_{own}", f"{title}, {own} rows of its class in the batch", read)
+
+
+def interaction_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The three measures along training, of the first seed."""
+    return _along(rows, {f"{kind}_{MEASURED}": name for kind, name in KINDS.items()})
+
+
+def composition_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Means over a run's evaluations, by the number of rows of its class, of the first seed."""
+    records = []
+    for row in rows:
+        if row.at.get("seed") == 0:
+            for key, values in row.arrays.items():
+                kind, _, own = key.rpartition("_")
+                if kind in KINDS and np.isfinite(values).any():
+                    at = {"fraction": row.at["fraction"], "panel": KINDS[kind]}
+                    records.append({**at, ROWS: int(own), "value": float(np.nanmean(values))})
+    return sorted(records, key=lambda record: (list(KINDS.values()).index(record["panel"]), record[ROWS]))
+
+
+INTERACTION = Experiment(
+    name="graf-interaction",
+    title="Why SC is slow on random labels: how rows of other classes act on a row",
+    source="Graf et al., open question 3 (interaction terms); no numbers in the paper",
+    axes={"data": SETS, "method": ("sc",), "fraction": (0.0, 1.0)},
+    presets={
+        "paper": Preset(ABOUT_PAPER + " The runs of graf-random-labels.", _labels_paper, seeds=3),
+        "cpu": Preset(
+            "The SC runs of graf-random-labels, without and with random labels. " + ABOUT_FIT,
+            _labels_cpu,
+            seeds=FIT_SEEDS,
+            axes={"data": ("fashion-mini",)},
+        ),
+        "smoke": Preset(SMOKE, lambda at: smoke(_labels_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
+    },
+    measures=(
+        interaction("share", "share of the force on a row that comes from other classes"),
+        interaction("net", "what is left of pull and push after they cancel (1: all)"),
+        interaction("agreement", "agreement of the forces over batches with other rows (1: the others do not matter)"),
+        Measure("steps", "steps until every training label is predicted", _steps, 0, kind="accuracy"),
+        Measure("censored", "share of runs that did not fit in time", _censored, 2),
+    ),
+    rows="fraction",
+    claims=[
+        claims.lower(
+            "with random labels pull and push cancel more",
+            "net",
+            {"fraction": 1.0},
+            {"fraction": 0.0},
+            within=("data",),
+        ),
+        claims.lower(
+            "with random labels the force on a row depends more on which other rows are in the batch",
+            "agreement",
+            {"fraction": 1.0},
+            {"fraction": 0.0},
+            within=("data",),
+        ),
+    ],
+    charts=[
+        Chart(
+            "training",
+            f"Along training, {MEASURED} rows of the class in the batch (first seed)",
+            "curve",
+            "step",
+            "value",
+            "fraction",
+            "panel",
+            data=interaction_records,
+        ),
+        Chart(
+            "composition",
+            "By the number of rows of the class in the batch (mean over training, first seed)",
+            "line",
+            ROWS,
+            "value",
+            "fraction",
+            "panel",
+            log_x=True,
+            data=composition_records,
+        ),
+    ],
+    keeps=keep_evaluations,
 )

@@ -1,4 +1,4 @@
-"""What Graf et al.'s experiments have in common: methods, errors, and the small runs."""
+"""What Graf et al.'s experiments have in common: methods, errors, and the sizes of the small runs."""
 
 from __future__ import annotations
 
@@ -8,39 +8,51 @@ from kontrast import recipes
 from kontrast.experiments import outcome
 from kontrast.recipe import Recipe
 
+# What pilots decide about the preset `cpu`, in one place.
+WIDTH = 32  # of small-resnet: 128 features; a simplex of 100 classes needs 99
+IMAGES = 10_000  # training images at most; of the test split all
+STEPS, BATCH = 4000, 128
+SEEDS = 5
+# Random labels: so many images that CE's time rises with the fraction too.
+FIT_IMAGES, FIT_WIDTH, FIT_SEEDS = 5000, 16, 4
+FIT_STEPS, FIT_EVERY = 6000, 50  # steps at most, and how often the criterion is asked
+FIT_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
 SETS = ("cifar10", "cifar100")
 METHODS = ("ce", "ce-fix", "sc")
 
 ERROR = outcome.accuracy("error", "retrained linear classifier", "graf-linear", error=True)
 ABOUT_CPU = (
-    "Against the paper: 1,000 images of fashion-mini and small-resnet (width 16, 64 features) for the whole sets and "
-    "ResNet-18 (512); 2,000 steps of 128 images for 100,000 of 256. For data that the paper does not have, its "
-    "CIFAR-10 values stand beside ours."
+    f"Against the paper: at most {IMAGES:,} images of fashion-mini, or of your own by data=, and small-resnet (width "
+    f"{WIDTH}, {4 * WIDTH} features) for the whole sets and ResNet-18 (512); {STEPS:,} steps of {BATCH} images for "
+    "100,000 of 256. For data that the paper does not have, its CIFAR-10 values stand beside ours."
 )
 SMOKE = "A few steps on 200 images, to see that everything runs."
 
 
 def cpu(method: str, data: Any, changes: dict[str, Any]) -> Recipe:
-    """The small recipe of a method, for about two minutes on one core."""
+    """The small recipe of a method."""
     common = {
         "name": f"graf-{method}",
         "data": data,
         "train.epochs": None,
-        "data.limit": 1000,
-        "train.steps": 2000,
+        "data.limit": IMAGES,
+        "encoder.width": WIDTH,
+        "train.steps": STEPS,
+        "train.batch_size": BATCH,
         "evaluate.protocols": ["graf-linear", "knn20"],
     }
     return recipes.find(f"{method}-fashion-mini").override({**common, **changes})
 
 
-def smoke(made: Recipe) -> Recipe:
-    """A second or two of it."""
+def smoke(made: Recipe, width: int | None = 4) -> Recipe:
+    """A second or two of it; ``width=None`` keeps the encoder's."""
     small: dict[str, Any] = {"data.limit": 200, "data.test_limit": 100, "train.steps": 4, "train.batch_size": 64}
     if made.evaluate.protocols:
         small["evaluate.protocols"] = [{"name": "graf-linear", "iterations": 50}, "knn20"]
     if made.train.fit_every is not None:
-        small |= {"train.fit_every": 2, "data.limit": 100}
-    return made.override({**small, "encoder.width": 4})
+        small["train.fit_every"] = 2
+    return made.override({**small, **({} if width is None else {"encoder.width": width})})
 
 
 def views(augmented: bool) -> dict[str, Any]:

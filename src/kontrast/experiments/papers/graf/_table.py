@@ -6,7 +6,8 @@ from kontrast import recipes
 from kontrast.experiments import claims
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Preset
-from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, METHODS, SETS, SMOKE, cpu, smoke, views
+from kontrast.experiments.papers.graf._distance import OFF, S1, S2, S3
+from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, METHODS, SEEDS, SETS, SMOKE, cpu, smoke, views
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -32,10 +33,10 @@ TABLE = Experiment(
     axes={"data": SETS, "augmented": (True, False), "method": METHODS},
     presets={
         "paper": Preset("As the paper; three seeds (it has one run).", _table_paper, seeds=3),
-        "cpu": Preset(ABOUT_CPU, _table_cpu, seeds=3, axes={"data": ("fashion-mini",)}),
+        "cpu": Preset(ABOUT_CPU, _table_cpu, seeds=SEEDS, axes={"data": ("fashion-mini",)}),
         "smoke": Preset(SMOKE, lambda at: smoke(_table_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
     },
-    measures=(ERROR,),
+    measures=(ERROR, OFF, S1, S2, S3),
     rows="method",
     published=_table_value,
     reference="CIFAR-10",

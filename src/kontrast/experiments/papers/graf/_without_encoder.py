@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At, Task
@@ -19,15 +23,92 @@ def _configuration(at: At) -> Task:
     return Task("kontrast.experiments.papers.graf._points:configuration", {"labels": at["labels"], "seed": at["seed"]})
 
 
+def _keep_path(folder: Path) -> dict[str, np.ndarray]:
+    """Where the points began and ended, the weights at the end, and the loss above its bound along the way."""
+    arrays = read_npz(folder / "points.npz", "remove its folder, and it is made again")
+    found = {
+        "labels": arrays["labels"].astype(np.int16),
+        "start": arrays["path"][0].astype(np.float32),
+        "end": arrays["path"][-1].astype(np.float32),
+        "steps": arrays["steps"].astype(np.int32),
+        "above": (arrays["values"] - arrays["bounds"]).astype(np.float64),
+    }
+    if "weight_path" in arrays:
+        found |= {f"weights_{when}": arrays["weight_path"][at] for when, at in (("start", 0), ("end", -1))}
+    return found
+
+
+def _keep_points(folder: Path) -> dict[str, np.ndarray]:
+    return dict(read_npz(folder / "points.npz", "remove its folder, and it is made again"))
+
+
 def _path_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The loss above its bound along the way."""
     records = []
     for row in rows:
-        if row.status == "done" and row.path is not None:
-            arrays = read_npz(row.path / "points.npz", "remove its folder, and it is made again")
-            for step, value, bound in zip(arrays["steps"], arrays["values"], arrays["bounds"], strict=True):
-                above = max(float(value - bound), 1e-12)
-                records.append({**row.at, "step": int(step), "above": above})
+        for step, above in zip(row.arrays.get("steps", ()), row.arrays.get("above", ()), strict=True):
+            records.append({**row.at, "step": int(step), "above": max(float(above), 1e-12)})
+    return records
+
+
+WEIGHT_LENGTH = 1.2  # at which weights are drawn: it is their directions that a figure compares
+
+
+def sphere_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    r"""The points of S² of the first seed, before and after, seen from between two classes.
+
+    The view is along the mean of the first two class means at the end, m_1 + m_2; across lies m_1 − m_2, and up
+    m_3 − m_4. A regular simplex of four is seen as a square on its corner, two classes in front (filled), two behind.
+    """
+    records = []
+    for when in ("start", "end"):
+        for row in rows:
+            if row.at.get("seed") != 0 or "end" not in row.arrays:
+                continue
+            labels = row.arrays["labels"]
+            view = _view(row.arrays["end"], labels)
+            seen = {"point": (row.arrays[when] @ view, labels)}
+            if f"weights_{when}" in row.arrays:
+                weights = np.asarray(row.arrays[f"weights_{when}"], dtype=np.float64)
+                length = np.linalg.norm(weights, axis=1, keepdims=True)
+                seen["weight"] = (WEIGHT_LENGTH * weights / np.maximum(length, 1e-12) @ view, np.arange(len(weights)))
+            panel = f"{row.at['setting']}, {'before' if when == 'start' else 'after'}"
+            for what, (places, classes) in seen.items():
+                for (x, y, depth), label in zip(places.tolist(), classes.tolist(), strict=True):
+                    mark = what if what == "weight" else "front" if depth >= 0 else "behind"
+                    records.append({"x": x, "y": y, "class": f"class {label + 1}", "panel": panel, "mark": mark})
+    return records
+
+
+def _view(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Right, up and towards the viewer as the columns of a rotation."""
+    means = np.stack([points[labels == k].mean(0) for k in range(4)]).astype(np.float64)
+    wanted = np.stack([means[0] - means[1], means[2] - means[3], means[0] + means[1]], axis=1)
+    left, _, right = np.linalg.svd(wanted / np.maximum(np.linalg.norm(wanted, axis=0), 1e-12))
+    return np.asarray(left @ right)  # the nearest orthonormal columns
+
+
+STACKED = 0.11  # how far apart points at one place are drawn, inwards
+SAME_PLACE = 0.02  # radians
+
+
+def circle_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The minimisers of the first seed on the circle, class 1 on top; points at one place are stacked inwards."""
+    records = []
+    for row in rows:
+        if row.at.get("seed") != 0 or "points" not in row.arrays:
+            continue
+        points, labels = np.asarray(row.arrays["points"], dtype=np.float64), row.arrays["labels"]
+        angles = np.arctan2(points[:, 1], points[:, 0])
+        top = points[labels == labels.min()].mean(0)
+        angles = angles - np.arctan2(top[1], top[0]) + np.pi / 2
+        placed: list[float] = []
+        for angle, label in zip(angles.tolist(), labels.tolist(), strict=True):
+            below = sum(abs(math.remainder(angle - other, math.tau)) < SAME_PLACE for other in placed)
+            placed.append(angle)
+            radius = 1 - STACKED * below
+            x, y = radius * math.cos(angle), radius * math.sin(angle)
+            records.append({"x": x, "y": y, "class": f"class {label + 1}", "panel": str(row.at["labels"])})
     return records
 
 
@@ -75,7 +156,20 @@ TOY = Experiment(
             where={"setting": ("ce-l2", "ce-l2-long")},
         ),
     ],
-    charts=[Chart("loss", "Loss above its bound", "curve", "step", "above", "setting", data=_path_records)],
+    charts=[
+        Chart("loss", "Loss above its bound", "curve", "step", "above", "setting", data=_path_records),
+        Chart(
+            "sphere",
+            "400 points on the sphere, before and after (hollow: behind; diamonds: weights, drawn at one length)",
+            "plane",
+            "x",
+            "y",
+            "class",
+            "panel",
+            data=sphere_records,
+        ),
+    ],
+    keeps=_keep_path,
 )
 
 CONFIGURED = Experiment(
@@ -107,5 +201,18 @@ CONFIGURED = Experiment(
             {"labels": "3-3-3"},
         ),
     ],
-    charts=[Chart("gap", "The simplex's loss above the least", "points", "labels", "gap")],
+    charts=[
+        Chart("gap", "The simplex's loss above the least", "points", "labels", "gap"),
+        Chart(
+            "circle",
+            "Where the loss of a batch is least, by rows of each class (points at one place are stacked inwards)",
+            "plane",
+            "x",
+            "y",
+            "class",
+            "panel",
+            data=circle_records,
+        ),
+    ],
+    keeps=_keep_points,
 )

@@ -7,10 +7,12 @@ from typing import Any
 
 from kontrast.experiments.cell import At, Value
 from kontrast.experiments.experiment import Chart, Experiment
-from kontrast.experiments.outcome import KNN
-from kontrast.experiments.papers.tcl._scale import ABOUT_CPU, LINEAR, METHODS, cpu, presets, tcl_wins
+from kontrast.experiments.outcome import KNN, PROBE
+from kontrast.experiments.papers.tcl._scale import LINEAR, METHODS, STUDY, about_cpu, cpu, presets, tcl_wins
 from kontrast.recipe import Recipe
 from kontrast.recipes import tcl as book
+
+RATES = "SupCon has TCL's learning rates, which alone are in print for these studies: an assumption."
 
 
 def _study(
@@ -27,20 +29,21 @@ def _study(
     log_x: bool = False,
 ) -> Experiment:
     """One of the stability studies: SupCon and TCL while one thing changes."""
-    axes = {axis: small_values}
+    axes: dict[str, Sequence[Value]] = {"data": ("fashion-mini",), axis: small_values}
     return Experiment(
         name=name,
         title=title,
         source=f"TCL, supplement, section {section}",
-        axes={axis: values, "method": METHODS},
+        axes={"data": (book.STUDIED,), axis: values, "method": METHODS},
         presets=presets(
-            paper,
-            lambda at: cpu(str(at["method"]), at, small(at)),
+            lambda at: _on(paper(at), at),
+            lambda at: cpu(str(at["method"]), at, {**STUDY, **small(at)}),
             axes=axes,
             few={axis: small_values[:2]},
-            about=f"{ABOUT_CPU} {about}",
+            about=f"{about_cpu(STUDY)} {about} {RATES}",
+            full=RATES,
         ),
-        measures=(LINEAR, KNN),
+        measures=(LINEAR, PROBE, KNN),
         rows=axis,
         claims=tcl_wins(within=(axis,)),
         charts=[
@@ -49,6 +52,11 @@ def _study(
             )
         ],
     )
+
+
+def _on(made: Recipe, at: At) -> Recipe:
+    """The paper's recipe on other data than the study's, where the place names some."""
+    return made if at["data"] == book.STUDIED else made.override({"data": at["data"]})
 
 
 def _whole(value: Value) -> int:
@@ -73,7 +81,7 @@ def _width(at: At) -> dict[str, Any]:
 
 def _augmentation(at: At) -> dict[str, Any]:
     sharper = {"method.k2": 1.2} if at["method"] == "tcl" and at["augmentation"] == "simaugment" else {}
-    return {"augment": at["augmentation"], **sharper}
+    return {"augment": [at["augmentation"]] * 2, **sharper}
 
 
 STUDIES = [

@@ -1,0 +1,157 @@
+"""What needs no training: raw pixels, and an encoder as it is before its first step, by the protocols of the cells.
+
+A table of accuracies says little until one knows what the data give away for nothing. Both baselines are tasks
+(`kontrast.experiments.cell.Task`) beside the cells of a sweep, done once:
+
+    raw pixels           once for each data set and list of protocols
+    untrained encoder    once for each encoder, data set and list of protocols: the initial weights of the first seed
+
+so a grid of twelve temperatures has two of them, and experiments on the same data share them. The protocols are those
+of the recipe, with its options; a recipe that has none (random labels) gets kNN, which trains nothing. Labels are the
+right ones, whatever noise the cell has.
+
+Raw pixels of large images are left out: kNN would hold them all as float32 (`MOST_BYTES`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kontrast.experiments.cell import Cell, Task, Value
+from kontrast.experiments.experiment import Row
+from kontrast.experiments.intervals import ERROR
+from kontrast.files import RUN_AGAIN, read_json
+from kontrast.recipe import Recipe
+
+RAW, UNTRAINED = "raw pixels", "untrained encoder"
+NO_TRAINING = {"method": "supcon", "train": {"epochs": 1}}  # a recipe needs both; neither is used here
+MOST_BYTES = 2**31
+"""All rows of raw pixels as float32."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """``name`` is `RAW` or `UNTRAINED`; ``at`` has the seed and the axes on which it differs from others."""
+
+    name: str
+    at: dict[str, Value]
+    task: Task
+
+    @property
+    def cell(self) -> Cell:
+        """What an engine performs; its place says that it is a baseline."""
+        return Cell({"baseline": self.name, **self.at}, self.task)
+
+
+def baselines_of(cells: Sequence[Cell]) -> list[Baseline]:
+    """The baselines of a sweep's cells; none of cells that train no encoder.
+
+    >>> from kontrast import experiments
+    >>> from kontrast.experiments.plan import plan
+    >>> made = baselines_of(plan(experiments.find("wl-table-1"), "smoke"))
+    >>> [(baseline.name, baseline.at) for baseline in made]
+    [('raw pixels', {'data': 'fashion-mini', 'seed': 0}), ('untrained encoder', {'data': 'fashion-mini', 'seed': 0})]
+    """
+    first = [(cell, cell.does) for cell in cells if isinstance(cell.does, Recipe) and cell.at["seed"] == 0]
+    found = []
+    for name, make in ((RAW, _raw_task), (UNTRAINED, _untrained_task)):
+        groups: dict[str, tuple[Task, list[Cell]]] = {}
+        for cell, recipe in first:
+            task = make(recipe)
+            groups.setdefault(task.folder, (task, []))[1].append(cell)
+        for task, group in groups.values():
+            at = _shared([cell.at for cell in group], [cell.at for cell, _ in first])
+            found.append(Baseline(name, {**at, "seed": 0}, task))
+    return found
+
+
+def read(baseline: Baseline) -> Row:
+    """What came of a baseline: the accuracy in percent, and its error, by the protocol's name."""
+    cell, at, folder = baseline.cell, baseline.at, baseline.cell.path.name
+    try:
+        if (trouble := cell.trouble) is not None:
+            return Row(at, folder, "failed", error=trouble)
+        state = cell.state
+        if state.get("status") != "done":
+            return Row(at, folder, state.get("status", "missing"), error=state.get("error"))
+        values: dict[str, float | None] = {}
+        for result in read_json(cell.path / "result.json", RUN_AGAIN)["results"]:
+            values[result["name"]] = 100 * result["value"]
+            if result.get("error") is not None:
+                values[f"{ERROR}:{result['name']}"] = 100 * result["error"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return Row(at, folder, "failed", error=str(error))
+    return Row(at, folder, "done", values, seconds=state.get("seconds"))
+
+
+def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The task: the inputs themselves, flattened, by each protocol of the recipe."""
+    from kontrast.evaluate import baselines
+    from kontrast.evaluate.features import fraction_of
+    from kontrast.train.job import load_data, view_size
+
+    made = Recipe.of({**NO_TRAINING, **recipe})
+    data, train, _ = load_data(made)
+    size = view_size(made, data, train)
+    shape = data.train.inputs.shape or (len(data.mean), size or 1, size or 1)
+    rows = len(data.train) + (0 if data.test is None else len(data.test))
+    if (size_in_bytes := 4 * rows * math.prod(shape)) > MOST_BYTES:
+        return {"results": [], "note": f"raw pixels take {size_in_bytes / 2**30:.1f} GB; at most 2 GB are evaluated"}
+    how: dict[str, Any] = {"seed": made.seed, "size": None if fraction_of(data) is None else size}
+    found = []
+    for protocol in made.evaluate.protocols:
+        [result] = baselines(data, [protocol.name], **how, **protocol.options)
+        found.append({**result.record(), "name": protocol.name})
+    return {"results": found}
+
+
+def untrained(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The task: the encoder before its first step, by each protocol of the recipe."""
+    from kontrast.evaluate import evaluate
+    from kontrast.train.untrained import untrained_subject
+
+    made = Recipe.of({**NO_TRAINING, **recipe})
+    subject = untrained_subject(made)
+    results = [evaluate(subject, each.name, seed=made.seed, **each.options) for each in made.evaluate.protocols]
+    return {"results": [result.record() for result in results]}
+
+
+def _raw_task(recipe: Recipe) -> Task:
+    return Task(f"{__name__}:raw_pixels", {"recipe": _part(recipe)}, recipe.run.out)
+
+
+def _untrained_task(recipe: Recipe) -> Task:
+    encoder = {"encoder": recipe.encoder.model_dump(mode="json")}
+    return Task(f"{__name__}:untrained", {"recipe": {**_part(recipe), **encoder}}, recipe.run.out)
+
+
+def _part(recipe: Recipe) -> dict[str, Any]:
+    """What decides an evaluation, as JSON: data without noise, protocols, and the views where a protocol has them."""
+    from kontrast.evaluate import PROTOCOLS
+
+    data = recipe.data.model_copy(update={"noise": 0.0, "validation": 0.0, "split": "train"})
+    protocols = [protocol.model_dump(mode="json") for protocol in recipe.evaluate.protocols] or [{"name": "knn20"}]
+    made: dict[str, Any] = {
+        "seed": recipe.seed,
+        "data": data.model_dump(mode="json", exclude_defaults=True),
+        "evaluate": {"protocols": protocols},
+    }
+    augment: dict[str, Any] = {} if recipe.augment.size is None else {"size": recipe.augment.size}
+    if any(PROTOCOLS[protocol["name"]].needs_encoder for protocol in protocols):
+        augment["views"] = [recipe.augment.described[-1]]
+    if augment:
+        made["augment"] = augment
+    if recipe.run.data_root is not None:
+        made["run"] = {"data_root": recipe.run.data_root}
+    return made
+
+
+def _shared(group: Sequence[Mapping[str, Value]], every: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    """The axes on which a group has one value: the data always, others where the sweep has several values."""
+    one = {axis: value for axis, value in group[0].items() if all(at.get(axis) == value for at in group)}
+    several = {axis for axis in one if len({at.get(axis) for at in every}) > 1}
+    return {axis: value for axis, value in one.items() if axis != "seed" and (axis == "data" or axis in several)}
