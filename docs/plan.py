@@ -1,0 +1,131 @@
+"""The page of the plan, docs/experiments/plan.md, from plan.toml, the experiments' presets and what pilots measured.
+
+python docs/plan.py
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import designs  # noqa: E402
+import plan_entries  # noqa: E402
+
+PAGE = DOCS / "experiments" / "plan.md"
+INTRODUCTION = """# The plan of the long runs
+
+What runs in the [background](background.md), in this order: first the entries that are wanted whole, then those that go
+as far as they come. This page is written by `python docs/plan.py` from [plan.toml](plan.toml), the experiments' presets
+and the [pilots](#pilots); seeds and thresholds are fixed before the results are looked at. A cell is one run. *New*
+are the cells that no entry above has: experiments share runs. Sets have 10,000 training and 10,000 test images, but for
+cifar10-50k. Core-seconds are CPU time of one thread, evaluation included, the mean of the pilot's cells; "not measured"
+says that an entry has no pilot yet.
+"""
+FACTS = ["order", "entry", "data", "width", "batch", "length", "seeds"]
+COLUMNS = [*FACTS, "cells", "new", "core-seconds a cell", "core-hours"]
+HEAD = "| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|\n"
+PILOTS = """## Pilots
+
+A few cells of each entry with one seed (`python scripts/pilots.py`), to see whether the effect can appear and what a
+cell costs. Loss and kNN are those of the learning curve at its first point, in the middle and at its end.
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    entries = plan_entries.read_plan(ROOT / plan_entries.PLAN)
+    lines = design_lines(entries)
+    whole = [line for entry, line in zip(entries, lines, strict=True) if entry.whole]
+    rest = [line for entry, line in zip(entries, lines, strict=True) if not entry.whole]
+    parts = [INTRODUCTION, _table("Whole", whole), _table("As far as they come", rest), PILOTS + pilot_lines(entries)]
+    return "\n".join(part for part in parts if part)
+
+
+def _table(title: str, lines: Sequence[tuple[str, float | None]]) -> str:
+    if not lines:
+        return ""
+    known = sum(hours for _, hours in lines if hours is not None)
+    unknown = sum(hours is None for _, hours in lines)
+    total = f"In all {known:.1f} core-hours" if known else "No entry is measured"
+    more = f", and {unknown} entries that are not measured" if known and unknown else ""
+    return f"## {title}\n\n{HEAD}" + "".join(line for line, _ in lines) + f"\n{total}{more}.\n"
+
+
+def design_lines(entries: Sequence[plan_entries.Entry]) -> list[tuple[str, float | None]]:
+    """A line of the table and its core-hours for each entry."""
+    seen: set[str] = set()
+    found = []
+    for order, entry in enumerate(entries, 1):
+        design = designs.describe(entry)
+        if "error" in design:
+            raise ValueError(f"{plan_entries.PLAN}: {entry.name}: {design['error']}")
+        new = [folder for folder in design["folders"] if folder not in seen]
+        seen.update(new)
+        pilot = read_pilot(entry)
+        cost = None if pilot is None else plan_entries.core_seconds(pilot)
+        hours = 0.0 if not new else None if cost is None else cost * len(new) / 3600
+        cells = "1 search" if entry.tune else str(len(design["folders"]))
+        facts = [str(order), f"`{entry.name}`", *(design[key] for key in ("data", "width", "batch", "length"))]
+        facts += [design["seeds"], cells, "" if entry.tune else str(len(new))]
+        facts += [f"{cost:,.0f}" if cost is not None else "not measured" if new else "–"]
+        facts += ["not measured" if hours is None else f"{hours:.1f}"]
+        found.append(("| " + " | ".join(facts) + " |\n", hours))
+    return found
+
+
+def read_pilot(entry: plan_entries.Entry) -> dict[str, Any] | None:
+    """What the entry's pilot measured; None before it was run."""
+    file = ROOT / plan_entries.PILOTS / f"{entry.name}.json"
+    if not file.exists():
+        return None
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def pilot_lines(entries: Sequence[plan_entries.Entry]) -> str:
+    """A line a cell of every pilot."""
+    lines = []
+    for entry in entries:
+        for cell in (read_pilot(entry) or {"cells": []})["cells"]:
+            at = ", ".join(f"{axis} {value}" for axis, value in cell["at"].items() if axis != "seed")
+            values = ", ".join(f"{name} {value:.4g}" for name, value in cell["values"].items() if value is not None)
+            facts = (f"`{entry.name}`", at, f"{cell['core_seconds']:,.0f}", values, curve(cell["curve"]))
+            lines.append("| " + " | ".join(facts) + " |\n")
+    if not lines:
+        return "None was run yet.\n"
+    return "| entry | cell | core-seconds | measures | learning curve |\n|---|---|---|---|---|\n" + "".join(lines)
+
+
+def curve(points: Sequence[dict[str, float]]) -> str:
+    """A learning curve in a few numbers.
+
+    >>> curve([{"step": 1, "loss": 5.0, "chance": 5.5}, {"step": 2, "loss": 4.0}, {"step": 3, "loss": 3.5, "knn": 0.5}])
+    'loss 5 → 4 → 3.5 (chance 5.5); kNN 50 %'
+    """
+    losses = [point["loss"] for point in points if "loss" in point]
+    knn = [100 * point["knn"] for point in points if "knn" in point]
+    chance = next((point["chance"] for point in reversed(points) if "chance" in point), None)
+    told = []
+    if losses:
+        told.append("loss " + _three(losses) + ("" if chance is None else f" (chance {chance:.3g})"))
+    if knn:
+        told.append(f"kNN {_three(knn)} %")
+    return "; ".join(told) or "–"
+
+
+def _three(values: Sequence[float]) -> str:
+    """The first, middle and last value; fewer if there are fewer."""
+    places = dict.fromkeys((0, len(values) // 2, len(values) - 1))
+    return " → ".join(f"{values[place]:.3g}" for place in places)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
