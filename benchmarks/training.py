@@ -1,7 +1,7 @@
-"""Training's images a second beside lightly's loop and the bare encoder, monitors' cost, and a batch beyond memory.
+"""Training's images a second beside lightly's loop, the bare encoder and busy processes, and a batch beyond memory.
 
-    python benchmarks/training.py            everything (about five minutes on two cores)
-    python benchmarks/training.py --quick    a small form (about a minute)
+    python benchmarks/training.py            everything (about fifteen minutes on two cores)
+    python benchmarks/training.py --quick    a small form (about three minutes)
 
 SimCLR on 32×32 RGB images in memory, batches of 256, two views each, SGD. "kontrast train" is the whole loop of the
 command: augmentation (strong preset), one forward pass for both views, NT-Xent, step, log, checkpoint at the end; with
@@ -12,6 +12,18 @@ that are ready, with a mean of squares for a loss: what no loop can beat. A call
 counted, and they take turns. All of them run in one process that keeps freed memory, as `kontrast train` makes it do
 (`kontrast.train.memory`), so the peers have that advantage too.
 
+"Training against the bare encoder" takes turns of eight steps, so that a change of the machine's speed meets both
+alike: the ratio is taken in every round, and its median and quartiles over the rounds are shown.
+
+"Beside other work" is the whole loop without monitors in a process of its own, two threads, in turns of eight steps
+beside no, one and two processes that only compute: once as the commands set OpenMP's wait policy (`kontrast.openmp`),
+once as torch has it by default, once with OMP_WAIT_POLICY=passive. A fair scheduler would leave two threads on two
+cores three quarters and a half. Ratios are taken within a round. How much of the machine other processes had is
+measured too and stands below the table: figures from a machine that was not quiet count for little.
+
+"Jobs" are two such processes with one thread each, at the same time, against one with two threads: images a second of
+all together.
+
 The large batch is one SupCon step of 6,144 images, 12,288 views, with the small encoder: gradient caching in
 micro-batches of 256 beside the whole batch at once, each in a fresh process.
 """
@@ -20,19 +32,25 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kontrast import methods, models
+from kontrast import methods, models, openmp
 from kontrast.recipe import Recipe
 from kontrast.train import RunFolder, Training, make_job, resolve
 from kontrast.train.gradients import backward
@@ -42,6 +60,13 @@ from measure import Sections, in_fresh_process, markdown, number, peak_megabytes
 BATCH, LARGE, MICRO = 256, 6144, 256
 OURS, NO_MONITORS, LIGHTLY, BARE = "kontrast train", "kontrast train, no monitors", "lightly", "bare encoder"
 Epoch = Callable[[], object]
+TURN = 8  # steps of a turn of training that is measured beside something else
+POLICIES: dict[str, dict[str, str]] = {
+    "as the commands set it": openmp.wait_policy({}),
+    "torch's default": {},
+    "OMP_WAIT_POLICY=passive": {"OMP_WAIT_POLICY": "PASSIVE"},
+}
+BUSY = ("quiet", "beside one busy process", "beside two")
 
 
 def images(n: int) -> np.ndarray[Any, Any]:
@@ -173,6 +198,212 @@ def speed_table(encoder: str, n: int, found: dict[str, float]) -> str:
     return f"{title}\n\n" + markdown(["", "images/s", "times the bare encoder"], rows)
 
 
+@dataclass(frozen=True)
+class Spread:
+    """A ratio over the rounds: its median and quartiles."""
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return median(self.values)
+
+    def __str__(self) -> str:
+        if len(self.values) < 2:
+            return f"{self.median:.2f}"
+        low, _, high = quantiles(self.values, n=4, method="inclusive")
+        return f"{self.median:.2f} ({low:.2f} … {high:.2f})"
+
+
+def ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
+    """Ratios within the rounds.
+
+    >>> str(ratios([2.0, 3.0, 4.0], [1.0, 1.0, 1.0]))
+    '3.00 (2.50 … 3.50)'
+    """
+    return Spread(tuple(a / b for a, b in zip(above, below, strict=True)))
+
+
+def against_bare(rounds: int) -> Spread:
+    """Images a second of the whole loop over the bare encoder's, in turns of a few steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        n = TURN * BATCH
+        loop, encoder = ours(Path(folder), "small-resnet", n, monitors=False), bare("small-resnet", n)
+        times: list[tuple[float, float]] = []
+        for turn in range(rounds + 1):
+            took = [_timed(epoch) for epoch in (encoder, loop)]
+            if turn:  # the first is not counted
+                times.append((took[0], took[1]))
+    return ratios([t[0] for t in times], [t[1] for t in times])
+
+
+def _timed(epoch: Epoch) -> float:
+    start = time.perf_counter()
+    epoch()
+    return time.perf_counter() - start
+
+
+class Server:
+    """A process that trains a turn whenever it is asked."""
+
+    def __init__(self, threads: int, variables: dict[str, str]) -> None:
+        ours = (*openmp.VARIABLES, "OMP_NUM_THREADS")
+        environment = {name: value for name, value in os.environ.items() if name not in ours}
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", str(BATCH), "--threads", str(threads)],
+            env={**environment, **variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.images = TURN * BATCH
+
+    def ask(self) -> None:
+        assert self.process.stdin is not None
+        print(file=self.process.stdin, flush=True)
+
+    def answer(self) -> float:
+        """Images a second of the turn."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("a process that trains has ended before it answered; its error stands above")
+        return self.images / float(line)
+
+    def turn(self) -> float:
+        self.ask()
+        return self.answer()
+
+
+@contextmanager
+def servers(*wanted: tuple[int, dict[str, str]]) -> Iterator[list[Server]]:
+    """Such processes, each of which has trained a turn already."""
+    made: list[Server] = []
+    try:
+        for threads, variables in wanted:
+            made.append(Server(threads, variables))
+            made[-1].turn()
+        yield made
+    finally:
+        for server in made:
+            server.process.kill()
+            server.process.communicate()  # waits for its end, and closes both pipes
+
+
+def serve(batch: int) -> None:
+    """Trains a turn for every line of standard input, and prints how many seconds it took."""
+    global BATCH
+    BATCH = batch
+    with tempfile.TemporaryDirectory() as folder:
+        epoch = ours(Path(folder), "small-resnet", TURN * BATCH, monitors=False)
+        for _ in sys.stdin:
+            print(_timed(epoch), flush=True)
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that compute and do nothing else; they stand still until they are let go."""
+    made = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        for process in made:
+            process.send_signal(signal.SIGSTOP)
+        yield made
+    finally:
+        for process in made:
+            process.kill()
+            process.wait()
+
+
+class Others:
+    """The share of the machine that processes other than ours had, turn by turn; Linux only."""
+
+    def __init__(self, processes: Sequence[subprocess.Popen[Any]]) -> None:
+        self.pids = [os.getpid(), *(process.pid for process in processes)]
+        self.shares: list[float] = []
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        start, before = time.perf_counter(), self._seconds()
+        yield
+        passed, after = time.perf_counter() - start, self._seconds()
+        if before is not None and after is not None:
+            self.shares.append(max(0.0, after - before) / passed / (os.cpu_count() or 1))
+
+    def _seconds(self) -> float | None:
+        """Processor time of everybody but us."""
+        whole = Path("/proc/stat")
+        if not whole.exists():
+            return None
+        counts = [int(word) for word in whole.read_text().partition("\n")[0].split()[1:9]]
+        used = sum(counts) - counts[3] - counts[4]  # but for idle and waiting for a disk
+        for pid in self.pids:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used -= int(fields[11]) + int(fields[12])
+        return used / os.sysconf("SC_CLK_TCK")
+
+    def __str__(self) -> str:
+        if not self.shares:
+            return "What other processes did meanwhile is not known on this system."
+        return (
+            f"Other processes had {100 * median(self.shares):.0f} % of the machine in the median turn, "
+            f"{100 * max(self.shares):.0f} % at most."
+        )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Images a second by policy and number of busy processes, round by round."""
+
+    speeds: dict[tuple[str, int], list[float]]
+    others: str
+
+    def of_quiet(self, policy: str, count: int) -> Spread:
+        return ratios(self.speeds[policy, count], self.speeds[policy, 0])
+
+    def against_default(self, policy: str, count: int) -> Spread:
+        return ratios(self.speeds[policy, count], self.speeds["torch's default", count])
+
+
+def beside(rounds: int, threads: int) -> Beside:
+    found: dict[tuple[str, int], list[float]] = {(p, count): [] for p in POLICIES for count in range(len(BUSY))}
+    with servers(*((threads, policy) for policy in POLICIES.values())) as made, busy_processes(len(BUSY) - 1) as busy:
+        others = Others([*(server.process for server in made), *busy])
+        for _ in range(rounds):
+            for count in range(len(BUSY)):
+                for policy, server in zip(POLICIES, made, strict=True):
+                    for process in busy[:count]:
+                        process.send_signal(signal.SIGCONT)
+                    with others.watch():
+                        found[policy, count].append(server.turn())
+                    for process in busy[:count]:
+                        process.send_signal(signal.SIGSTOP)
+    return Beside(found, str(others))
+
+
+def beside_table(found: Beside) -> str:
+    header = ["", "quiet: times torch's default", *(f"{name}: times quiet" for name in BUSY[1:])]
+    rows = [
+        [policy, str(found.against_default(policy, 0)), *(str(found.of_quiet(policy, c)) for c in range(1, len(BUSY)))]
+        for policy in POLICIES
+    ]
+    title = "**Beside other work, small-resnet**: median of the rounds (quartiles)"
+    return f"{title}\n\n{markdown(header, rows)}\n\n{found.others}"
+
+
+def jobs(rounds: int) -> Spread:
+    """Images a second of two processes with a thread each, over those of one with two."""
+    policy = openmp.wait_policy({})
+    both: list[float] = []
+    one: list[float] = []
+    with servers((2, policy), (1, policy), (1, policy)) as (alone, first, second):
+        for _ in range(rounds):
+            one.append(alone.turn())
+            first.ask()
+            second.ask()
+            both.append(first.answer() + second.answer())
+    return ratios(both, one)
+
+
 def large_step(pieces: int, count: int) -> Epoch:
     """One SupCon step on ``count`` images, two views each, with gradient caching if there are several pieces."""
     encoder = models.encoder("small-resnet", image_size=32, seed=0)
@@ -203,16 +434,24 @@ def large_table(count: int) -> str:
     return f"{title}\n\n" + markdown(["", "seconds", "MB"], rows)
 
 
-def goals(found: dict[str, float]) -> str:
-    rows = []
-    for other, wanted in ((LIGHTLY, 2.5), (BARE, 0.85)):
-        if other in found:
-            ratio = found[OURS] / found[other]
-            rows.append(
-                [f"{OURS} against {other}", f"≥ {wanted} ×", f"{ratio:.2f} ×", "yes" if ratio >= wanted else "no"]
-            )
+def goals(found: dict[str, float], bare_ratio: Spread, busy: Beside) -> str:
+    rows: list[list[str]] = []
+
+    def at_least(what: str, wanted: float, measured: float, shown: str) -> None:
+        rows.append([what, f"≥ {wanted:g} ×", f"{shown} ×", "yes" if measured >= wanted else "no"])
+
+    if LIGHTLY in found:
+        ratio = found[OURS] / found[LIGHTLY]
+        at_least(f"{OURS} against {LIGHTLY}", 2.5, ratio, f"{ratio:.2f}")
+    at_least(f"{OURS} against {BARE}", 0.9, bare_ratio.median, str(bare_ratio))
     cost = 1 - found[OURS] / found[NO_MONITORS]
     rows.append(["monitors' share of the time", "≤ 3 %", f"{100 * cost:.1f} %", "yes" if cost <= 0.03 else "no"])
+    policy = next(iter(POLICIES))
+    quiet = busy.against_default(policy, 0)
+    at_least("quiet, against torch's default wait policy", 0.97, quiet.median, str(quiet))
+    for count, wanted in ((1, 0.65), (2, 0.45)):
+        ratio_ = busy.of_quiet(policy, count)
+        at_least(f"{BUSY[count]}, against quiet", wanted, ratio_.median, str(ratio_))
     return "**Goals, small-resnet**\n\n" + markdown(["", "goal", "measured", "reached"], rows)
 
 
@@ -221,12 +460,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="short epochs, few rounds, no ResNet-18")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks/training.md")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=None)
+    parser.add_argument("--rounds", type=int, default=None, help="of whole epochs; of short turns four times as many")
+    parser.add_argument("--serve", type=int, metavar="BATCH", help="train a turn for every line of standard input")
     parser.add_argument(
         "--large", nargs=3, metavar=("PIECES", "COUNT", "WHAT"), help="print one step's figure and stop"
     )
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    if arguments.serve:
+        keep_freed_memory()
+        serve(arguments.serve)
+        return
     if arguments.large:
         pieces, count, what = arguments.large
         large_step(int(pieces), 64)()  # libraries and threads are there before the count begins
@@ -237,15 +481,22 @@ def main() -> None:
         return
     keep_freed_memory()
     sections = Sections()
-    rounds = arguments.rounds or (2 if arguments.quick else 3)
-    sections.show(f"{setting()}, batches of {BATCH}, {rounds} rounds.")
+    rounds = arguments.rounds or (1 if arguments.quick else 4)
+    turns = 4 * rounds
+    sections.show(f"{setting()}, batches of {BATCH}, {rounds} rounds of epochs, {turns} rounds of turns.")
     n = 2560 if arguments.quick else 10240
     found = speeds("small-resnet", n, rounds)
     sections.show(speed_table("small-resnet", n, found))
     if not arguments.quick:
         sections.show(speed_table("resnet18", 512, speeds("resnet18", 512, 1)))
     sections.show(large_table(1024 if arguments.quick else LARGE))
-    sections.show(goals(found))
+    bare_ratio = against_bare(turns)
+    sections.show(f"**Training against the bare encoder, small-resnet**: {bare_ratio} times as many images a second")
+    busy = beside(turns, arguments.threads)
+    sections.show(beside_table(busy))
+    done = f"two processes with a thread each do {jobs(turns)} times what one with two threads does"
+    sections.show(f"**Jobs, small-resnet**: {done}")
+    sections.show(goals(found, bare_ratio, busy))
     if arguments.write:
         write_page("training", __doc__ or "", sections)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 import torch
 
@@ -27,10 +29,49 @@ def test_every_loop_runs_its_epoch(benchmark) -> None:
 
 def test_goals_are_ratios(benchmark) -> None:
     found = {benchmark.OURS: 90.0, benchmark.NO_MONITORS: 100.0, benchmark.LIGHTLY: 30.0, benchmark.BARE: 120.0}
-    lines = benchmark.goals(found).splitlines()
-    assert any("lightly" in line and "3.00 ×" in line and "yes" in line for line in lines)
-    assert any("bare" in line and "0.75 ×" in line and "no" in line for line in lines)
-    assert any("monitors" in line and "10.0 %" in line and "no" in line for line in lines)
+    rates = {0: (100.0, 110.0), 1: (70.0, 77.0), 2: (40.0, 44.0)}
+    speeds = {(policy, count): list(rates[count]) for policy in benchmark.POLICIES for count in rates}
+    busy = benchmark.Beside(speeds, "nobody else was there")
+    lines = benchmark.goals(found, benchmark.Spread((0.7, 0.75, 0.8)), busy).splitlines()
+    for what, measured, reached in (
+        ("lightly", "3.00 ×", "yes"),
+        ("bare encoder", "0.75 (0.72 … 0.78) ×", "no"),
+        ("monitors", "10.0 %", "no"),
+        ("quiet, against torch's default", "1.00 (1.00 … 1.00) ×", "yes"),
+        ("beside one busy process", "0.70 (0.70 … 0.70) ×", "yes"),
+        ("beside two", "0.40 (0.40 … 0.40) ×", "no"),
+    ):
+        found_lines = [line for line in lines if line.startswith(("| " + what, "| kontrast train against " + what))]
+        assert len(found_lines) == 1, what
+        assert measured in found_lines[0]
+        assert f" {reached} " in found_lines[0]
+    assert "nobody else was there" in benchmark.beside_table(busy)
+
+
+def test_training_is_measured_against_the_bare_encoder_in_turns(benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "TURN", 1)
+    found = benchmark.against_bare(2)
+    assert len(found.values) == 2
+    assert all(value > 0 for value in found.values)
+
+
+def test_processes_train_beside_busy_ones_and_leave_none(benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One policy, one round; every process that was started has ended."""
+    begun: list[subprocess.Popen] = []
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *arguments, **options) -> None:
+            super().__init__(*arguments, **options)
+            begun.append(self)
+
+    monkeypatch.setattr(benchmark.subprocess, "Popen", Popen)
+    monkeypatch.setattr(benchmark, "BUSY", benchmark.BUSY[:2])
+    monkeypatch.setattr(benchmark, "POLICIES", {"torch's default": {}})
+    found = benchmark.beside(1, 1)
+    assert set(found.speeds) == {("torch's default", 0), ("torch's default", 1)}
+    assert all(len(values) == 1 and values[0] > 0 for values in found.speeds.values())
+    assert len(begun) == 2
+    assert all(process.poll() is not None for process in begun)
 
 
 def test_the_large_step_is_the_plain_one_but_for_batch_norm(benchmark) -> None:
