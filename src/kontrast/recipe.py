@@ -101,7 +101,8 @@ class Augment(Section):
 
     A view is a preset with its options, ``{name: weak, scale: 0.5}``, or a list of operations,
     ``[{name: resized-crop, scale: [0.5, 1]}, flip]``. ``size`` is the views' side in pixels; left out it is the data's,
-    or 224 for images of several sizes.
+    or 224 for images of several sizes. Views smaller than the images make training quicker; images of one size are
+    evaluated at their own.
 
     >>> Augment(views=["weak", [{"name": "resized-crop", "scale": [0.5, 1]}, "flip"]]).described
     [{'name': 'weak'}, [{'name': 'resized-crop', 'scale': [0.5, 1]}, {'name': 'flip'}]]

@@ -92,6 +92,12 @@ def test_small_encoders_on_large_photos_are_warned_of(tmp_path: Path) -> None:
         warn_of_size(job(recipe("simclr", **changes | asked)))
 
 
+def test_views_smaller_than_the_images_are_for_training_only() -> None:
+    made = job(recipe("simclr", augment=["weak", "crop-flip"], **{"augment.size": 6}))
+    assert made.augmented(made.loader().batch(0, 0)).views.shape[2:] == (1, 6, 6)
+    assert made.size == 8, "what evaluation gives the encoder"
+
+
 def test_held_out_is_even_over_classes_and_disjoint() -> None:
     made = job(recipe("supcon", **{"data.validation": 0.25}))
     assert made.validation is not None

@@ -105,7 +105,7 @@ def make_job(recipe: Recipe, device: torch.device, given: DataSet | None = None)
         train.require_labels(f"method {recipe.method.name!r}")
     _check_protocols(recipe, data)
     size = view_size(recipe, data, train)
-    views, crop = _views(recipe, data, size)
+    views, crop = _views(recipe, data, recipe.augment.size or size)
     sampler = _sampler(recipe, train)
     steps = recipe.train.steps or (recipe.train.epochs or 0) * sampler.steps
     classes = data.num_classes if train.labels is not None else None
@@ -199,17 +199,15 @@ def make_encoder(recipe: Recipe, data: DataSet, size: int | None) -> models.Enco
 
 
 def view_size(recipe: Recipe, data: DataSet, train: Split) -> int | None:
-    """Pixels a side of what the encoder sees; None for vectors."""
+    """Pixels a side of what the encoder sees in evaluation; None for vectors. Training views may have another side."""
     shape = train.inputs.shape
     if data.kind == "vector":
         return None
-    wanted = recipe.augment.size
     if shape is None:
-        return wanted or LARGE
-    if shape[1] != shape[2] or wanted not in (None, shape[1]):
+        return recipe.augment.size or LARGE
+    if shape[1] != shape[2]:
         raise ValueError(
-            f"images of {shape[1]}×{shape[2]} pixels and views of {wanted or 'one side'}: augment.size goes with "
-            "images of several sizes. Say data.size, to which the images are brought for training and evaluation alike"
+            f"images of {shape[1]}×{shape[2]} pixels: must be square. Use data.size=S to bring them to S×S pixels"
         )
     return shape[1]
 
@@ -254,7 +252,11 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
             raise ValueError(f"the view {name!r} is for {kind}s, and {data.name!r} holds {data.kind}s; take {hint}")
         made.append(augment.view(view, size=size, mean=data.mean, std=data.std))
     views = augment.Views(made)
-    if data.kind == "vector" or data.train.inputs.shape is not None:
+    if data.kind == "vector":
+        return views, None
+    if data.train.inputs.shape is not None:
+        if recipe.augment.size is not None:
+            _check_that_views_crop(recipe, views, data.train.inputs.shape)
         return views, None
     try:
         crop, rest = augment.at_decoding(views)
@@ -267,6 +269,19 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
         ) from None
     assert isinstance(rest, augment.Views)
     return rest, crop
+
+
+def _check_that_views_crop(recipe: Recipe, views: augment.Views, shape: tuple[int, ...]) -> None:
+    """Raise unless every view of an image of this shape has the side ``augment.size``."""
+    asked, seen = recipe.augment.size, views(torch.zeros(1, *shape))
+    for view, pixels in zip(
+        recipe.augment.described, seen.unbind(1) if isinstance(seen, Tensor) else seen, strict=True
+    ):
+        if pixels.shape[-1] != asked:
+            raise ValueError(
+                f"augment.size={asked}: the view {augment.title(view)!r} does not crop, so its images stay "
+                f"{shape[1]}×{shape[2]} pixels. Use views that crop (weak, crop-flip …), or leave augment.size out"
+            )
 
 
 def _sampler(recipe: Recipe, train: Split) -> Sampler:

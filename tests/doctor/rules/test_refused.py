@@ -19,7 +19,7 @@ from tests.doctor import patients
         ("supcon", ("data.limit=20",), "train.batch_size is 128, above the 20 training rows"),
         ("supcon", ("train.sampler=class-balanced",), "a class-balanced batch of 10 classes is a multiple"),
         ("supcon", ("data=nowhere/at/all",), "neither a set nor a path"),
-        ("simclr", ("data=digits", "data.size=8", "augment.size=16"), "images of 8×8 pixels and views of 16"),
+        ("simclr", ("augment.size=16", "augment.views=[weak, none]"), "the view 'none' does not crop"),
     ],
 )
 def test_train_says_the_same(method: str, settings: tuple[str, ...], said: str, tmp_path: Path) -> None:

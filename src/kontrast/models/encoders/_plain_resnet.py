@@ -3,7 +3,7 @@
 stem    small: 3×3 convolution to w/2 channels, BN, ReLU
         half: 4×4 convolution of stride 2 to w channels, BN, ReLU
         large: 3×3 convolution of stride 2 to w/2 channels, BN, ReLU, then a max-pool of stride 2
-stages  three of ``depth`` basic blocks, w, 2w and 4w wide; each halves the map
+stages  three of ``depth`` basic blocks, w, 2w and 4w wide; each halves the map, but for the first behind stem ``half``
 last    only with ``features``: 1×1 convolution to that many channels, BN, ReLU
 h       the mean over the last map: 4w numbers, or ``features``; ≥ 0 behind the last ReLU, which ``signed`` leaves out
 """
@@ -38,7 +38,8 @@ class PlainSmallResNet(nn.Module):
             self.stem.append(nn.MaxPool2d(3, stride=2, padding=1))
         blocks: list[Block] = []
         for out in (width, 2 * width, 4 * width):
-            for stride in (2, *[1] * (depth - 1)):
+            halves = stem != "half" or out > width  # that stem has halved the map for the first stage
+            for stride in (2 if halves else 1, *[1] * (depth - 1)):
                 blocks.append(Block(before, out, stride))
                 before = out
         if signed and features is None:
