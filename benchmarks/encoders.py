@@ -8,6 +8,10 @@ a mean of squares. "channels_last" is what `models.encoder` gives, "default" is 
 `torch.compile` of the channels_last one, where that works here, its compilation not counted. All forms of one encoder
 take turns: times are medians of rounds, a turn is three calls in a row of which the fastest counts (a call of more than
 two seconds is made once a turn only). Ratios are to the default layout of the same encoder.
+
+"Shapes" are candidates for the small encoder, channels_last, taking turns: width, depth, stem, feature size, views of
+24×24 pixels, and the second convolution of every block in groups of 8 or 16 channels. What they learn in equal time is
+in docs/experiments/trials.md; groups are left out there, since with fewer parameters they are hardly quicker.
 """
 
 from __future__ import annotations
@@ -39,6 +43,22 @@ CASES: dict[str, Case] = {
 }
 QUICK = ("small-resnet", "resnet18")
 
+# Options of small-resnet, the side of its images, and how many channels a group has (None: no groups).
+SHAPES: dict[str, tuple[dict[str, Any], int, int | None]] = {
+    "width 16": ({}, 32, None),
+    "width 16, 256 features": ({"features": 256}, 32, None),
+    "width 16, 256 features, 24×24": ({"features": 256}, 24, None),
+    "width 16, depth 2": ({"depth": 2}, 32, None),
+    "width 16, half stem": ({"stem": "half"}, 32, None),
+    "width 24": ({"width": 24}, 32, None),
+    "width 24, half stem": ({"width": 24, "stem": "half"}, 32, None),
+    "width 32": ({"width": 32}, 32, None),
+    "width 32, half stem": ({"width": 32, "stem": "half"}, 32, None),
+    "width 32, groups of 8": ({"width": 32}, 32, 8),
+    "width 32, groups of 16": ({"width": 32}, 32, 16),
+    "width 48": ({"width": 48}, 32, None),
+}
+
 
 def step(encoder: Callable[[Tensor], Tensor], images: Tensor, parameters: list[nn.Parameter]) -> Call:
     """Forward and backward; gradients start anew each time."""
@@ -49,6 +69,38 @@ def step(encoder: Callable[[Tensor], Tensor], images: Tensor, parameters: list[n
         encoder(images).square().mean().backward()  # type: ignore[no-untyped-call]
 
     return call
+
+
+def shape(name: str) -> nn.Module:
+    """The encoder of a line of `SHAPES`."""
+    options, side, group = SHAPES[name]
+    made: nn.Module = models.encoder("small-resnet", image_size=side, seed=0, **options)
+    if group is not None:
+        for block in made.blocks:  # type: ignore[union-attr]
+            width = block.conv2.out_channels
+            block.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False, groups=width // group)
+        made.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return made
+
+
+def shapes_table(batch: int, rounds: int) -> str:
+    """Images a second of every shape, and the ratio to the first."""
+    made = {name: shape(name) for name in SHAPES}
+    calls = {
+        name: step(net, torch.randn(batch, 3, SHAPES[name][1], SHAPES[name][1]), list(net.parameters()))
+        for name, net in made.items()
+    }
+    times = milliseconds(calls, rounds=rounds)
+    first = times[next(iter(times))]
+    rows = [
+        [
+            name,
+            f"{sum(p.numel() for p in net.parameters()):,}",
+            f"{number(1e3 * batch / times[name])} ({number(first / times[name])})",
+        ]
+        for name, net in made.items()
+    ]
+    return "**Shapes of small-resnet**: images/s (times the first)\n\n" + markdown(["", "parameters", "images/s"], rows)
 
 
 def forms(case: str, batch: int, *, compiled: bool) -> tuple[dict[str, Call], str | None]:
@@ -118,6 +170,8 @@ def main() -> None:
         sections.show(
             f"torch.compile worked; it is faster than channels_last alone for: {', '.join(faster) or 'none'}."
         )
+    if not arguments.quick:
+        sections.show(shapes_table(arguments.batch, rounds))
     if arguments.write:
         write_page("encoders", __doc__ or "", sections)
 

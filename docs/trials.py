@@ -13,38 +13,71 @@ DOCS = Path(__file__).parent
 LOG, PAGE = DOCS / "experiments" / "trials.jsonl", DOCS / "experiments" / "trials.md"
 INTRODUCTION = """# Trials behind the recipes
 
-Every trial that chose something in our recipes: `python scripts/trials.py PLAN --log docs/experiments/trials.jsonl
---out DIR`. A trial trains on the rows that `data.validation` leaves and is scored on the rows held out (kNN with 20
-neighbours, a linear probe; percent); the test rows were not read. Trials with one digest were scored on the same
-rows. Settings are overrides of the recipe as it was then: `simclr-fashion-mini` had two `strong` views,
-`sce-fashion-mini`, `moco-fashion-mini` and `ressl-fashion-mini` a momentum of 0.99. CPU seconds are those of one
-thread, evaluation included, beside other work on the machine; – where the trial was read again later. With 2,000
-held-out rows the standard error of an accuracy of 83 % is 0.8 points, that of 46 % is 1.1: differences of a point
-between single trials say little. This page is written by `python docs/trials.py` from [trials.jsonl](trials.jsonl).
+Every trial that chose something in our recipes and the small encoder: `python scripts/trials.py PLAN --log
+docs/experiments/trials.jsonl --out DIR`. A trial trains on the rows that `data.validation` leaves and is scored on the
+rows held out (kNN with 20 neighbours, a linear probe; percent); the test rows were not read. Trials with one digest
+were scored on the same rows. Settings are overrides of the recipe as it was then; of a setting that is given twice the
+last counts. CPU seconds are those of one thread, evaluation included, beside other work on the machine; – where the
+trial was read again later. With 2,000 held-out rows the standard error of an accuracy of 83 % is 0.8 points, that of
+50 % is 1.1: differences of a point between single trials say little. This page is written by `python docs/trials.py`
+from [trials.jsonl](trials.jsonl).
 """
-SHOWN = ("knn20", "probe", "raw pixels: knn20")
-COLUMNS = ["recipe and settings", "seed", "held out", "kNN", "linear probe", "raw pixels, kNN", "CPU seconds"]
+SHOWN = ("knn20", "probe")
+COLUMNS = ["settings", "seed", "held out", "kNN", "linear probe", "CPU seconds"]
 HEAD = "| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|\n"
 
 
 def page() -> str:
-    """The whole page."""
-    lines = [json.loads(line) for line in LOG.read_text(encoding="utf-8").splitlines()]
-    return f"{INTRODUCTION}\n{HEAD}" + "".join(map(row, lines))
+    """The whole page: a section a question, in the order in which they were asked."""
+    questions: dict[str, list[dict[str, Any]]] = {}
+    for line in LOG.read_text(encoding="utf-8").splitlines():
+        trial = json.loads(line)
+        questions.setdefault(trial["question"], []).append(trial)
+    return "\n".join([INTRODUCTION, *(section(title, trials) for title, trials in questions.items())])
 
 
-def row(trial: dict[str, Any]) -> str:
-    """A line of the table.
+def section(title: str, trials: list[dict[str, Any]]) -> str:
+    """What all trials of a question have in common, raw pixels, and a line a trial."""
+    settings = [effective(trial["settings"]) for trial in trials]
+    common = {key: value for key, value in settings[0].items() if all(s.get(key) == value for s in settings)}
+    raw = {trial["held_out"]["sha256"]: trial["scores"].get("raw pixels: knn20") for trial in trials}
+    pixels = ", ".join(f"{value:.2f} ({digest[:6]})" for digest, value in raw.items() if value is not None)
+    rows = [row(trial, own, common) for trial, own in zip(trials, settings, strict=True)]
+    beside = f" kNN of raw pixels: {pixels}." if pixels else ""
+    return f"## {title}\n\nCommon settings: `{words(common)}`.{beside}\n\n{HEAD}" + "".join(rows)
 
-    >>> found = {"held_out": {"rows": 20, "sha256": "abc"}, "scores": {"knn20": 80.0}, "cpu_seconds": 9}
-    >>> row({"settings": ["simclr", "seed=1"], "seed": 0, **found})
-    '| `simclr seed=1` | 0 | 20 rows, abc | 80.00 | – | – | 9 |\\n'
+
+def effective(settings: list[str]) -> dict[str, str]:
+    """Recipe and overrides by key; of a key that stands twice the last.
+
+    >>> effective(["simclr", "seed=1", "seed=2"])
+    {'recipe': 'simclr', 'seed': '2'}
     """
+    return {"recipe": settings[0], **dict(word.split("=", 1) for word in settings[1:])}
+
+
+def words(settings: dict[str, str]) -> str:
+    """Settings as they are typed.
+
+    >>> words({"recipe": "simclr", "seed": "2"})
+    'simclr seed=2'
+    """
+    said = (value if key == "recipe" else f"{key}={value}" for key, value in settings.items())
+    return " ".join(said).replace("|", "\\|")
+
+
+def row(trial: dict[str, Any], settings: dict[str, str], common: dict[str, str]) -> str:
+    """A line of the table, without the common settings.
+
+    >>> found = {"held_out": {"rows": 20, "sha256": "abc"}, "scores": {"knn20": 80.0}, "cpu_seconds": 9, "seed": 0}
+    >>> row(found, {"recipe": "simclr", "optim.lr": "0.1"}, {"recipe": "simclr"})
+    '| `optim.lr=0.1` | 0 | 20 rows, abc | 80.00 | – | 9 |\\n'
+    """
+    own = words({key: value for key, value in settings.items() if key not in common})
     scores = (f"{trial['scores'][name]:.2f}" if name in trial["scores"] else "–" for name in SHOWN)
     held, seconds = trial["held_out"], trial["cpu_seconds"]
     rest = [trial["seed"], f"{held['rows']:,} rows, {held['sha256'][:6]}", *scores, "–" if seconds is None else seconds]
-    settings = " ".join(trial["settings"]).replace("|", "\\|")
-    return f"| `{settings}` | " + " | ".join(map(str, rest)) + " |\n"
+    return f"| {f'`{own}`' if own else 'as above'} | " + " | ".join(map(str, rest)) + " |\n"
 
 
 if __name__ == "__main__":

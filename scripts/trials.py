@@ -2,11 +2,12 @@
 
     python scripts/trials.py PLAN --log docs/experiments/trials.jsonl --out DIR [--seeds 1] [--jobs 2] [--data DIR]
 
-PLAN is a text file with one trial a line: a recipe's name and overrides, as for ``kontrast train``; ``#`` begins a
-comment, ``{data}`` stands for the folder given by --data. A trial trains on the rows that ``data.validation`` leaves
-and is scored on the others by the recipe's protocols (`kontrast.experiments.tune.trials`), on one thread. The log has
-a line a trial: settings, seed, scores, CPU seconds, and a digest of the held-out rows, so that trials with the same
-digest were scored on the same rows. A trial that is in the log is not run again.
+PLAN is a text file with one trial a line: a recipe's name and overrides, as for ``kontrast train``. A line ``# …`` says
+which question the trials below it answer; ``{data}`` stands for the folder given by --data. A trial trains on the rows
+that ``data.validation`` leaves and is scored on the others by the recipe's protocols
+(`kontrast.experiments.tune.trials`), on one thread. The log has a line a trial: question, settings, seed, scores, CPU
+seconds, and a digest of the held-out rows, so that trials with the same digest were scored on the same rows. A trial
+that is in the log is not run again.
 """
 
 from __future__ import annotations
@@ -33,25 +34,40 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="trials at a time, of one thread each")
     asked = parser.parse_args()
-    lines = [line.partition("#")[0].strip() for line in asked.plan.read_text().splitlines()]
     known = {json.dumps([t["settings"], t["seed"]]) for t in read_log(asked.log)}
-    wanted = [(shlex.split(line), seed) for line in filter(None, lines) for seed in range(asked.seeds)]
-    left = [trial for trial in wanted if json.dumps(trial) not in known]
+    trials = read_plan(asked.plan.read_text())
+    wanted = [(question, settings, seed) for question, settings in trials for seed in range(asked.seeds)]
+    left = [trial for trial in wanted if json.dumps(trial[1:]) not in known]
     print(f"{len(wanted)} trials, {len(left)} to do", flush=True)
 
-    def perform(trial: tuple[list[str], int]) -> None:
-        settings, seed = trial
+    def perform(trial: tuple[str, list[str], int]) -> None:
+        question, settings, seed = trial
         words = [word.replace("{data}", asked.data) for word in settings]
         command = [sys.executable, __file__, "one", str(asked.out), str(seed), *words]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"error": f"{done.returncode}"}
-        line = {"settings": settings, "seed": seed, **found}
+        line = {"question": question, "settings": settings, "seed": seed, **found}
         with asked.log.open("a") as file:
             file.write(json.dumps(line, sort_keys=True) + "\n")
         print(seed, " ".join(settings), {k: v for k, v in found.items() if k != "versions"}, flush=True)
 
     with ThreadPoolExecutor(asked.jobs) as pool:
         list(pool.map(perform, left))
+
+
+def read_plan(text: str) -> list[tuple[str, list[str]]]:
+    """Question and settings of every trial.
+
+    >>> read_plan("# Which rate?\\nsimclr-fashion-mini optim.lr=0.1")
+    [('Which rate?', ['simclr-fashion-mini', 'optim.lr=0.1'])]
+    """
+    found, question = [], "Other trials"
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("#"):
+            question = line.lstrip("# ")
+        else:
+            found.append((question, shlex.split(line)))
+    return found
 
 
 def read_log(log: Path) -> list[dict[str, Any]]:
