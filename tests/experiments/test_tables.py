@@ -278,3 +278,11 @@ def test_a_value_of_another_set_is_shown_without_a_difference() -> None:
     for kind in ("terminal", "markdown", "latex"):
         assert f"paper on CIFAR-10 {cell['paper']:.1f}" in every(made)[kind]
         assert ", difference" not in every(made)[kind]
+
+
+def test_baselines_name_their_protocols_in_the_measures_order() -> None:
+    """A ledger's line has them sorted by name."""
+    measures = [Measure(name, name, lambda folder: 1.0, protocols=(name,)) for name in ("wang-liu", "knn20")]
+    values = {"error:knn20": 0.5, "knn20": 1.0, "other": 3.0, "wang-liu": 2.0}
+    [found] = tables.baselines(experiment(measures=measures), ["raw pixels"], [Row({"seed": 0}, "a", "done", values)])
+    assert list(found["titles"].items()) == [("wang-liu", "wang-liu"), ("knn20", "knn20"), ("other", "other (%)")]

@@ -80,9 +80,11 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
 def baselines(experiment: Experiment, names: Sequence[str], rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The baselines of a sweep by their names and rows, for the summary's ``baselines``.
 
-    ``titles`` name each protocol: as the measure that reads it, or by its own name.
+    ``titles`` name each protocol: as the measure that reads it, or by its own name; in the measures' order, then by
+    name, wherever the values come from.
     """
     titles = {protocol: measure.title for measure in experiment.measures for protocol in measure.protocols}
+    order = [*titles, *sorted({key for row in rows for key in row.values if not is_mark(key)} - titles.keys())]
     found = [
         {
             "name": name,
@@ -91,7 +93,7 @@ def baselines(experiment: Experiment, names: Sequence[str], rows: Sequence[Row])
             "status": row.status,
             "error": row.error,
             "values": dict(row.values),
-            "titles": {key: titles.get(key, f"{key} (%)") for key in row.values if not is_mark(key)},
+            "titles": {key: titles.get(key, f"{key} (%)") for key in order if key in row.values},
         }
         for name, row in zip(names, rows, strict=True)
     ]
