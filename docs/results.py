@@ -35,6 +35,14 @@ against their numbers. Verdicts are by [stated statistics](../experiments/claims
 | experiment | data | seeds | hours | claims |
 |---|---|---|---|---|
 """
+SEARCHES = """
+## Searches
+
+What `kontrast tune` tried on held-out rows of the training data, and chose; each record has every trial.
+
+| search | recipe | settings tried | chosen, its score | stopped | any k1 below 5,000 beats SupCon |
+|---|---|---|---|---|---|
+"""
 KIND_WORDS = {
     "theory": "theory (a loss alone: gradients, minimisers, bounds)",
     "geometry": "geometry (where trained embeddings lie)",
@@ -82,7 +90,33 @@ def index() -> str:
         hours = f"{found['seconds'] / 3600:.1f}"
         link = f"[{found['title']}]({folder.name}/README.md)"
         lines.append(f"| {link} | {data} | {len(found['seeds'])} | {hours} | {counts} |\n")
-    return INTRODUCTION.replace("{counts}", counted(counts_of(records()))) + "".join(lines)
+    return INTRODUCTION.replace("{counts}", counted(counts_of(records()))) + "".join(lines) + searches()
+
+
+def searches() -> str:
+    """A line a search that `scripts/results collect` kept: what was tried, what was chosen, what it says of k1."""
+    lines = []
+    for file in sorted((RESULTS / "tune").glob("*.json")):
+        found = json.loads(file.read_text(encoding="utf-8"))
+        trials = [trial for phase in found["phases"] for trial in phase["trials"]]
+        chosen = [trial for trial in trials if trial["setting"] == found.get("chosen")]
+        score = f", {_score(chosen[0], found['accuracy'])}" if chosen else ""
+        setting = ", ".join(f"{name} = {value:g}" for name, value in (found.get("chosen") or {}).items())
+        ended = found.get("stopped", "not ended yet")
+        remark = found.get("remark", {}).get("words", "–")
+        cells = (found["recipe"], str(len(trials)), (setting or "–") + score, ended, remark)
+        lines.append(f"| [{file.stem}](tune/{file.name}) {_row(*cells)}\n")
+    return SEARCHES + "".join(lines) if lines else ""
+
+
+def _score(trial: dict[str, Any], accuracy: bool) -> str:
+    """Mean and half-width over seeds; accuracies in percent.
+
+    >>> _score({"score": {"mean": 0.8, "half": 0.01}}, True), _score({"score": {"mean": 2.0, "half": None}}, False)
+    ('80.00 ± 1.00', '2.00')
+    """
+    scale, score = 100 if accuracy else 1, trial["score"]
+    return f"{scale * score['mean']:.2f}" + ("" if score["half"] is None else f" ± {scale * score['half']:.2f}")
 
 
 def records() -> list[dict[str, Any]]:

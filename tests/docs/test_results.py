@@ -37,5 +37,23 @@ def test_readme_has_the_table_that_the_script_writes() -> None:
     assert readme == results.with_headlines(readme), "run python docs/results.py"
 
 
+def test_searches_stand_in_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    assert "## Searches" not in results.index(), "none is kept"
+    (tmp_path / "tune").mkdir()
+    trials = [
+        {"setting": {"k1": k1, "k2": 1.0}, "score": {"mean": mean, "half": 0.011, "n": 3}}
+        for k1, mean in ((0.0, 0.8), (4000.0, 0.8123))
+    ]
+    begun = {"recipe": "tcl-fashion-mini", "accuracy": True, "phases": [{"name": "start", "trials": trials}]}
+    ended = {"chosen": trials[1]["setting"], "stopped": "k2 brought nothing", "remark": {"words": "not resolved"}}
+    (tmp_path / "tune" / "a.json").write_text(json.dumps({**begun, **ended}))
+    (tmp_path / "tune" / "b.json").write_text(json.dumps(begun))
+    found = results.index()
+    chosen = "k1 = 4000, k2 = 1, 81.23 ± 1.10"
+    assert f"| [a](tune/a.json) | tcl-fashion-mini | 2 | {chosen} | k2 brought nothing | not resolved |\n" in found
+    assert "| [b](tune/b.json) | tcl-fashion-mini | 2 | – | not ended yet | – |\n" in found
+
+
 def test_the_index_is_what_the_script_writes() -> None:
     assert (results.RESULTS / "README.md").read_text(encoding="utf-8") == results.index(), "run python docs/results.py"

@@ -27,6 +27,31 @@ def test_a_sweep_has_each_once() -> None:
     assert baselines_of(plan(experiments.find("graf-toy"), "smoke")) == [], "points have no pixels"
 
 
+@pytest.mark.parametrize("name", experiments.names())
+def test_no_two_of_an_experiment_have_one_place(name: str) -> None:
+    """A ledger keeps them by name, place and seed."""
+    made = baselines_of(plan(experiments.find(name), "cpu", seeds=1))
+    places = [(baseline.name, *sorted(baseline.at.items())) for baseline in made]
+    assert len(set(places)) == len(places)
+
+
+def test_a_part_of_a_grid_gives_a_baseline_the_same_place() -> None:
+    """Signed and unsigned encoders stand on one axis of methods, and are collected by two commands."""
+    both = baselines_of(plan(experiments.find("graf-geometry"), "cpu", seeds=1))
+    signed = baselines_of(plan(experiments.find("graf-geometry"), "cpu", ["method=[ce-signed,sc-signed]"], seeds=1))
+    plain = baselines_of(plan(experiments.find("graf-geometry"), "cpu", ["method=[ce,sc]"], seeds=1))
+    assert [baseline.at for baseline in both[1:]] == [plain[1].at, signed[1].at]
+    assert signed[1].at == {**plain[1].at, "signed": True}
+    assert [baseline.hash for baseline in both] == [plain[0].hash, plain[1].hash, signed[1].hash]
+
+
+def test_where_the_data_lie_does_not_count() -> None:
+    here = baselines_of(plan(experiment(), "cpu"))
+    there = baselines_of(plan(experiment(), "cpu", ["run.data_root=elsewhere"]))
+    assert [baseline.hash for baseline in here] == [baseline.hash for baseline in there]
+    assert [baseline.cell.path for baseline in here] != [baseline.cell.path for baseline in there]
+
+
 def test_what_they_depend_on_tells_them_apart() -> None:
     def make(at: At) -> Recipe:
         changes = {"encoder.features": at["features"], "data.noise": at["noise"]}

@@ -6,8 +6,10 @@ import pytest
 
 from kontrast import experiments
 from kontrast.experiments.experiment import Row
+from kontrast.experiments.papers import BESIDE
 from kontrast.experiments.plan import plan
 from kontrast.recipe import Recipe
+from kontrast.recipes import published
 
 ASKED = [
     "wl-table-1",
@@ -86,15 +88,35 @@ def test_cells_of_each_preset_are_runs_of_their_own(name: str) -> None:
 def test_measures_can_be_read_and_papers_values_are_shown(name: str) -> None:
     """A column that no run can fill, or a promise of values that are not there, would be found after days."""
     made = experiments.find(name)
-    shown = {preset: [c.at for c in plan(made, preset, seeds=1)] for preset in ("paper", "cpu")}
-    if made.reference:
-        for preset, places in shown.items():
-            assert any(made.published(at, m.name) is not None for at in places for m in made.measures), preset
-    words = made.presets["cpu"].about
-    assert bool(made.reference) == ("beside ours" in words or "beside SimCLR" in words)
+    places = [cell.at for cell in plan(made, "paper", seeds=1)]
+    values = [made.published(at, measure.name) for at in places for measure in made.measures]
+    assert any(value is not None for value in values) == (BESIDE in made.presets["cpu"].about)
     for measure in made.measures:
         for preset in ("paper", "cpu"):
             for cell in plan(made, preset, seeds=1):
                 if measure.protocols and isinstance(cell.does, Recipe) and not (measure.optional and preset == "paper"):
                     have = {part.name for part in cell.does.evaluate.protocols}
                     assert have & set(measure.protocols), f"{preset} {cell.name}: {measure.name}"
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_values_of_the_paper_stand_beside_its_own_sets_alone(name: str) -> None:
+    """A file of other data has none, whatever set the paper has; a part of a set has that set's."""
+    made = experiments.find(name)
+    places = [cell.at for cell in plan(made, "paper", seeds=1) if "data" in cell.at]
+    for at in places:
+        for measure in made.measures:
+            value = made.published(at, measure.name)
+            assert made.published({**at, "data": f"{at['data']}-20k"}, measure.name) == value
+            assert made.published({**at, "data": "photos"}, measure.name) is None
+            assert made.published({**at, "data": "x/photos.npz"}, measure.name) is None
+
+
+def test_which_sets_a_paper_has_values_for() -> None:
+    """CIFAR-100 is not CIFAR-10, and Fashion-MNIST's part is Wang & Liu's no more than any other data."""
+    at = {"temperature": 0.1, "seed": 0}
+    table = experiments.find("wl-table-1").published
+    assert table({**at, "data": "cifar100-a"}, "linear") == published.WANG_LIU["cifar100"]["ordinary"][0.1]
+    assert table({**at, "data": "fashion-mini"}, "linear") is None
+    tcl = experiments.find("tcl-table-1").published
+    assert tcl({"method": "tcl", "data": "fashion-mini"}, "linear") == published.TCL["fashion-mnist"]["tcl", 150]

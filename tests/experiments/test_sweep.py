@@ -17,7 +17,7 @@ from kontrast.experiments import outcome
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told
 from kontrast.experiments.experiment import Chart
-from kontrast.experiments.ledger import Entry, Ledger, Origin, entries_of
+from kontrast.experiments.ledger import Entry, Ledger, Origin, check_import, entries_of, read_file
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipe import Recipe
 from tests.experiments.test_plan import experiment
@@ -157,6 +157,19 @@ def test_cells_without_a_folder_come_from_the_ledger(tmp_path: Path) -> None:
     assert [row.status for row in alone.rows()].count("missing") == 3
     assert alone.write()["baselines"] == whole["baselines"]
     assert len(Sweep.of(SMALL, seeds=1, out=tmp_path / "none", ledger=ledger).rows()) == 3
+
+
+def test_what_a_sweep_leaves_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells with the errors over test rows that they have, and the baselines; read back from the file's lines."""
+    made = Sweep.of(SMALL, seeds=1, out=tmp_path / "runs")
+    made.run(Here())
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.merge(entries_of(made))
+    monkeypatch.setattr(experiments, "find", {"small": SMALL}.__getitem__)
+    lines = [(entry, f"line {number}") for file in ledger.files() for entry, number in read_file(file)]
+    assert {entry.baseline for entry, _ in lines} == {None, "raw pixels", "untrained encoder"}
+    assert all(any(name.startswith("error:") for name in entry.values) for entry, _ in lines)
+    check_import(lines)
 
 
 def test_other_settings_than_this_versions_are_counted(tmp_path: Path) -> None:

@@ -270,11 +270,20 @@ def test_how_it_was_made_is_shown() -> None:
     )
 
 
-def test_a_value_of_another_set_is_shown_without_a_difference() -> None:
-    of_paper = experiment(axes={**experiment().axes, "data": ["cifar10"]}, reference="CIFAR-10")
-    made = tables.summary(of_paper, rows(), preset="cpu")
+def test_on_a_part_of_the_papers_set_its_value_is_shown_without_a_difference() -> None:
+    made = tables.summary(experiment(), rows(data=("cifar10-12k",)), preset="cpu")
     cell = made["places"][0]["cells"]["linear"]
-    assert (cell["paper_data"], cell["difference"]) == ("CIFAR-10", None)
+    assert (cell["paper_data"], cell["difference"]) == ("cifar10", None)
     for kind in ("terminal", "markdown", "latex"):
-        assert f"paper on CIFAR-10 {cell['paper']:.1f}" in every(made)[kind]
+        assert f"paper on cifar10 {cell['paper']:.1f}" in every(made)[kind]
         assert ", difference" not in every(made)[kind]
+    whole = tables.summary(experiment(), rows(data=("cifar10",)), preset="cpu")["places"][0]["cells"]["linear"]
+    assert (whole["paper_data"], whole["difference"]) == ("", whole["mean"] - whole["paper"])
+
+
+def test_baselines_name_their_protocols_in_the_measures_order() -> None:
+    """A ledger's line has them sorted by name."""
+    measures = [Measure(name, name, lambda folder: 1.0, protocols=(name,)) for name in ("wang-liu", "knn20")]
+    values = {"error:knn20": 0.5, "knn20": 1.0, "other": 3.0, "wang-liu": 2.0}
+    [found] = tables.baselines(experiment(measures=measures), ["raw pixels"], [Row({"seed": 0}, "a", "done", values)])
+    assert list(found["titles"].items()) == [("wang-liu", "wang-liu"), ("knn20", "knn20"), ("other", "other (%)")]

@@ -1,8 +1,8 @@
 """A stand-in for the package kontrast, for tests of scripts/results: it starts in a moment and trains nothing.
 
 `python -m kontrast reproduce NAME …` makes runs/NAME. An experiment called long counts steps until SIGTERM, saves them,
-and goes on from there; any other is done at once. `ledger add NAME … --ledger DIR` copies a finished one's record. As
-scripts/designs.py it knows an experiment for every name but "unknown".
+and goes on from there; any other is done at once. `tune NAME` leaves a record of one trial. `ledger add NAME … --ledger
+DIR` copies a finished one's record. As scripts/designs.py it knows an experiment for every name but "unknown".
 """
 
 from __future__ import annotations
@@ -42,6 +42,16 @@ def reproduce(name: str) -> int:
     return 143
 
 
+def tune(name: str) -> int:
+    """The record of a search with one trial; of "endless" it is not ended."""
+    file = Path("runs", f"tune-{name}", "tune.json")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    phase = {"name": "start", "trials": [{"setting": {"k1": 4000.0}}]}
+    status = "running" if name == "endless" else "done"
+    write(file, {"recipe": name, "phases": [phase], "status": status, "chosen": {"k1": 4000.0}})
+    return 0
+
+
 def add(name: str, ledger: Path) -> int:
     state = json.loads(Path("runs", name, "run.json").read_text())
     ledger.mkdir(parents=True, exist_ok=True)
@@ -53,6 +63,10 @@ def add(name: str, ledger: Path) -> int:
 def designs(plan: Path) -> int:
     found = []
     for entry in tomllib.loads(plan.read_text())["entry"]:
+        if "tune" in entry:
+            folder = f"tune-{entry['tune']}"
+            found.append({"name": entry["name"], "folders": {folder: {"status": "missing", "seconds": 0.0}}})
+            continue
         name = entry["experiment"]
         file = Path("runs", name, "run.json")
         state = json.loads(file.read_text()) if file.exists() else {"status": "missing", "seconds": 0.0}
@@ -67,6 +81,8 @@ if __name__ == "__main__":
     words = sys.argv[1:]
     if words[0] == "reproduce":
         sys.exit(reproduce(words[1]))
+    if words[0] == "tune":
+        sys.exit(tune(words[1]))
     if words[:2] == ["ledger", "add"]:
         sys.exit(add(words[2], Path(words[words.index("--ledger") + 1])))
     sys.exit(designs(Path(words[0])))

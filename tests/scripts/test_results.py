@@ -29,6 +29,13 @@ def entry(experiment: str, **fields: Any) -> str:
     return "[[entry]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
 
+def tuning(recipe: str, **fields: Any) -> str:
+    """A table of the plan that tunes a recipe."""
+    values = {"name": f"tune-{recipe}", "tune": recipe, **fields}
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in values.items() if value is not None]
+    return "[[entry]]\n" + "".join(lines)
+
+
 class Repository:
     """A repository that has the scripts, a plan and a tag; its results lie beside it."""
 
@@ -183,6 +190,26 @@ def test_collect_puts_finished_cells_into_the_ledger_and_nothing_else(here: Repo
         assert "quick: added" in here.ask("collect")
         changed = here.git("status", "--porcelain", "--untracked-files=all")
         assert changed == "?? docs/results/ledger/quick-smoke.jsonl"
+
+
+def test_collect_keeps_the_records_of_searches(here: Repository) -> None:
+    search = {"preset": None, "seeds": 3, "settings": ["train.epochs=2"]}
+    here.tag("results-1", tuning("mine", **search), tuning("endless"), tuning("later"), entry("long"))
+    here.ask("start")
+    here.wait(lambda: here.states("training"))
+    shutil.rmtree(here.results / "runs" / "tune-later")
+    told = here.ask("collect")
+    assert "tune-mine: 1 settings tried, done" in told
+    assert "tune-endless: 1 settings tried, running" in told, "what was tried is kept, ended or not"
+    kept = here.root / "docs" / "results" / "tune"
+    assert sorted(file.name for file in kept.iterdir()) == ["tune-endless.json", "tune-mine.json"]
+    record = json.loads((kept / "tune-mine.json").read_text(encoding="utf-8"))
+    assert record["chosen"] == {"k1": 4000.0}
+    command = "kontrast tune mine train.epochs=2 --seeds 3 --out runs"
+    assert record["made"] == {"command": command, "commit": here.git("rev-parse", "HEAD")}
+    (here.results / "runs" / "tune-mine" / "tune.json").write_text("{")
+    assert "tune-mine: " in here.ask("collect", status=2)
+    assert json.loads((kept / "tune-mine.json").read_text(encoding="utf-8")) == record, "the one there stays"
 
 
 def test_a_plan_that_cannot_run_is_told_before_anything_runs(here: Repository) -> None:

@@ -8,16 +8,18 @@ A table of accuracies says little until one knows what the data give away for no
 
 so a grid of twelve temperatures has two of them, and experiments on the same data share them. The protocols are those
 of the recipe, with its options; a recipe that has none (random labels) gets kNN, which trains nothing. Labels are the
-right ones, whatever noise the cell has.
+right ones, whatever noise the cell has. The place of an untrained encoder also has the switches that its recipe turns
+on (``signed=True``): an axis of methods, some with signed encoders, does not tell them apart by itself.
 
 Raw pixels of large images are left out: kNN would hold them all as float32 (`MOST_BYTES`).
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,12 @@ class Baseline:
         """What an engine performs; its place says that it is a baseline."""
         return Cell({"baseline": self.name, **self.at}, self.task)
 
+    @property
+    def hash(self) -> str:
+        """Eight digits over what decides it; where this machine keeps its data (``run.data_root``) does not count."""
+        recipe = {key: value for key, value in self.task.options["recipe"].items() if key != "run"}
+        return replace(self.task, options={"recipe": recipe}).folder.rpartition("-")[2]
+
 
 def baselines_of(cells: Sequence[Cell]) -> list[Baseline]:
     """The baselines of a sweep's cells; none of cells that train no encoder.
@@ -59,13 +67,14 @@ def baselines_of(cells: Sequence[Cell]) -> list[Baseline]:
     first = [(cell, cell.does) for cell in cells if isinstance(cell.does, Recipe) and cell.at["seed"] == 0]
     found = []
     for name, make in ((RAW, _raw_task), (UNTRAINED, _untrained_task)):
-        groups: dict[str, tuple[Task, list[Cell]]] = {}
+        groups: dict[str, tuple[Task, list[tuple[Cell, Recipe]]]] = {}
         for cell, recipe in first:
             task = make(recipe)
-            groups.setdefault(task.folder, (task, []))[1].append(cell)
+            groups.setdefault(task.folder, (task, []))[1].append((cell, recipe))
         for task, group in groups.values():
-            at = _shared([cell.at for cell in group], [cell.at for cell, _ in first])
-            found.append(Baseline(name, {**at, "seed": 0}, task))
+            at = _shared([cell.at for cell, _ in group], [cell.at for cell, _ in first])
+            switches = _switches(group[0][1]) if name == UNTRAINED else {}
+            found.append(Baseline(name, {**at, **switches, "seed": 0}, task))
     return found
 
 
@@ -148,6 +157,23 @@ def _part(recipe: Recipe) -> dict[str, Any]:
     if recipe.run.data_root is not None:
         made["run"] = {"data_root": recipe.run.data_root}
     return made
+
+
+def _switches(recipe: Recipe) -> dict[str, Value]:
+    """The encoder's options that are on and by default are not.
+
+    They are named whether or not other cells of the sweep differ in them: a part of a grid gives the same names.
+    """
+    from kontrast.models.encoders import FAMILY
+
+    if recipe.encoder.name not in FAMILY:
+        return {}
+    defaults = inspect.signature(FAMILY[recipe.encoder.name]).parameters
+    return {
+        name: True
+        for name, value in recipe.encoder.options.items()
+        if value is True and not (name in defaults and defaults[name].default is True)
+    }
 
 
 def _shared(group: Sequence[Mapping[str, Value]], every: Sequence[Mapping[str, Value]]) -> dict[str, Value]:

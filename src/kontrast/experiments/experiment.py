@@ -4,7 +4,8 @@
     presets      paper (full scale), cpu (minutes to an hour a cell on a core), smoke (seconds): each gives, for a place
                  on the grid, the recipe to run, and says what it changes against the paper
     measures     numbers read off a finished run's folder
-    published    the paper's value at a place, where it has one
+    published    the paper's value at a place, where it has one: on its own sets and on parts of them, see
+                 `kontrast.recipes.published.printed_set`
     claims       what the paper says of the table, each with its statistic
     charts       what to draw
 
@@ -151,7 +152,6 @@ class Experiment:
     measures: Sequence[Measure]
     rows: str
     published: Callable[[At, str], Published] = lambda at, measure: None
-    reference: str = ""  # the set whose values ``published`` gives for data that the paper does not have
     claims: Sequence[Claim] = ()
     charts: Sequence[Chart] = ()
     keep: Callable[[At], bool] = lambda at: True  # for grids that are not full

@@ -11,6 +11,9 @@ that nobody published, never a zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 WANG_LIU_TEMPERATURES = (0.05, 0.07, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -171,3 +174,20 @@ TEST_ROWS: dict[str, int] = {
     "svhn": 26_032,
     "tiny-imagenet": 10_000,
 }
+
+PARTS: dict[str, str] = {"fashion-mini": "fashion-mnist"}
+"""Sets that are a part of another."""
+
+
+def printed_set(data: object, sets: Iterable[str]) -> str | None:
+    """The one of a paper's sets that data are, or are a part of, by their name; None if they are none of them.
+
+    A file is known by its name alone: ``cifar100.npz`` is CIFAR-100, ``cifar100-20k.npz`` a part of it.
+
+    >>> sets = ("cifar10", "cifar100", "fashion-mnist")
+    >>> [printed_set(data, sets) for data in ("cifar10", "10k/cifar100.npz", "cifar10-50k", "fashion-mini", "photos")]
+    ['cifar10', 'cifar100', 'cifar10', 'fashion-mnist', None]
+    """
+    name = Path(str(data)).stem
+    whole = PARTS.get(name, name)
+    return next((known for known in sets if whole == known or whole.startswith(f"{known}-")), None)

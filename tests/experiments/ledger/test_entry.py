@@ -118,9 +118,9 @@ def test_what_is_damaged_is_named(line: bytes, says: str) -> None:
 
 def test_a_cell_that_is_too_large_is_refused() -> None:
     noise = np.random.default_rng(0).random(20_000)
-    with pytest.raises(ValueError, match=r"takes [\d,]+ bytes, features alone [\d,]+; a cell has at most 100,000"):
+    with pytest.raises(ValueError, match=r"takes [\d,]+ bytes, features alone [\d,]+; a cell has at most 50,000"):
         entry(arrays={"features": Packed.of(noise)}).line()
-    assert MOST_BYTES == 100_000
+    assert MOST_BYTES == 50_000
 
 
 def test_keys_tell_designs_places_seeds_and_baselines_apart() -> None:

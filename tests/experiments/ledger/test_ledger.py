@@ -12,6 +12,7 @@ import pytest
 import kontrast
 from kontrast import experiments
 from kontrast.experiments import outcome
+from kontrast.experiments.baselines import RAW, UNTRAINED, baselines_of
 from kontrast.experiments.experiment import Experiment
 from kontrast.experiments.ledger import Design, Entry, Ledger, check_import, read_file, recipe_hash
 from kontrast.experiments.plan import plan
@@ -89,7 +90,7 @@ def test_a_conflict_names_both_and_writes_nothing(tmp_path: Path) -> None:
             "line 3: demo --preset cpu data=digits temperature=0.1 seed=0 stands in line 1",
         ),
         (lambda a, b: f"{a}\n{b[:-9]}", "line 2: "),
-        (lambda a, b: f"{a}\n{'x' * 200_000}\n", "line 2: is longer than 100,000 bytes"),
+        (lambda a, b: f"{a}\n{'x' * 200_000}\n", "line 2: is longer than 50,000 bytes"),
     ],
 )
 def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, lines: Any, says: str) -> None:
@@ -155,11 +156,24 @@ def supplied(words: tuple[str, ...] = (), **changes: Any) -> list[tuple[Entry, s
 def test_what_this_version_would_have_run_is_taken() -> None:
     check_import(supplied())
     check_import(supplied(("optim.lr=0.2", "temperature=[0.15,0.3]")))
-    check_import([(entry(experiment="small", baseline="raw pixels", at={"data": "digits"}, origin=_now()), "line 1")])
+    check_import(supplied(values={"knn": 80.0, "error:knn": 0.4}))
+    check_import(untrained())
+    check_import(untrained(("optim.lr=0.2", "temperature=[0.15,0.3]")))
+    check_import(untrained(values={}))  # raw pixels of large images
 
 
-def _now() -> Any:
-    return ORIGIN.model_copy(update={"version": kontrast.__version__})
+def untrained(words: tuple[str, ...] = (), **changes: Any) -> list[tuple[Entry, str]]:
+    """The baselines that somebody with the same version would send."""
+    found = []
+    of = changes.pop("of", {})
+    for i, made in enumerate(baselines_of(plan(SMALL, "cpu", words))):
+        at = {axis: value for axis, value in made.at.items() if axis != "seed"}
+        now = {"run": made.cell.path.name, "recipe": made.hash, "version": kontrast.__version__}
+        own = {"settings": Design.of(SMALL, "cpu", words).settings, "at": at, "seed": 0, "baseline": made.name}
+        values = {"knn20": 40.0, "error:knn20": 0.5}
+        given = {"experiment": "small", "values": values, "origin": ORIGIN.model_copy(update={**now, **of})}
+        found.append((entry(**{**own, **given, **changes}), f"cells.jsonl, line {i + 1}"))
+    return found
 
 
 @pytest.mark.usefixtures("known")
@@ -181,6 +195,7 @@ def test_a_file_named_in_a_table_is_given_again() -> None:
         ({"settings": {"optim.learning_rate": 0.3}}, "did you mean 'lr'"),
         ({"values": {"knm": 80.0}}, "values.kn"),
         ({"values": {}}, "values.knn: is missing"),
+        ({"values": {"knn": 80.0, "error:knm": 0.4}}, "values.error:knm: is no measure"),
         ({"preset": "paper"}, "no preset 'paper'"),
         ({"at": {"data": "digits"}}, "is no cell of small"),
         ({"at": {"data": "digits", "temperature": 0.1, "more": 1}}, "is no cell of small"),
@@ -190,4 +205,26 @@ def test_anything_else_is_refused(changes: dict[str, Any], says: str) -> None:
     cells = supplied(**changes)[:1]
     with pytest.raises(ValueError, match=re.escape("cells.jsonl, line 1: ")) as told:
         check_import(cells)
+    assert says in str(told.value)
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("name", [RAW, UNTRAINED])
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"of": {"version": "0.0.9"}}, "origin.version is 0.0.9, this is"),
+        ({"of": {"recipe": "00000000"}}, "origin.recipe is 00000000, and this version runs"),
+        ({"settings": {"data.limit": 150}}, "origin.recipe is"),
+        ({"baseline": "pixels"}, "is no baseline of small"),
+        ({"at": {"data": "fashion-mini"}}, "origin.recipe is"),
+        ({"at": {"data": "digits", "more": 1}}, "is no baseline of small"),
+        ({"values": {"knn": 40.0}}, "values.knn20: is missing"),
+        ({"values": {"knn20": 40.0, "probe": 40.0}}, "values.probe: is no protocol"),
+    ],
+)
+def test_other_baselines_are_refused(name: str, changes: dict[str, Any], says: str) -> None:
+    [cell] = [made for made in untrained(**changes) if made[0].baseline in (name, changes.get("baseline"))][:1]
+    with pytest.raises(ValueError, match=re.escape("cells.jsonl, line ")) as told:
+        check_import([cell])
     assert says in str(told.value)

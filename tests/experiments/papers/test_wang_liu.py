@@ -29,7 +29,8 @@ def test_the_papers_values_stand_at_their_places() -> None:
     assert first.published({"data": "cifar10", "temperature": 0.2}, "linear") == 83.78
     assert first.published({"data": "svhn", "temperature": 0.8}, "linear") == 93.22  # printed 93,22
     assert second.published({"data": "imagenet100", "temperature": 0.4}, "linear") == 75.04
-    assert first.published({"data": "fashion-mini", "temperature": 0.2}, "linear") == 83.78  # CIFAR-10 beside
+    assert first.published({"data": "cifar10-50k", "temperature": 0.2}, "linear") == 83.78
+    assert first.published({"data": "fashion-mini", "temperature": 0.2}, "linear") is None
     assert first.published({"data": "cifar10", "temperature": 0.2}, "knn") is None
     main = experiments.find("wl-uniformity-tolerance").published
     assert main({"data": "svhn", "loss": "hard", "temperature": 0.3}, "uniformity") == 3.91

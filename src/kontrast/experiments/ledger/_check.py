@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import kontrast
 from kontrast import experiments
+from kontrast.experiments.baselines import baselines_of
 from kontrast.experiments.cell import Cell, Value
 from kontrast.experiments.experiment import Experiment
+from kontrast.experiments.intervals import CENSORED, ERROR
 from kontrast.experiments.ledger._collect import recipe_hash
 from kontrast.experiments.ledger._design import Design
 from kontrast.experiments.ledger._entry import Entry
@@ -23,7 +25,8 @@ def check_import(entries: Sequence[tuple[Entry, str]], settings: Sequence[str] =
         settings: Values of axes whose names in a table are not what a plan takes, such as ``data=photos.npz``.
 
     Raises:
-        ValueError: The experiment, preset, place or measures are not this version's, or version or recipe differ.
+        ValueError: The experiment, preset, place or measures are not this version's, or version or recipe differ; of
+            a baseline, what decides it (encoder, data, protocols).
     """
     for design in dict.fromkeys(entry.design for entry, _ in entries):
         here = [(entry, where) for entry, where in entries if entry.design == design]
@@ -46,6 +49,8 @@ def _check_design(entries: Sequence[tuple[Entry, str]], settings: Sequence[str])
             )
         if entry.baseline is None:
             _check_cell(experiment, entry, where, planned)
+        else:
+            _check_baseline(experiment, entry, where, list(planned.values()))
 
 
 def _check_cell(
@@ -53,17 +58,49 @@ def _check_cell(
 ) -> None:
     cell = planned.get(frozenset({**entry.at, "seed": entry.seed}.items()))
     if cell is None:
-        axes = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
-        raise ValueError(f"{where}: at: {entry.name} is no cell of {experiment.name}; its axes are {axes}")
-    if (expected := recipe_hash(cell)) != entry.origin.recipe:
+        raise _no_place(experiment, entry, where)
+    _check_recipe(entry, where, {recipe_hash(cell)})
+    _check_names(entry, where, {measure.name for measure in experiment.measures}, "measure of the experiment")
+
+
+def _check_baseline(experiment: Experiment, entry: Entry, where: str, planned: Sequence[Cell]) -> None:
+    """Its place is that of cells, and what decides it is what decides a baseline of one of them."""
+    here = [
+        baseline
+        for cell in planned
+        for baseline in baselines_of([cell])
+        if baseline.name == entry.baseline and entry.at.items() <= {**cell.at, **baseline.at}.items()
+    ]
+    if not here:
+        raise _no_place(experiment, entry, where)
+    _check_recipe(entry, where, {baseline.hash for baseline in here})
+    [same, *_] = [baseline for baseline in here if baseline.hash == entry.origin.recipe]
+    if entry.values:  # raw pixels of large images have none
+        protocols = {protocol["name"] for protocol in same.task.options["recipe"]["evaluate"]["protocols"]}
+        _check_names(entry, where, protocols, "protocol of the runs")
+
+
+def _no_place(experiment: Experiment, entry: Entry, where: str) -> ValueError:
+    axes = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
+    kind = "cell" if entry.baseline is None else "baseline"
+    return ValueError(f"{where}: at: {entry.name} is no {kind} of {experiment.name}; its axes are {axes}")
+
+
+def _check_recipe(entry: Entry, where: str, expected: set[str]) -> None:
+    if entry.origin.recipe not in expected:
         raise ValueError(
-            f"{where}: origin.recipe is {entry.origin.recipe}, and this version runs {expected} at {entry.name}: the "
-            "settings differ. Have it run by this version"
+            f"{where}: origin.recipe is {entry.origin.recipe}, and this version runs {' or '.join(sorted(expected))} "
+            f"at {entry.name}: the settings differ. Have it run by this version"
         )
-    names = {measure.name for measure in experiment.measures}
-    if odd := names.symmetric_difference(entry.values):
-        name = min(odd)
-        what = "is missing" if name in names else "is no measure of the experiment"
+
+
+def _check_names(entry: Entry, where: str, names: set[str], kind: str) -> None:
+    """Every name has a value; beside them there are only their marks (``error:knn``)."""
+    marks = {f"{mark}:{name}" for name in names for mark in (CENSORED, ERROR)}
+    missing, unknown = names - entry.values.keys(), entry.values.keys() - names - marks
+    if missing or unknown:
+        name = min(missing or unknown)
+        what = "is missing" if missing else f"is no {kind}"
         raise ValueError(f"{where}: values.{name}: {what}; expected {', '.join(sorted(names))}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kontrast.experiments.baselines import Baseline
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.experiment import Row
 from kontrast.experiments.ledger._design import Design
@@ -23,7 +24,7 @@ def entries_of(sweep: Sweep) -> list[Entry]:
     cells = zip(sweep.cells, sweep.folder_rows(), strict=True)
     found = [_entry(sweep.design, cell, row) for cell, row in cells if row.status == "done"]
     baselines = zip(sweep.baselines, sweep.baseline_rows(), strict=True)
-    return found + [_entry(sweep.design, made.cell, row, made.name) for made, row in baselines if row.status == "done"]
+    return found + [_entry(sweep.design, made.cell, row, made) for made, row in baselines if row.status == "done"]
 
 
 def recipe_hash(cell: Cell) -> str:
@@ -36,20 +37,20 @@ def recipe_hash(cell: Cell) -> str:
     return cell.does.folder.rpartition("-")[2]
 
 
-def _entry(design: Design, cell: Cell, row: Row, baseline: str | None = None) -> Entry:
+def _entry(design: Design, cell: Cell, row: Row, baseline: Baseline | None = None) -> Entry:
     at = {axis: value for axis, value in row.at.items() if axis != "seed"}
     return Entry(
         format=FORMAT,
         experiment=design.experiment,
         preset=design.preset,
         settings=design.settings,
-        baseline=baseline,
+        baseline=None if baseline is None else baseline.name,
         at=at,
         seed=int(row.at["seed"] or 0),
         values=finite(dict(row.values)),
         curve=columns(row.curve),
         arrays={name: _packed(cell, name, x) for name, x in row.arrays.items()},
-        origin=_origin(cell, row),
+        origin=_origin(cell, row, recipe_hash(cell) if baseline is None else baseline.hash),
     )
 
 
@@ -61,12 +62,12 @@ def _packed(cell: Cell, name: str, x: Any) -> Packed:
         raise ValueError(f"{cell.path}: the array {name!r} cannot be kept: {said}") from None
 
 
-def _origin(cell: Cell, row: Row) -> Origin:
+def _origin(cell: Cell, row: Row, decided_by: str) -> Origin:
     state = cell.state
     versions, machine = state.get("versions") or {}, state.get("machine") or {}
     return Origin(
         run=cell.path.name,
-        recipe=recipe_hash(cell),
+        recipe=decided_by,
         version=str(versions.get("kontrast", "unknown")),
         commit=versions.get("commit"),
         torch=versions.get("torch"),

@@ -24,8 +24,8 @@ from kontrast.plain import told
 from kontrast.registry import quoted
 
 FORMAT: Literal[1] = 1
-MOST_BYTES = 100_000
-"""Of a line; a cell has about 5,000, and 50,000 should be enough for its figures."""
+MOST_BYTES = 50_000
+"""Of a line; a cell has 1,000 to 15,000."""
 MOST_NUMBERS = 2**20  # of an array
 KINDS = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 Key = tuple[Any, ...]

@@ -10,6 +10,7 @@ from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At, Value
 from kontrast.experiments.experiment import Chart, Experiment, Preset
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
+from kontrast.experiments.papers import BESIDE
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -108,16 +109,19 @@ def grid(at: At) -> bool:
 
 def grid_value(at: At, measure: str) -> float | None:
     """The supplement's Table 2."""
-    if measure != "linear" or at["method"] != "sce":
+    data = published.printed_set(at["data"], published.SCE)
+    if measure != "linear" or at["method"] != "sce" or data is None:
         return None
-    data = str(at["data"]) if at["data"] in published.SCE else "cifar10"
     return published.SCE[data].get((at["temperature"], at["target"]))  # type: ignore[arg-type]
 
 
 def lambda_value(at: At, measure: str) -> float | None:
     """Three values for ImageNet-100, second-hand."""
-    found: Callable[[Any], float | None] = published.SCE_LAMBDA["imagenet100"].get
-    return found(at["weight"]) if measure == "linear" and at["data"] == "imagenet100" else None
+    data = published.printed_set(at["data"], published.SCE_LAMBDA)
+    if measure != "linear" or data is None:
+        return None
+    found: Callable[[Any], float | None] = published.SCE_LAMBDA[data].get
+    return found(at["weight"])
 
 
 NEAR = (0.04, 0.06, 0.08, 0.09, 0.1)
@@ -137,12 +141,11 @@ EXPERIMENTS = [
         presets=presets(
             {"target": (*SMALL_TARGETS, None)},
             {"target": (0.04, None), "temperature": (0.1,)},
-            "Three of the eight τ_m. For data that the paper does not have, its CIFAR-10 values stand beside ours.",
+            f"Three of the eight τ_m. {BESIDE}",
         ),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY),
         rows="target",
         published=grid_value,
-        reference="CIFAR-10",
         claims=[
             claims.higher(
                 "SCE needs a sharper target: at τ = 0.1 a τ_m below τ (their mean) is better than τ_m = τ",
@@ -177,7 +180,7 @@ EXPERIMENTS = [
         title="Linear accuracy against λ, from ReSSL with a ceiling (0) to InfoNCE (1)",
         source="SCE, main text (three values, second-hand)",
         axes={"data": ("imagenet100",), "method": ("sce",), "weight": (0.0, 0.25, 0.5, 0.75, 1.0)},
-        presets=presets({}, {"weight": (0.0, 0.5, 1.0)}),
+        presets=presets({}, {"weight": (0.0, 0.5, 1.0)}, BESIDE),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY),
         rows="weight",
         published=lambda_value,

@@ -15,6 +15,7 @@ from kontrast.experiments import claims, outcome, separation
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
+from kontrast.experiments.papers import BESIDE
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -49,7 +50,6 @@ ABOUT_CPU = (
     f"paper's. Epochs {SMALL['train.epochs']}, batch {SMALL['train.batch_size']}, steps at "
     f"{SMALL['schedule']['milestones']} (the paper's: 200, 128, 160 and 190)."
 )
-BESIDE = " For data that the paper does not have, its CIFAR-10 values stand beside ours."
 
 
 def paper(loss: str, at: At) -> Recipe:
@@ -89,7 +89,7 @@ def small_grid(at: At) -> bool:
 
 def presets(
     loss: str | None,
-    beside: str = BESIDE,
+    beside: str = f" {BESIDE}",
     *,
     temperatures: Sequence[float | None] | None = None,
     few: Sequence[float | None] = (0.1, 0.3, 1.0),
@@ -122,23 +122,22 @@ def presets(
     }
 
 
-def of_paper(at: At) -> str:
-    """The paper's set to be shown beside: this one, or CIFAR-10."""
-    return str(at["data"]) if at["data"] in SETS else "cifar10"
-
-
 def table(loss: str, at: At, measure: str) -> float | None:
     """The supplement's Tables 1 and 2."""
-    if measure != "linear":
+    data = published.printed_set(at["data"], SETS)
+    if measure != "linear" or data is None:
         return None
-    return published.WANG_LIU[of_paper(at)][loss].get(at["temperature"])  # type: ignore[arg-type]
+    return published.WANG_LIU[data][loss].get(at["temperature"])  # type: ignore[arg-type]
 
 
 def main_table(at: At, measure: str) -> float | None:
     """The main text's Table 1, where it has the loss and the temperature."""
     column = {"linear": 0, "uniformity": 1, "tolerance": 2}.get(measure)
-    found = published.WANG_LIU_MAIN[of_paper(at)].get((str(at["loss"]), at["temperature"]))  # type: ignore[arg-type]
-    return None if found is None or column is None else found[column]
+    data = published.printed_set(at["data"], SETS)
+    if column is None or data is None:
+        return None
+    found = published.WANG_LIU_MAIN[data].get((str(at["loss"]), at["temperature"]))  # type: ignore[arg-type]
+    return None if found is None else found[column]
 
 
 def is_simple(loss: Any) -> bool:
@@ -177,7 +176,6 @@ def _table(number: int, loss: str) -> Experiment:
         measures=(LINEAR, PROBE, KNN, UNIFORMITY, TOLERANCE),
         rows="temperature",
         published=partial(table, loss),
-        reference="CIFAR-10",
         claims=[shape],
         charts=[
             Chart("accuracy", "Linear accuracy (%)", "line", "temperature", "linear", panel="data", log_x=True),
@@ -224,7 +222,6 @@ EXPERIMENTS = [
         measures=(UNIFORMITY, TOLERANCE),
         rows="temperature",
         published=main_table,
-        reference="CIFAR-10",
         claims=[
             claims.falls(
                 "with the ordinary loss uniformity falls with the temperature",
@@ -277,7 +274,6 @@ EXPERIMENTS = [
         measures=(LINEAR, PROBE, KNN, UNIFORMITY, TOLERANCE),
         rows="loss",
         published=main_table,
-        reference="CIFAR-10",
         claims=[
             claims.lower(
                 "the simple loss, which weighs all negatives alike, is worse than the ordinary one",

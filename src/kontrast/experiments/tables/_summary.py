@@ -19,6 +19,7 @@ from kontrast.experiments.experiment import Experiment, Measure, Published, Row,
 from kontrast.experiments.intervals import interval, is_censored, is_mark, value_of
 from kontrast.experiments.plan import find_preset
 from kontrast.files import finite
+from kontrast.recipes.published import printed_set
 
 Summary = dict[str, Any]
 
@@ -80,9 +81,11 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
 def baselines(experiment: Experiment, names: Sequence[str], rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The baselines of a sweep by their names and rows, for the summary's ``baselines``.
 
-    ``titles`` name each protocol: as the measure that reads it, or by its own name.
+    ``titles`` name each protocol: as the measure that reads it, or by its own name; in the measures' order, then by
+    name, wherever the values come from.
     """
     titles = {protocol: measure.title for measure in experiment.measures for protocol in measure.protocols}
+    order = [*titles, *sorted({key for row in rows for key in row.values if not is_mark(key)} - titles.keys())]
     found = [
         {
             "name": name,
@@ -91,7 +94,7 @@ def baselines(experiment: Experiment, names: Sequence[str], rows: Sequence[Row])
             "status": row.status,
             "error": row.error,
             "values": dict(row.values),
-            "titles": {key: titles.get(key, f"{key} (%)") for key in row.values if not is_mark(key)},
+            "titles": {key: titles.get(key, f"{key} (%)") for key in order if key in row.values},
         }
         for name, row in zip(names, rows, strict=True)
     ]
@@ -107,7 +110,8 @@ def _present(planned: Sequence[Value], have: Sequence[Value]) -> list[Value]:
 def _place(
     experiment: Experiment, measures: Sequence[Measure], at: Mapping[str, Value], rows: Sequence[Row]
 ) -> dict[str, Any]:
-    elsewhere = experiment.reference if at.get("data") not in experiment.axes.get("data", [None]) else ""
+    own = [str(data) for data in experiment.axes.get("data", ())]
+    elsewhere = "" if at.get("data") in own else printed_set(at.get("data"), own) or ""
     return {
         "at": at,
         "runs": [
@@ -126,7 +130,7 @@ def _place(
 
 
 def _cell(rows: Sequence[Row], measure: str, published: Published, elsewhere: str) -> dict[str, Any]:
-    """A paper's value on another set (``elsewhere``) is shown, but no difference taken from it."""
+    """Where our data are a part of the paper's set (``elsewhere``) its value is shown, but no difference taken."""
     paper, half = published if isinstance(published, tuple) else (published, None)
     have = [(row, value) for row in rows if (value := value_of(row, measure)) is not None]
     cell: dict[str, Any] = {

@@ -130,7 +130,7 @@ GEOMETRY = Experiment(
             axes={"method": OF_PAPER},
         ),
         "cpu": Preset(
-            ABOUT_CPU.partition(" For data")[0] + " With crop and flip. Signed: no ReLU at the end of the encoder.",
+            ABOUT_CPU + " With crop and flip. Signed: no ReLU at the end of the encoder.",
             geometry_cpu,
             seeds=SEEDS,
             axes={"data": ("fashion-mini",)},

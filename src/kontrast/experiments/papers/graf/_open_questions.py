@@ -135,7 +135,7 @@ PROJECTED = Experiment(
             seeds=3,
         ),
         "cpu": Preset(
-            ABOUT_CPU.partition(" For data")[0]
+            ABOUT_CPU
             + " With crop and flip; the projector has two layers and 128 outputs. The runs of graf-geometry where it "
             "has them.",
             geometry_cpu,

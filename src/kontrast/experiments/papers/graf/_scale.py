@@ -25,7 +25,7 @@ ERROR = outcome.accuracy("error", "retrained linear classifier", "graf-linear", 
 ABOUT_CPU = (
     f"Against the paper: at most {IMAGES:,} images of fashion-mini, or of your own by data=, and small-resnet (width "
     f"{WIDTH}, {4 * WIDTH} features) for the whole sets and ResNet-18 (512); {STEPS:,} steps of {BATCH} images for "
-    "100,000 of 256. For data that the paper does not have, its CIFAR-10 values stand beside ours."
+    "100,000 of 256."
 )
 SMOKE = "A few steps on 200 images, to see that everything runs."
 

@@ -6,6 +6,7 @@ from kontrast import recipes
 from kontrast.experiments import claims
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Preset
+from kontrast.experiments.papers import BESIDE
 from kontrast.experiments.papers.graf._distance import OFF, S1, S2, S3
 from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, METHODS, SEEDS, SETS, SMOKE, cpu, smoke, views
 from kontrast.recipe import Recipe
@@ -21,9 +22,10 @@ def _table_paper(at: At) -> Recipe:
 
 
 def _table_value(at: At, measure: str) -> float | None:
-    data = str(at["data"]) if at["data"] in published.GRAF else "cifar10"
-    found = published.GRAF[data].get((str(at["method"]), bool(at["augmented"])))
-    return found if measure == "error" else None
+    data = published.printed_set(at["data"], published.GRAF)
+    if measure != "error" or data is None:
+        return None
+    return published.GRAF[data].get((str(at["method"]), bool(at["augmented"])))
 
 
 TABLE = Experiment(
@@ -33,13 +35,12 @@ TABLE = Experiment(
     axes={"data": SETS, "augmented": (True, False), "method": METHODS},
     presets={
         "paper": Preset("As the paper; three seeds (it has one run).", _table_paper, seeds=3),
-        "cpu": Preset(ABOUT_CPU, _table_cpu, seeds=SEEDS, axes={"data": ("fashion-mini",)}),
+        "cpu": Preset(f"{ABOUT_CPU} {BESIDE}", _table_cpu, seeds=SEEDS, axes={"data": ("fashion-mini",)}),
         "smoke": Preset(SMOKE, lambda at: smoke(_table_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
     },
     measures=(ERROR, OFF, S1, S2, S3),
     rows="method",
     published=_table_value,
-    reference="CIFAR-10",
     claims=[
         claims.lower(
             "with augmentation SC's error is below CE's",

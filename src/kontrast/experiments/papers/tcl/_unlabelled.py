@@ -11,6 +11,7 @@ from kontrast.experiments import claims
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment
 from kontrast.experiments.outcome import KNN
+from kontrast.experiments.papers import BESIDE
 from kontrast.experiments.papers.tcl._scale import LINEAR, WITHOUT_LABELS, presets
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
@@ -43,8 +44,10 @@ def _small(at: At) -> Recipe:
 
 
 def _value(at: At, measure: str) -> float | None:
-    data = str(at["data"]) if at["data"] in published.SOLO_SELF else "cifar10"
-    return published.SOLO_SELF[data].get(str(at["method"])) if measure == "linear" else None
+    data = published.printed_set(at["data"], published.SOLO_SELF)
+    if measure != "linear" or data is None:
+        return None
+    return published.SOLO_SELF[data].get(str(at["method"]))
 
 
 TCL, CONTROL = {"method": "tcl-self", "k1": 1.0, "k2": STRONG_K2}, {"method": "tcl-self", "k1": 0.0, "k2": 1.0}
@@ -70,14 +73,13 @@ UNLABELLED = Experiment(
             f"ResNet-18; {WITHOUT_LABELS['train.epochs']} epochs for 1,000; SGD at 0.1 for LARS at 0.4; SCE's "
             "strong views for solo-learn's; a projector 256–128 for 2048–256. The value beside SimCLR's is "
             "solo-learn's. k1 = 0 and k2 = 1 on three views are the control, and k1 = 1,000 is ours: the paper "
-            "gives no value that it tried."
+            f"gives no value that it tried. {BESIDE}"
         ),
         full="k1 = 0 and k2 = 1 on three views are the control; k1 = 1,000 is ours.",
     ),
     measures=(LINEAR, KNN),
     rows="k1",
     published=_value,
-    reference="CIFAR-10",
     claims=[
         claims.higher(
             "TCL without labels (three views) is better than SimCLR (two)",
