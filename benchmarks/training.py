@@ -16,9 +16,10 @@ counted, and they take turns. All of them run in one process that keeps freed me
 alike: the ratio is taken in every round, and its median and quartiles over the rounds are shown.
 
 "Beside other work" is the whole loop without monitors in a process of its own, two threads, in turns of eight steps
-beside no, one and two processes that only compute: once as the commands set OpenMP's wait policy (`kontrast.openmp`),
+beside no, one and two processes that only compute, each in a session of its own, as other people's work is (Linux may
+share the cores among sessions first): once as the commands set OpenMP's wait policy (`kontrast.openmp`),
 once as torch has it by default, once with OMP_WAIT_POLICY=passive. A fair scheduler would leave two threads on two
-cores three quarters and a half. Ratios are taken within a round. How much of the machine other processes had is
+cores three quarters and a half, or two thirds and a half if it shares among threads alone. Ratios are taken within a round. How much of the machine other processes had is
 measured too and stands below the table: figures from a machine that was not quiet count for little.
 
 "Jobs" are two such processes with one thread each, at the same time, against one with two threads: images a second of
@@ -303,7 +304,8 @@ def serve(batch: int) -> None:
 @contextmanager
 def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Processes that compute and do nothing else; they stand still until they are let go."""
-    made = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    command = [sys.executable, "-c", "while True: pass"]
+    made = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
     try:
         for process in made:
             process.send_signal(signal.SIGSTOP)
