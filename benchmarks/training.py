@@ -19,8 +19,9 @@ alike: the ratio is taken in every round, and its median and quartiles over the 
 beside no, one and two processes that only compute, each in a session of its own, as other people's work is (Linux may
 share the cores among sessions first): once as the commands set OpenMP's wait policy (`kontrast.openmp`),
 once as torch has it by default, once with OMP_WAIT_POLICY=passive. A fair scheduler would leave two threads on two
-cores three quarters and a half, or two thirds and a half if it shares among threads alone. Ratios are taken within a round. How much of the machine other processes had is
-measured too and stands below the table: figures from a machine that was not quiet count for little.
+cores three quarters and a half, or two thirds and a half if it shares among threads alone. Ratios are taken within a
+round. How much of the machine other processes had is measured too and stands below the table: figures from a machine
+that was not quiet count for little.
 
 "Jobs" are two such processes with one thread each, at the same time, against one with two threads: images a second of
 all together.
