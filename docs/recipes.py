@@ -9,7 +9,7 @@ import inspect
 from pathlib import Path
 from types import ModuleType
 
-from kontrast.recipes import fashion_mini, graf, sce, tcl, wang_liu
+from kontrast.recipes import graf, sce, small, tcl, wang_liu
 
 INTRODUCTION = """# Recipes
 
@@ -67,8 +67,8 @@ def _paper(book: ModuleType) -> str:
 
 
 def _bundled() -> str:
-    title, _, rest = (inspect.getdoc(fashion_mini) or "").partition("\n\n")
-    rows = [_row(f"`{name}`", recipe.about) for name, recipe in fashion_mini.RECIPES.items()]
+    title, _, rest = (inspect.getdoc(small) or "").partition("\n\n")
+    rows = [_row(f"`{name}`", recipe.about) for name, recipe in small.RECIPES.items()]
     return "\n".join([f"## {title}\n", rest, "", "| recipe | what |", "|---|---|", *rows, ""])
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from kontrast.files import expanded
 from kontrast.recipe import Recipe
-from kontrast.recipes import fashion_mini, graf, sce, tcl, wang_liu
+from kontrast.recipes import graf, sce, small, tcl, wang_liu
 from kontrast.registry import nearest
 
 __all__ = ["find", "names", "recipe"]
 
-BOOKS = (fashion_mini, wang_liu, tcl, sce, graf)
+BOOKS = (small, wang_liu, tcl, sce, graf)
 
 
 def names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Every method has its small recipe, and each runs."""
+"""Every method has its small recipe on the bundled set, and each runs; so does the one for small colour images."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 from kontrast import methods
 from kontrast.recipes import recipe as recipe_of
-from kontrast.recipes.fashion_mini import RECIPES
-from kontrast.train import resolve, run_recipe
+from kontrast.recipes.small import RECIPES as ALL
+from kontrast.train import load, resolve, run_recipe
+from tests.recipes.tiny import arrays
 
+RECIPES = {name: recipe for name, recipe in ALL.items() if recipe.data.name == "fashion-mini"}
 SHORT = {
     "data": {"limit": 300, "test_limit": 100},
     "train": {"epochs": None, "steps": 2},
@@ -63,3 +65,12 @@ def test_a_single_epoch_is_long_enough_for_the_warm_up(name: str, tmp_path: Path
     """The first thing that anybody tries is train.epochs=1."""
     short = {**SHORT, "train": {"epochs": 1, "batch_size": 100}}
     assert run_recipe(recipe_of(name, **short, run={"out": str(tmp_path), "progress": False})).status == "done"
+
+
+def test_two_steps_of_the_one_for_colour_images(tmp_path: Path) -> None:
+    quiet = {"run.out": str(tmp_path), "run.progress": False, "run.monitor_every": 0}
+    few = {"data": arrays(tmp_path, "cifar10"), "data.limit": None, "train.batch_size": 16, "encoder.width": 4}
+    short = {"train.epochs": None, "train.steps": 2, "schedule": "constant", "evaluate.protocols": ["knn20"]}
+    run = run_recipe(ALL["simclr-cifar10-10k"].override({**quiet, **few, **short}))
+    assert run.status == "done"
+    assert load(run).feature_dim == 256

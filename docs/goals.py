@@ -1,0 +1,76 @@
+"""The page of what the small recipes reach, docs/experiments/goals.md, from goals.toml and goals.json.
+
+python docs/goals.py
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+DOCS = Path(__file__).parent / "experiments"
+INTRODUCTION = """# What the small recipes reach
+
+Runs without labels on two CPU cores, each `kontrast train` as it stands in the table, on test rows that nothing was
+chosen by ([trials](trials.md) chose on held-out training rows). kNN with 20 neighbours and a linear probe whose
+settings are chosen on a part held out of the training rows; mean ± standard deviation over the seeds, percent. Minutes
+are wall time of training and evaluation with two threads; CPU minutes beside them say how much of the two cores the run
+had. `python scripts/goals.py --out DIR --data DIR` runs them, `python docs/goals.py` writes this page.
+"""
+COLUMNS = ["goal", "command", "test rows", "seeds", "kNN", "linear probe", "raw pixels", "wanted", "reached", "minutes"]
+
+
+def page() -> str:
+    """The introduction and a line a goal."""
+    goals = tomllib.loads((DOCS / "goals.toml").read_text(encoding="utf-8"))["goal"]
+    file = DOCS / "goals.json"
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    head = "| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|\n"
+    return f"{INTRODUCTION}\n{head}" + "".join(row(goal, found.get(goal["name"], [])) for goal in goals)
+
+
+def row(goal: dict[str, Any], runs: list[dict[str, Any]]) -> str:
+    """A line of the table.
+
+    >>> scores = {"knn20": 84.0, "probe": 85.0, "raw pixels: knn20": 82.0, "raw pixels: probe": 83.0}
+    >>> run = {"scores": scores, "test_rows": 2000, "wall_seconds": 120, "cpu_seconds": 180, "seed": 0}
+    >>> goal = {"name": "mini", "words": ["simclr"], "minutes": 4, "knn20": "raw pixels", "probe": 86}
+    >>> print(row(goal, [run, {**run, "seed": 1}]), end="")
+    | mini | `kontrast train simclr` | 2,000 | 2 | 84.0 ± 0.0 | 85.0 ± 0.0 | 82.0 / 83.0 | above raw pixels / 86 in 4 minutes | yes / no | 2.0 (CPU 3.0) |
+    """  # noqa: E501
+    command = f"`kontrast train {' '.join(goal['words'])}`"
+    wanted = " / ".join(
+        "above raw pixels" if goal[name] == "raw pixels" else f"{goal[name]}" for name in ("knn20", "probe")
+    )
+    wanted += f" in {goal['minutes']} minutes"
+    if not runs:
+        return "| " + " | ".join([goal["name"], command, "–", "0", "–", "–", "–", wanted, "not run yet", "–"]) + " |\n"
+    scores = {name: [run["scores"][name] for run in runs] for name in runs[0]["scores"]}
+    raw = {name: mean(scores[f"raw pixels: {name}"]) for name in ("knn20", "probe")}
+    reached = []
+    for name in ("knn20", "probe"):
+        limit = raw[name] if goal[name] == "raw pixels" else goal[name]
+        reached.append("yes" if mean(scores[name]) >= limit else "no")
+    minutes = f"{mean(run['wall_seconds'] for run in runs) / 60:.1f}"
+    minutes += f" (CPU {mean(run['cpu_seconds'] for run in runs) / 60:.1f})"
+    rows = f"{runs[0]['test_rows']:,}"
+    pixels = f"{raw['knn20']:.1f} / {raw['probe']:.1f}"
+    each = [spread(scores["knn20"]), spread(scores["probe"])]
+    facts = [goal["name"], command, rows, str(len(runs)), *each, pixels, wanted, " / ".join(reached), minutes]
+    return "| " + " | ".join(facts) + " |\n"
+
+
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation.
+
+    >>> spread([1.0, 3.0]), spread([1.0])
+    ('2.0 ± 1.4', '1.0')
+    """
+    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+
+
+if __name__ == "__main__":
+    (DOCS / "goals.md").write_text(page(), encoding="utf-8")

@@ -1,0 +1,86 @@
+"""Run what the small recipes are to reach (docs/experiments/goals.toml), as a user would, and keep what came out.
+
+    python scripts/goals.py [NAME …] --out DIR [--data DIR] [--seeds 3] [--threads 2]
+
+Each goal is one `kontrast train` a seed, one after another, on test rows that nothing was chosen by. Accuracies, wall
+and CPU seconds go to docs/experiments/goals.json; `python docs/goals.py` then writes the page. A run that is finished
+is not run again. A machine with other work on it gives longer times: the share of the cores that the run had is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+GOALS, FOUND = ROOT / "docs" / "experiments" / "goals.toml", ROOT / "docs" / "experiments" / "goals.json"
+PROTOCOLS = ("knn20", "probe", "raw pixels: knn20", "raw pixels: probe")
+
+
+def main() -> None:
+    """Run the goals that are asked for, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="goals; all if left out")
+    parser.add_argument("--out", type=Path, required=True, help="the folder of the run folders")
+    parser.add_argument("--data", default="", help="what {data} stands for")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    asked = parser.parse_args()
+    goals = {goal["name"]: goal for goal in tomllib.loads(GOALS.read_text(encoding="utf-8"))["goal"]}
+    unknown = [name for name in asked.names if name not in goals]
+    if unknown:
+        parser.error(f"{unknown[0]!r}: is no goal. Use {', '.join(map(repr, goals))}")
+    for name in asked.names or goals:
+        for seed in range(asked.seeds):
+            words = [word.replace("{data}", asked.data) for word in goals[name]["words"]]
+            run = perform([*words, f"seed={seed}"], asked.out / f"{seed}", asked.threads)
+            keep(name, {"words": goals[name]["words"], "seed": seed, **run})
+            print(name, run, flush=True)
+
+
+def perform(words: list[str], out: Path, threads: int) -> dict[str, Any]:
+    """Train; accuracies in percent, seconds, and the share of the cores that the run had."""
+    settings = [*words, f"run.threads={threads}", "run.progress=false", "evaluate.baselines=true"]
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "kontrast", "train", *settings, "--out", str(out)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - began
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    folder = max(out.iterdir(), key=lambda path: (path / "result.json").stat().st_mtime)
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    state = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    records = {record["name"]: record for record in result["results"]}
+    return {
+        "scores": {name: round(100 * records[name]["value"], 2) for name in PROTOCOLS},
+        "test_rows": records["knn20"]["test_rows"],
+        "hash": result["hash"],
+        "wall_seconds": round(wall),
+        "cpu_seconds": round(used),
+        "threads": threads,
+        "cores": os.cpu_count(),
+        "versions": {key: state["versions"][key] for key in ("kontrast", "commit", "torch")},
+    }
+
+
+def keep(name: str, run: dict[str, Any]) -> None:
+    """Put a run into the file; an older one of the same seed goes, unless the new one only found it done."""
+    found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
+    runs = found.setdefault(name, [])
+    for old in [old for old in runs if old["seed"] == run["seed"]]:
+        if old["hash"] == run["hash"]:
+            return
+        runs.remove(old)
+    runs.append(run)
+    FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
