@@ -28,7 +28,10 @@ SMALL: dict[str, Any] = {
 LONGER = 120  # epochs of Table 2, whose paper's runs are twice as long as Table 1's
 STUDY: dict[str, Any] = {"encoder.width": 16}  # of the stability studies, which have many cells
 WITHOUT_LABELS: dict[str, Any] = {
+    # Views of 24 × 24 pixels and 256 features learn more in the same time (docs/experiments/trials.md).
+    "augment.size": 24,
     "encoder.width": 16,
+    "encoder.features": 256,
     "train.epochs": 60,
     "train.batch_size": 256,
     "optim.lr": 0.1,

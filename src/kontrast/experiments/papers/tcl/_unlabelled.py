@@ -69,8 +69,10 @@ UNLABELLED = Experiment(
         axes={"data": ("fashion-mini",)},
         few={"k1": (0.0, 1.0, None)},
         about=(
-            f"Against the paper: 10,000 images, and small-resnet (width {WITHOUT_LABELS['encoder.width']}) for "
-            f"ResNet-18; {WITHOUT_LABELS['train.epochs']} epochs for 1,000; SGD at 0.1 for LARS at 0.4; SCE's "
+            f"Against the paper: 10,000 images, and small-resnet (width {WITHOUT_LABELS['encoder.width']}, "
+            f"{WITHOUT_LABELS['encoder.features']} features) for ResNet-18; training views of "
+            f"{WITHOUT_LABELS['augment.size']} pixels a side, evaluation at the images' own; "
+            f"{WITHOUT_LABELS['train.epochs']} epochs for 1,000; SGD at 0.1 for LARS at 0.4; SCE's "
             "strong views for solo-learn's; a projector 256–128 for 2048–256. The value beside SimCLR's is "
             "solo-learn's. k1 = 0 and k2 = 1 on three views are the control, and k1 = 1,000 is ours: the paper "
             f"gives no value that it tried. {BESIDE}"
