@@ -11,7 +11,7 @@ two seconds is made once a turn only). Ratios are to the default layout of the s
 
 "Shapes" are candidates for the small encoder, channels_last, taking turns: width, depth, stem, feature size, views of
 24×24 pixels, and the second convolution of every block in groups of 8 or 16 channels. What they learn in equal time is
-in docs/experiments/trials.md; groups are left out there, since with fewer parameters they are hardly quicker.
+in docs/experiments/trials.md; groups are left out there, since with fewer parameters they are not quicker.
 """
 
 from __future__ import annotations

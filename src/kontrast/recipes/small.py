@@ -104,7 +104,7 @@ _ALL = [
         "SimCLR on 10,000 images of CIFAR-10, or your small colour images by data=.",
         on="cifar10-10k",
         data={"name": "cifar10", "limit": 10_000},
-        encoder={"width": 32, "features": 256},
+        encoder={"features": 256},
         temperature=0.2,
     ),
 ]

@@ -25,9 +25,9 @@ RANK = outcome.geometry("rank", "effective rank", "effective rank of test embedd
 SMALL: dict[str, Any] = {
     # Views of 24 × 24 pixels and 256 features learn more in the same time (docs/experiments/trials.md).
     "augment": {"views": ["weak", "strong"], "size": 24},
-    "encoder.width": 32,
+    "encoder.width": 16,  # in equal time better than 32, which has half the epochs
     "encoder.features": 256,
-    "train.epochs": 60,
+    "train.epochs": 120,
     "train.batch_size": 256,
     "optim.lr": 0.12,
     "optim.weight_decay": 5e-4,
@@ -38,7 +38,7 @@ SMALL: dict[str, Any] = {
     "head": {"name": "sce", "hidden": 256, "out": 128},
     "evaluate.protocols": ["sce", "probe", "knn20"],
 }
-COLLAPSE: dict[str, Any] = {"encoder.width": 16, "train.epochs": 30}  # of sce-collapse: geometry shows earlier
+COLLAPSE: dict[str, Any] = {"train.epochs": 30}  # of sce-collapse: geometry shows earlier
 SMALL_TARGETS = (0.04, 0.07, 0.1)
 
 ABOUT_CPU = (
