@@ -33,13 +33,11 @@ TWO_VIEWS: dict[str, Any] = {
     "schedule": {"name": "warmup-cosine", "warmup_epochs": 0.5},
     "train": {"epochs": 15, "batch_size": 128},
 }
-MOMENTUM: dict[str, Any] = {
-    "augment": ["weak", "strong"],
-    "head": {"name": "sce", "hidden": 256, "out": 128},
-    "optim": {"name": "sgd", "lr": 0.12, "weight_decay": 5e-4},
-    "schedule": {"name": "warmup-cosine", "warmup_epochs": 0.5},
-    "train": {"epochs": 15, "batch_size": 256},
-}
+# A few hundred steps: the target must follow faster than at the papers' 0.99, and a short queue keeps its keys fresh
+# (at 0.99 and 2,048 keys kNN was 2 to 5 points lower on held-out rows).
+MOMENTUM: dict[str, Any] = {**TWO_VIEWS, "optim": {**TWO_VIEWS["optim"], "lr": 0.3}}
+FOLLOWS: dict[str, Any] = {"queue": 1024, "momentum": 0.9}
+WIDE: dict[str, Any] = {"features": 256}  # of the encoder
 BANK: dict[str, Any] = {
     "augment": ["wang-liu"],
     "head": "wang-liu",
@@ -83,11 +81,29 @@ def _recipe(
 _ALL = [
     _recipe("supcon", SUPERVISED, "SupCon, two views, as tcl's baseline."),
     _recipe("tcl", SUPERVISED, "TCL with labels, two views, k1 = 5000 and k2 = 1 as on FMNIST.", k1=5000.0, k2=1.0),
-    _recipe("tcl-self", {**TWO_VIEWS, "augment": ["whole-object"] * 3}, "TCL without labels, three views."),
-    _recipe("simclr", TWO_VIEWS, "SimCLR: NT-Xent on two views that keep the whole object.", temperature=0.1),
-    _recipe("moco", MOMENTUM, "MoCo with sce's settings.", queue=2048, momentum=0.99),
-    _recipe("ressl", MOMENTUM, "ReSSL: relations to a queue.", queue=2048, momentum=0.99),
-    _recipe("sce", MOMENTUM, "SCE: weak target, strong online, λ = 0.5.", queue=2048, momentum=0.99),
+    _recipe(
+        "tcl-self", {**TWO_VIEWS, "augment": ["whole-object"] * 3}, "TCL without labels, three views.", encoder=WIDE
+    ),
+    _recipe(
+        "simclr", TWO_VIEWS, "SimCLR: NT-Xent on two views that keep the whole object.", encoder=WIDE, temperature=0.1
+    ),
+    _recipe("moco", MOMENTUM, "MoCo: InfoNCE against a queue.", encoder=WIDE, temperature=0.2, **FOLLOWS),
+    _recipe(
+        "ressl",
+        {**MOMENTUM, "augment": ["crop-flip", "whole-object"]},
+        "ReSSL: relations to a queue, seen by a weak target.",
+        encoder=WIDE,
+        **FOLLOWS,
+    ),
+    _recipe(
+        "sce",
+        MOMENTUM,
+        "SCE: relations and the positive, λ = 0.5.",
+        encoder=WIDE,
+        temperature=0.2,
+        target_temperature=0.1,
+        **FOLLOWS,
+    ),
     _recipe(
         "instance",
         BANK,
@@ -104,7 +120,7 @@ _ALL = [
         "SimCLR on 10,000 images of CIFAR-10, or your small colour images by data=.",
         on="cifar10-10k",
         data={"name": "cifar10", "limit": 10_000},
-        encoder={"features": 256},
+        encoder=WIDE,
         temperature=0.2,
     ),
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from kontrast import doctor, recipes
+from kontrast import doctor
 from kontrast.doctor.record import Record
 from kontrast.doctor.rules._cures import spreading
 from kontrast.train import resolve
@@ -41,7 +41,7 @@ def test_features_by_their_spread() -> None:
 
 def test_the_cure_names_only_what_the_method_has() -> None:
     def cure(method: str, *settings: str) -> str:
-        recipe = resolve(recipes.find(f"{method}-fashion-mini").override(settings))
+        recipe = resolve(patients.small(method).override(settings))
         return spreading(Record(patient="run", written=recipe))
 
     for method in ("supcon", "simclr", "moco", "ce"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kontrast import recipes
 from kontrast.doctor.record import Missing, Record
 from kontrast.doctor.rules import RULES
 from kontrast.doctor.rules._course import Course, course_of
@@ -24,7 +23,7 @@ def log(losses: list[float], **more: float) -> list[dict[str, float]]:
 
 
 def course(lines: list[dict[str, float]], method: str = "supcon") -> Course:
-    return course_of(Record(patient="run", written=resolve(recipes.find(f"{method}-fashion-mini")), lines=lines))
+    return course_of(Record(patient="run", written=resolve(patients.small(method)), lines=lines))
 
 
 def test_equation_1_is_what_was_lost_again() -> None:
@@ -66,7 +65,7 @@ def test_a_queue_has_to_fill_first() -> None:
 def test_a_moving_target_may_rise() -> None:
     lines = log([3.0] * 6 + [4.5, 3.0, 2.0, 2.0, 2.0, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5])
     for method, status in (("moco", "ill"), ("ressl", "healthy")):
-        record = Record(patient="run", written=resolve(recipes.find(f"{method}-fashion-mini")), lines=lines)
+        record = Record(patient="run", written=resolve(patients.small(method)), lines=lines)
         found = RULES["learning_rate_high"]()(record)
         assert found is not None
         assert found.status == status

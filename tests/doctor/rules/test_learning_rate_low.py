@@ -34,7 +34,7 @@ def flat(method: str, *settings: str, rise: float = 0.0) -> Finding:
     """A loss that stays, or rises by so much, after six lines in which a queue fills."""
     losses = [6.0] * 6 + [6.0 + rise * i / 9 for i in range(10)]
     lines = [{"step": 4 * i, "loss": loss, "chance": 6.2, "bound": 0.0} for i, loss in enumerate(losses, 1)]
-    recipe = resolve(recipes.find(f"{method}-fashion-mini").override(settings))
+    recipe = resolve(patients.small(method).override(settings))
     found: Finding | None = RULES["learning_rate_low"]()(Record(patient="run", written=recipe, lines=lines))
     assert found is not None
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kontrast import recipes
 from kontrast.doctor.record import Record
 from kontrast.doctor.rules import RULES
 from kontrast.train import resolve
@@ -24,9 +23,7 @@ def test_runs() -> None:
 def test_with_labels_it_is_the_aim(method: str, loss: float, status: str) -> None:
     # 0.99, 0.95, 0.99 and 0.9 of the way
     lines = [{"step": 1, "loss": loss, "chance": 5.0, "bound": 1.0}]
-    found = RULES["loss_at_bound"]()(
-        Record(patient="run", written=resolve(recipes.find(f"{method}-fashion-mini")), lines=lines)
-    )
+    found = RULES["loss_at_bound"]()(Record(patient="run", written=resolve(patients.small(method)), lines=lines))
     assert found is not None
     assert found.status == status
 

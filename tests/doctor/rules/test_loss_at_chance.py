@@ -68,7 +68,7 @@ def fashion(rows: int) -> tuple[DataSet, Split]:
 
 def test_the_cure_speaks_of_labels_and_views_only_where_there_are() -> None:
     def cure(method: str, *settings: str) -> str:
-        recipe = resolve(recipes.find(f"{method}-fashion-mini").override(settings))
+        recipe = resolve(patients.small(method).override(settings))
         lines = [{"step": 100, "loss": 5.0, "chance": 5.0, "bound": 1.0}]
         found = RULES["loss_at_chance"]()(Record(patient="run", written=recipe, lines=lines))
         assert found is not None

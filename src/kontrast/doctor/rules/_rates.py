@@ -31,10 +31,11 @@ def least(record: Record) -> float:
 
 @cache
 def published(optimizer: str) -> tuple[float, float]:
-    """The least and the largest rate of the recipes with this optimiser, at a batch of 256."""
+    """The least and the largest rate of the papers' recipes with this optimiser, at a batch of 256."""
     if optimizer in ADAPTIVE:
         return ADAPTIVE[optimizer]
-    known = [recipe for recipe in map(recipes.find, recipes.names()) if recipe.optim.name == optimizer]
+    papers = (book for book in recipes.BOOKS if book is not recipes.small)
+    known = [recipe for book in papers for recipe in book.RECIPES.values() if recipe.optim.name == optimizer]
     rates = [scaled(recipe.optim.options["lr"], BASE, base=recipe.train.batch_size) for recipe in known]
     if not rates:
         raise Missing(f"no recipe here uses {optimizer}, so there is no rate to compare with")
