@@ -64,7 +64,7 @@ def recipe(method: str, data: Path) -> tuple[str, ...]:
         "run.progress=false",
         "run.log_every=1",
         *(("method.queue=40",) if method == "sce" else ()),
-        *(("augment.views=[weak, weak]",) if method == "supcon" else ()),  # its own crop wants images of one size
+        "augment.views=[weak, weak]",  # the recipes' own crops want images of one size
     )
 
 

@@ -59,6 +59,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reliability" / "soak.md"
 RECIPE = "sce-fashion-mini"
 SETTINGS = (
     "encoder.width=8",
+    "augment.views=[weak, strong]",
     "augment.size=28",
     "train.epochs=1000000",
     "run.workers=2",

@@ -36,7 +36,7 @@ def test_the_small_grid_compares_what_the_claims_compare() -> None:
     assert sce.COMPARED in sce.SMALL_TARGETS
     for cell in cells:
         assert isinstance(cell.does, Recipe)
-        assert (cell.does.encoder.options["width"], cell.does.train.epochs) == (32, 60)
+        assert (cell.does.encoder.options["width"], cell.does.train.epochs) == (16, 120)
     for cell in plan(experiments.find("sce-collapse"), "cpu", seeds=1):
         assert isinstance(cell.does, Recipe)
         assert (cell.does.encoder.options["width"], cell.does.train.epochs) == (16, 30)
