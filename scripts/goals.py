@@ -3,8 +3,9 @@
     python scripts/goals.py [NAME …] --out DIR [--data DIR] [--seeds 3] [--threads 2]
 
 Each goal is one `kontrast train` a seed, one after another, on test rows that nothing was chosen by. Accuracies, wall
-and CPU seconds go to docs/experiments/goals.json; `python docs/goals.py` then writes the page. A run that is finished
-is not run again. A machine with other work on it gives longer times: the share of the cores that the run had is kept.
+and CPU seconds go to docs/experiments/goals.json; `python docs/goals.py` then writes the page. What that file has is
+not run again; to run a goal anew, remove it there. Every run has a new folder, since the times of a resumed or finished
+run would be too short. On a machine with other work wall time is longer; CPU time beside it tells how much.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from pathlib import Path
@@ -38,23 +40,36 @@ def main() -> None:
     unknown = [name for name in asked.names if name not in goals]
     if unknown:
         parser.error(f"{unknown[0]!r}: is no goal. Use {', '.join(map(repr, goals))}")
+    asked.out.mkdir(parents=True, exist_ok=True)
     for name in asked.names or goals:
         for seed in range(asked.seeds):
+            found = read_found()
+            runs = found.setdefault(name, [])
+            goal = {"words": goals[name]["words"], "seed": seed}
+            if any({key: run[key] for key in goal} == goal for run in runs):
+                continue
             words = [word.replace("{data}", asked.data) for word in goals[name]["words"]]
-            run = perform([*words, f"seed={seed}"], asked.out / f"{seed}", asked.threads)
-            keep(name, {"words": goals[name]["words"], "seed": seed, **run})
+            run = perform([*words, f"seed={seed}"], Path(tempfile.mkdtemp(dir=asked.out)), asked.threads)
+            runs[:] = [*(old for old in runs if old["seed"] != seed), {**goal, **run}]
+            FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             print(name, run, flush=True)
 
 
+def read_found() -> dict[str, list[dict[str, Any]]]:
+    """The runs of every goal so far."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
+    return found
+
+
 def perform(words: list[str], out: Path, threads: int) -> dict[str, Any]:
-    """Train; accuracies in percent, seconds, and the share of the cores that the run had."""
+    """Train in an empty folder; accuracies in percent, wall and CPU seconds."""
     settings = [*words, f"run.threads={threads}", "run.progress=false", "evaluate.baselines=true"]
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "kontrast", "train", *settings, "--out", str(out)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - began
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    folder = max(out.iterdir(), key=lambda path: (path / "result.json").stat().st_mtime)
+    [folder] = [path.parent for path in out.glob("*/result.json")]
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     state = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     records = {record["name"]: record for record in result["results"]}
@@ -68,18 +83,6 @@ def perform(words: list[str], out: Path, threads: int) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "versions": {key: state["versions"][key] for key in ("kontrast", "commit", "torch")},
     }
-
-
-def keep(name: str, run: dict[str, Any]) -> None:
-    """Put a run into the file; an older one of the same seed goes, unless the new one only found it done."""
-    found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
-    runs = found.setdefault(name, [])
-    for old in [old for old in runs if old["seed"] == run["seed"]]:
-        if old["hash"] == run["hash"]:
-            return
-        runs.remove(old)
-    runs.append(run)
-    FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

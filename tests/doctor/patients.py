@@ -45,7 +45,6 @@ QUEUE: dict[str, Any] = {
     "augment": ["weak", "strong"], "optim": {"name": "sgd", "lr": 0.12, "weight_decay": 5e-4},
     "encoder": {"name": "small-resnet", "width": 8},
 }  # fmt: skip
-KEYS: dict[str, Any] = {"queue": 2048, "momentum": 0.99}
 LONGER: dict[str, Any] = {"train": {"epochs": 4, "batch_size": 32}}  # 64 steps: fewer than 50 are too short to judge
 
 
@@ -68,8 +67,8 @@ def small(method: str) -> Recipe:
     made = recipe_of(f"{method}-fashion-mini")
     if method not in ("moco", "ressl", "sce"):
         return made
-    pinned = {"name": method, **KEYS}
-    return made.override({**deepcopy(QUEUE), "method": pinned, "train.batch_size": 256})
+    keys = {"name": method, "queue": 2048, "momentum": 0.99}
+    return made.override({**deepcopy(QUEUE), "method": keys, "train.batch_size": 256})
 
 
 def _vectors(method: str, **changes: Any) -> Recipe:

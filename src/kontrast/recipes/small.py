@@ -2,8 +2,8 @@
 
 The settings follow each method's paper where they carry over (loss, temperatures, momentum, head), with a small
 encoder, fewer epochs, and rates and views found by trials scored on rows held out of the training rows
-(docs/experiments/trials.md). Those on fashion-mini take a minute or two; `simclr-cifar10-10k` takes half an hour.
-docs/experiments/goals.md has what they reach.
+(docs/experiments/trials.md). Those on fashion-mini take a few minutes; `simclr-cifar10-10k` is meant for half an hour
+at most. docs/experiments/goals.md has what they reach, and in what time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ BANK: dict[str, Any] = {
 
 
 # For 10,000 colour images of 32 × 32 pixels and half an hour. Without blur, which leaves little of images so small.
-# Views of 24 × 24 pixels: 1.7 times as many images a second, and a crop shows objects about as large as the image does.
+# Views of 24 × 24 pixels: more images a second, and a crop shows objects about as large as the whole image does.
 COLOUR: dict[str, Any] = {
     **TWO_VIEWS,
     "augment": {"views": [{"name": "strong", "blur": 0}] * 2, "size": 24},
