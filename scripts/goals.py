@@ -43,14 +43,14 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     for name in asked.names or goals:
         for seed in range(asked.seeds):
-            found = read_found()
-            runs = found.setdefault(name, [])
             goal = {"words": goals[name]["words"], "seed": seed}
-            if any({key: run[key] for key in goal} == goal for run in runs):
+            if any({key: run[key] for key in goal} == goal for run in read_found().get(name, [])):
                 continue
             words = [word.replace("{data}", asked.data) for word in goals[name]["words"]]
             run = perform([*words, f"seed={seed}"], Path(tempfile.mkdtemp(dir=asked.out)), asked.threads)
-            runs[:] = [*(old for old in runs if old["seed"] != seed), {**goal, **run}]
+            found = read_found()  # anew: another call may have written meanwhile
+            others = [old for old in found.get(name, []) if old["seed"] != seed]
+            found[name] = sorted([*others, {**goal, **run}], key=lambda run: run["seed"])
             FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             print(name, run, flush=True)
 
