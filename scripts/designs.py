@@ -1,6 +1,6 @@
 """The designs behind the entries of the plan, as JSON: cells, what is done, width, batch, length.
 
-    python scripts/designs.py PLAN      in the folder that has runs/ and data/
+    python scripts/designs.py PLAN [--ledger DIR]      in the folder that has runs/ and data/
 
 Needs kontrast: `scripts/results` runs it in the environment of its clone. `scripts/plan_entries.py` reads the plan.
 """
@@ -16,17 +16,19 @@ from typing import Any
 import plan_entries
 from kontrast import experiments
 from kontrast.experiments.cell import Cell
+from kontrast.experiments.ledger import Ledger
 from kontrast.experiments.sweep import Sweep
 from kontrast.experiments.tune import Tuning
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as find_recipe
 
 
-def sweep_of(entry: plan_entries.Entry, *, pilot: bool = False) -> Sweep:
+def sweep_of(entry: plan_entries.Entry, *, pilot: bool = False, ledger: Path | None = None) -> Sweep:
     """The cells of an entry that names an experiment; of its pilot: one seed, and the places that ``pilot`` chooses."""
+    kept = None if ledger is None or not ledger.is_dir() else Ledger(ledger)
     settings = [*entry.all_settings, *(entry.pilot if pilot else ())]
     seeds = 1 if pilot else entry.seeds
-    return Sweep.of(experiments.find(entry.experiment), entry.preset, settings, seeds=seeds, out="runs")
+    return Sweep.of(experiments.find(entry.experiment), entry.preset, settings, seeds=seeds, out="runs", ledger=kept)
 
 
 def tuning_of(entry: plan_entries.Entry) -> Tuning:
@@ -35,20 +37,22 @@ def tuning_of(entry: plan_entries.Entry) -> Tuning:
     return Tuning.of(chosen, entry.all_settings, seeds=entry.seeds or 1, called=entry.tune)
 
 
-def describe(entry: plan_entries.Entry) -> dict[str, Any]:
+def describe(entry: plan_entries.Entry, ledger: Path | None = None) -> dict[str, Any]:
     """Everything known of an entry without running it; ``error`` instead, if it cannot be planned.
 
-    ``folders`` has a run folder's name, status and seconds at work for each cell. Entries may share run folders.
+    ``folders`` has a run folder's name, status and seconds at work for each cell; the status of a cell that only the
+    ledger has is ``kept``. Entries may share run folders.
     """
     try:
         if entry.tune:
             return _describe_tuning(entry)
-        cells = sweep_of(entry).cells
+        sweep = sweep_of(entry, ledger=ledger)
+        cells, missing = sweep.cells, {cell.path for cell in sweep.missing}
     except (ValueError, KeyError) as error:
         return {"name": entry.name, "error": str(error)}
     recipes = [cell.does for cell in cells if isinstance(cell.does, Recipe)]
     seeds = str(len({cell.at["seed"] for cell in cells}))
-    folders = {cell.path.name: _state(cell) for cell in cells}
+    folders = {cell.path.name: _state(cell, kept=cell.path not in missing) for cell in cells}
     return {"name": entry.name, **_facts(recipes), "seeds": seeds, "folders": folders}
 
 
@@ -61,11 +65,15 @@ def _describe_tuning(entry: plan_entries.Entry) -> dict[str, Any]:
     return {"name": entry.name, **_facts([tuning.recipe]), "seeds": seeds, "folders": {tuning.folder.name: state}}
 
 
-def _state(cell: Cell) -> dict[str, Any]:
-    """Status and seconds as run.json has them; ``unusable`` if the folder is damaged or the data changed."""
-    if cell.trouble is not None:
-        return {"status": "unusable", "seconds": 0.0}
-    state = cell.state
+def _state(cell: Cell, *, kept: bool) -> dict[str, Any]:
+    """Status and seconds as run.json has them; ``unusable`` if the folder is damaged or the data changed.
+
+    A cell that need not be run (``kept``) and is not done in its folder is in the ledger.
+    """
+    usable = cell.trouble is None
+    state = cell.state if usable else {"status": "unusable"}
+    if kept and state.get("status") != "done":
+        return {"status": "kept", "seconds": 0.0}
     return {"status": state.get("status", "missing"), "seconds": float(state.get("seconds", 0.0))}
 
 
@@ -100,7 +108,9 @@ def main() -> None:
     """Print a list with an object for each entry."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("plan", type=Path)
-    print(json.dumps([describe(entry) for entry in plan_entries.read_plan(arguments.parse_args().plan)]))
+    arguments.add_argument("--ledger", type=Path)
+    asked = arguments.parse_args()
+    print(json.dumps([describe(entry, asked.ledger) for entry in plan_entries.read_plan(asked.plan)]))
 
 
 if __name__ == "__main__":

@@ -58,15 +58,18 @@ class Entry:
         preset = [] if self.tune else ["--preset", self.preset]
         return [self.tune or self.experiment, *self.all_settings, *preset, *seeds]
 
-    def command(self, jobs: int) -> list[str]:
+    def command(self, jobs: int, ledger: Path | None = None) -> list[str]:
         """The words after ``kontrast`` that run the entry; a search runs one trial at a time.
+
+        Cells that the ledger has are left out, so that a new machine goes on where another one ended.
 
         >>> " ".join(Entry("a", experiment="graf-toy", settings=("dim=3",), seeds=5).command(jobs=2))
         'reproduce graf-toy dim=3 --preset cpu --seeds 5 --out runs --jobs 2 --threads 1'
         """
         if self.tune:
             return ["tune", *self.words, "--out", "runs"]
-        return ["reproduce", *self.words, "--out", "runs", "--jobs", str(jobs), "--threads", "1"]
+        kept = [] if ledger is None or not ledger.is_dir() else ["--ledger", str(ledger)]
+        return ["reproduce", *self.words, "--out", "runs", "--jobs", str(jobs), "--threads", "1", *kept]
 
 
 def read_plan(path: Path) -> list[Entry]:

@@ -111,13 +111,21 @@ def test_errors_say_what_to_do(asking: Asking, tmp_path: Path, words: list[str],
     assert not (tmp_path / "ledger").exists()
 
 
-def test_only_read_says_where_there_is_no_ledger(asking: Asking, tmp_path: Path) -> None:
-    status, _, told = asking("reproduce", *TOY, "--only-read", "--ledger", str(tmp_path / "none"))
-    assert status == 2
-    assert "there is no such folder" in told
-    status, _, told = asking("reproduce", *TOY, "--ledger", str(tmp_path))
-    assert status == 2
-    assert "--ledger goes with --only-read" in told
+def test_a_ledger_that_is_not_there_is_told(asking: Asking, tmp_path: Path) -> None:
+    for words in (["--only-read"], []):
+        status, _, told = asking("reproduce", *TOY, *words, "--ledger", str(tmp_path / "none"))
+        assert status == 2
+        assert "there is no such folder" in told
+
+
+def test_what_the_ledger_has_is_not_run_again(asking: Asking, runs: Path, tmp_path: Path) -> None:
+    where = ["--ledger", str(tmp_path / "ledger")]
+    asking("ledger", "add", *TOY, "--out", str(runs), *where)
+    status, text, told = asking("reproduce", *TOY, "--out", str(tmp_path / "new"), *where, "--json")
+    assert status == 0, told
+    assert "2 runs, 0 to do" in told
+    assert json.loads(text)["ledger"] == {"cells": 2, "other_recipe": 0}
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["graf-toy-smoke"]
 
 
 def test_the_ledger_of_the_checkout_is_read_if_there_is_one(

@@ -159,6 +159,24 @@ def test_cells_without_a_folder_come_from_the_ledger(tmp_path: Path) -> None:
     assert len(Sweep.of(SMALL, seeds=1, out=tmp_path / "none", ledger=ledger).rows()) == 3
 
 
+def test_what_the_ledger_has_with_the_same_recipe_is_not_run_again(tmp_path: Path) -> None:
+    """As on a new machine: no run folder, and a ledger."""
+    made = Sweep.of(SMALL, seeds=1, out=tmp_path / "runs")
+    made.run(Here())
+    ledger = Ledger(tmp_path / "ledger")
+    first, second, *rest = entries_of(made)
+    other = second.origin.model_copy(update={"recipe": "00000000"})
+    ledger.merge([first, second.model_copy(update={"origin": other}), *rest])
+    new = Sweep.of(SMALL, seeds=1, out=tmp_path / "new", ledger=ledger)
+    assert [cell.at["temperature"] for cell in new.missing] == [second.at["temperature"]]
+    assert new.missing_baselines == []
+    summary = new.run(Here())
+    assert summary["status"] == {"done": 3}
+    assert summary["ledger"] == {"cells": 2, "other_recipe": 0}
+    assert [cell.path.exists() for cell in new.cells] == [cell.at == new.cells[1].at for cell in new.cells]
+    assert new.missing == []
+
+
 def test_what_a_sweep_leaves_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells with the errors over test rows that they have, and the baselines; read back from the file's lines."""
     made = Sweep.of(SMALL, seeds=1, out=tmp_path / "runs")

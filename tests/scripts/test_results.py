@@ -260,3 +260,12 @@ def test_with_kontrast_itself(real: Repository) -> None:
     assert "1 were there already" in real.ask("collect")
     changed = real.git("status", "--porcelain", "--untracked-files=all")
     assert changed == "?? docs/results/ledger/graf-label-configurations-smoke.jsonl"
+    # Another machine, which has the repository and nothing else: what the ledger has is not run again.
+    shutil.rmtree(real.results)
+    real.ask("start", "--nice", "0")
+    real.wait(lambda: real.states("training"))
+    real.ask("pause")
+    assert "graf-label-configurations: 1 runs, 0 to do" in real.log
+    assert not list(real.results.glob("runs/task-*/run.json"))
+    lines = {line.split()[0]: line.split()[1:] for line in real.ask("status").splitlines() if "/1 " in line}
+    assert lines["graf-label-configurations"][:2] == ["1/1", "0"]

@@ -73,7 +73,11 @@ def reproduce(
     ] = False,
     ledger: Annotated[
         Path | None,
-        typer.Option("--ledger", help="Cells kept as text, for --only-read; docs/results/ledger if it is there."),
+        typer.Option(
+            "--ledger",
+            help="Cells kept as text: those with the same recipe are not run again. "
+            "With --only-read docs/results/ledger, if it is there.",
+        ),
     ] = None,
     judge_paper: Annotated[
         bool,
@@ -119,20 +123,18 @@ def reproduce(
         out.print(f"tables and charts: {named(sweep.folder)}", highlight=False, soft_wrap=True)
         if page is not None:
             out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
-    if not only_read and any(not cell.done for cell in sweep.cells):
+    if not only_read and sweep.missing:
         raise typer.Exit(1)
 
 
 def _ledger(given: Path | None, only_read: bool) -> Ledger | None:
-    """The ledger that ``--only-read`` reads; a sweep that runs its cells needs none."""
+    """The ledger that is asked for; for ``--only-read`` that of the checkout, if there is one."""
     from kontrast.experiments.ledger import DEFAULT, Ledger
 
-    if given is not None and not only_read:
-        raise ValueError("--ledger goes with --only-read: what is run is in run folders. kontrast ledger add keeps it")
     if given is not None and not given.is_dir():
         raise ValueError(f"--ledger={given}: there is no such folder. kontrast ledger add makes one")
-    chosen = given or (DEFAULT if DEFAULT.is_dir() else None)
-    return Ledger(chosen) if only_read and chosen is not None else None
+    chosen = given or (DEFAULT if only_read and DEFAULT.is_dir() else None)
+    return None if chosen is None else Ledger(chosen)
 
 
 def _judge_paper(experiment: Experiment, as_json: bool) -> None:

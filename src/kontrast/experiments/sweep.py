@@ -8,6 +8,7 @@ A sweep is a set of run folders: run it again and only what is missing or unfini
     <chart>.vl.json and .svg; learning-loss and learning-knn are the learning curves
 
 With a ledger, a cell that is not done in a run folder is read from there; a finished run folder goes before the ledger.
+A cell that the ledger has with this version's recipe is not run again: a new machine goes on where another one ended.
 Without ``seeds``, further seeds that the ledger has at the sweep's places come in too.
 """
 
@@ -81,13 +82,24 @@ class Sweep:
 
     @property
     def missing(self) -> list[Cell]:
-        """Those that are not done."""
-        return [cell for cell in self.cells if not cell.done]
+        """The cells that are left to run."""
+        return [cell for cell in self._not_kept if not cell.done]
 
     @property
     def missing_baselines(self) -> list[Cell]:
-        """Those that are not done."""
-        return [baseline.cell for baseline in self.baselines if not baseline.cell.done]
+        """The baselines that are left to run."""
+        return [cell for cell in self._baselines_not_kept if not cell.done]
+
+    @property
+    def _not_kept(self) -> list[Cell]:
+        """The cells that the ledger does not have with this version's recipe."""
+        kept = {(_place(entry.at), entry.seed, entry.origin.recipe) for entry in self._entries() if not entry.baseline}
+        return [cell for cell in self.cells if (_place(cell.at), cell.at["seed"], recipe_hash(cell)) not in kept]
+
+    @property
+    def _baselines_not_kept(self) -> list[Cell]:
+        kept = {(entry.baseline, entry.origin.recipe) for entry in self._entries()}
+        return [made.cell for made in self.baselines if (made.name, made.hash) not in kept]
 
     def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
         """Does what is missing, then `write`.
@@ -96,8 +108,8 @@ class Sweep:
             ValueError: Every run was refused before its first step (a batch above the training rows, say). Then
                 nothing is left of them; where others could be trained, a refused one keeps its error for the table.
         """
-        untrained = [baseline.cell for baseline in self.baselines]
-        every = [*self.cells, *untrained]
+        cells, untrained = self._not_kept, self._baselines_not_kept
+        every = [*cells, *untrained]
         before = {folder for cell in every for folder in (cell.path, *cell.path.parents) if folder.exists()}
         _make(self.out)
         refused: dict[Path, str] = {}
@@ -110,9 +122,9 @@ class Sweep:
             told(event)
 
         engine.run(every, hear)
-        if len(refused) == len(self.cells):
+        if cells and len(refused) == len(self.cells):
             self._forget([*refused, *(cell.path for cell in untrained if cell.path not in before)], before)
-            raise ValueError(f"every run of {self.experiment.name} was refused: {refused[self.cells[0].path]}")
+            raise ValueError(f"every run of {self.experiment.name} was refused: {refused[cells[0].path]}")
         return self.write()
 
     def _forget(self, refused: Iterable[Path], before: Container[Path]) -> None:
