@@ -19,9 +19,11 @@ from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.papers.graf._distance import OFF, S1, S2, S3
 from kontrast.experiments.papers.graf._scale import (
+    FIT_BATCH,
     FIT_EVERY,
     FIT_FRACTIONS,
     FIT_IMAGES,
+    FIT_RATE,
     FIT_SEEDS,
     FIT_STEPS,
     FIT_WIDTH,
@@ -48,6 +50,8 @@ def _labels_cpu(at: At) -> Recipe:
         "data.noise": at["fraction"],
         "train.steps": FIT_STEPS,
         "train.fit_every": FIT_EVERY,
+        "train.batch_size": FIT_BATCH,
+        "optim.lr": FIT_RATE,
         "schedule": "constant",
         "evaluate.protocols": [],
     }
@@ -113,7 +117,7 @@ def _along(
 
 ABOUT_FIT = (
     f"Against the paper: at most {FIT_IMAGES:,} images of fashion-mini and small-resnet (width {FIT_WIDTH}) for the "
-    f"whole sets and ResNet-18; batches of 128 for 256; at most {FIT_STEPS:,} steps for 100,000, asked every "
+    f"whole sets and ResNet-18; batches of {FIT_BATCH} for 256; at most {FIT_STEPS:,} steps for 100,000, asked every "
     f"{FIT_EVERY}; a constant rate, for one that decays within so few steps would end the fitting by itself. Fitted "
     "means that a linear classifier fitted anew on the frozen features predicts every training label, for all methods. "
     "Runs that do not fit in time are censored."

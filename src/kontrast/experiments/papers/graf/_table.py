@@ -8,7 +8,18 @@ from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Preset
 from kontrast.experiments.papers import BESIDE
 from kontrast.experiments.papers.graf._distance import OFF, S1, S2, S3
-from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, METHODS, SEEDS, SETS, SMOKE, cpu, smoke, views
+from kontrast.experiments.papers.graf._scale import (
+    ABOUT_CPU,
+    ERROR,
+    METHODS,
+    PROBE,
+    SEEDS,
+    SETS,
+    SMOKE,
+    cpu,
+    smoke,
+    views,
+)
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -38,7 +49,7 @@ TABLE = Experiment(
         "cpu": Preset(f"{ABOUT_CPU} {BESIDE}", _table_cpu, seeds=SEEDS, axes={"data": ("fashion-mini",)}),
         "smoke": Preset(SMOKE, lambda at: smoke(_table_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
     },
-    measures=(ERROR, OFF, S1, S2, S3),
+    measures=(ERROR, PROBE, OFF, S1, S2, S3),
     rows="method",
     published=_table_value,
     claims=[
