@@ -12,16 +12,17 @@ that are ready, with a mean of squares for a loss: what no loop can beat. A call
 counted, and they take turns. All of them run in one process that keeps freed memory, as `kontrast train` makes it do
 (`kontrast.train.memory`), so the peers have that advantage too.
 
-"Training against the bare encoder" takes turns of eight steps, so that a change of the machine's speed meets both
-alike: the ratio is taken in every round, and its median and quartiles over the rounds are shown.
+"Training against the bare encoder" has each in a process of its own, with OpenMP's wait policy as the commands set it
+(`kontrast.openmp`), in turns of 24 steps, so that a change of the machine's speed meets both alike: the ratio is taken
+in every round, and its median and quartiles over the rounds are shown.
 
 "Beside other work" is the whole loop without monitors in a process of its own, two threads, in turns of eight steps
-beside no, one and two processes that only compute, each in a session of its own, as other people's work is (Linux may
-share the cores among sessions first): once as the commands set OpenMP's wait policy (`kontrast.openmp`),
-once as torch has it by default, once with OMP_WAIT_POLICY=passive. A fair scheduler would leave two threads on two
-cores three quarters and a half, or two thirds and a half if it shares among threads alone. Ratios are taken within a
-round. How much of the machine other processes had is measured too and stands below the table: figures from a machine
-that was not quiet count for little.
+beside no, one and two processes that only compute: once as the commands set OpenMP's wait policy, once as torch has it
+by default, once with OMP_WAIT_POLICY=passive. A fair scheduler would leave two threads on two cores three quarters and
+a half, or two thirds and a half if it shares among threads alone. Beside processes of other sessions, as other people's
+work is, Linux may share among the sessions first (sched_autogroup): a half beside one and a third beside two is all
+there is to have. Ratios are taken within a round. How much of the machine other processes had is measured too and
+stands below the table: figures from a machine that was not quiet count for little.
 
 "Jobs" are two such processes with one thread each, at the same time, against one with two threads: images a second of
 all together.
@@ -62,13 +63,20 @@ from measure import Sections, in_fresh_process, markdown, number, peak_megabytes
 BATCH, LARGE, MICRO = 256, 6144, 256
 OURS, NO_MONITORS, LIGHTLY, BARE = "kontrast train", "kontrast train, no monitors", "lightly", "bare encoder"
 Epoch = Callable[[], object]
-TURN = 8  # steps of a turn of training that is measured beside something else
+TURN, LONG = 8, 24  # steps of a turn beside other work, and against the bare encoder
+COMMANDS = openmp.wait_policy({})  # as the commands set it
 POLICIES: dict[str, dict[str, str]] = {
-    "as the commands set it": openmp.wait_policy({}),
+    "as the commands set it": COMMANDS,
     "torch's default": {},
     "OMP_WAIT_POLICY=passive": {"OMP_WAIT_POLICY": "PASSIVE"},
 }
-BUSY = ("quiet", "beside one busy process", "beside two")
+BUSY = {  # which of four busy processes run; the last two have sessions of their own
+    "quiet": (),
+    "beside one busy process": (0,),
+    "beside two": (0, 1),
+    "beside one of another session": (2,),
+    "beside two of others": (2, 3),
+}
 
 
 def images(n: int) -> np.ndarray[Any, Any]:
@@ -226,17 +234,11 @@ def ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
     return Spread(tuple(a / b for a, b in zip(above, below, strict=True)))
 
 
-def against_bare(rounds: int) -> Spread:
-    """Images a second of the whole loop over the bare encoder's, in turns of a few steps."""
-    with tempfile.TemporaryDirectory() as folder:
-        n = TURN * BATCH
-        loop, encoder = ours(Path(folder), "small-resnet", n, monitors=False), bare("small-resnet", n)
-        times: list[tuple[float, float]] = []
-        for turn in range(rounds + 1):
-            took = [_timed(epoch) for epoch in (encoder, loop)]
-            if turn:  # the first is not counted
-                times.append((took[0], took[1]))
-    return ratios([t[0] for t in times], [t[1] for t in times])
+def against_bare(rounds: int, threads: int) -> Spread:
+    """Images a second of the whole loop over the bare encoder's."""
+    with servers((threads, COMMANDS, LONG, "bare"), (threads, COMMANDS, LONG, "loop")) as (encoder, loop):
+        found = [(encoder.turn(), loop.turn()) for _ in range(rounds)]
+    return ratios([each[1] for each in found], [each[0] for each in found])
 
 
 def _timed(epoch: Epoch) -> float:
@@ -246,19 +248,19 @@ def _timed(epoch: Epoch) -> float:
 
 
 class Server:
-    """A process that trains a turn whenever it is asked."""
+    """A process that trains a turn whenever it is asked: the whole loop, or the bare encoder."""
 
-    def __init__(self, threads: int, variables: dict[str, str]) -> None:
+    def __init__(self, threads: int, variables: dict[str, str], steps: int = TURN, what: str = "loop") -> None:
         ours = (*openmp.VARIABLES, "OMP_NUM_THREADS")
         environment = {name: value for name, value in os.environ.items() if name not in ours}
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--serve", str(BATCH), "--threads", str(threads)],
+            [sys.executable, __file__, "--serve", what, str(steps), str(BATCH), "--threads", str(threads)],
             env={**environment, **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.images = TURN * BATCH
+        self.images = steps * BATCH
 
     def ask(self) -> None:
         assert self.process.stdin is not None
@@ -278,12 +280,12 @@ class Server:
 
 
 @contextmanager
-def servers(*wanted: tuple[int, dict[str, str]]) -> Iterator[list[Server]]:
+def servers(*wanted: tuple[Any, ...]) -> Iterator[list[Server]]:
     """Such processes, each of which has trained a turn already."""
     made: list[Server] = []
     try:
-        for threads, variables in wanted:
-            made.append(Server(threads, variables))
+        for arguments in wanted:
+            made.append(Server(*arguments))
             made[-1].turn()
         yield made
     finally:
@@ -292,21 +294,22 @@ def servers(*wanted: tuple[int, dict[str, str]]) -> Iterator[list[Server]]:
             server.process.communicate()  # waits for its end, and closes both pipes
 
 
-def serve(batch: int) -> None:
+def serve(what: str, steps: int, batch: int) -> None:
     """Trains a turn for every line of standard input, and prints how many seconds it took."""
     global BATCH
     BATCH = batch
     with tempfile.TemporaryDirectory() as folder:
-        epoch = ours(Path(folder), "small-resnet", TURN * BATCH, monitors=False)
+        n = steps * batch
+        epoch = bare("small-resnet", n) if what == "bare" else ours(Path(folder), "small-resnet", n, monitors=False)
         for _ in sys.stdin:
             print(_timed(epoch), flush=True)
 
 
 @contextmanager
-def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Processes that compute and do nothing else; they stand still until they are let go."""
+def busy_processes() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Two processes that compute and do nothing else, and two in sessions of their own; all wait to be let go."""
     command = [sys.executable, "-c", "while True: pass"]
-    made = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
+    made = [subprocess.Popen(command, start_new_session=own) for own in (False, False, True, True)]
     try:
         for process in made:
             process.send_signal(signal.SIGSTOP)
@@ -355,38 +358,39 @@ class Others:
 
 @dataclass(frozen=True)
 class Beside:
-    """Images a second by policy and number of busy processes, round by round."""
+    """Images a second by policy and what ran beside, round by round."""
 
-    speeds: dict[tuple[str, int], list[float]]
+    speeds: dict[tuple[str, str], list[float]]
     others: str
 
-    def of_quiet(self, policy: str, count: int) -> Spread:
-        return ratios(self.speeds[policy, count], self.speeds[policy, 0])
+    def of_quiet(self, policy: str, busy: str) -> Spread:
+        return ratios(self.speeds[policy, busy], self.speeds[policy, "quiet"])
 
-    def against_default(self, policy: str, count: int) -> Spread:
-        return ratios(self.speeds[policy, count], self.speeds["torch's default", count])
+    def against_default(self, policy: str) -> Spread:
+        return ratios(self.speeds[policy, "quiet"], self.speeds["torch's default", "quiet"])
 
 
 def beside(rounds: int, threads: int) -> Beside:
-    found: dict[tuple[str, int], list[float]] = {(p, count): [] for p in POLICIES for count in range(len(BUSY))}
-    with servers(*((threads, policy) for policy in POLICIES.values())) as made, busy_processes(len(BUSY) - 1) as busy:
-        others = Others([*(server.process for server in made), *busy])
+    found: dict[tuple[str, str], list[float]] = {(policy, busy): [] for policy in POLICIES for busy in BUSY}
+    with servers(*((threads, policy) for policy in POLICIES.values())) as made, busy_processes() as processes:
+        others = Others([*(server.process for server in made), *processes])
         for _ in range(rounds):
-            for count in range(len(BUSY)):
+            for busy, which in BUSY.items():
                 for policy, server in zip(POLICIES, made, strict=True):
-                    for process in busy[:count]:
-                        process.send_signal(signal.SIGCONT)
+                    for i in which:
+                        processes[i].send_signal(signal.SIGCONT)
                     with others.watch():
-                        found[policy, count].append(server.turn())
-                    for process in busy[:count]:
-                        process.send_signal(signal.SIGSTOP)
+                        found[policy, busy].append(server.turn())
+                    for i in which:
+                        processes[i].send_signal(signal.SIGSTOP)
     return Beside(found, str(others))
 
 
 def beside_table(found: Beside) -> str:
-    header = ["", "quiet: times torch's default", *(f"{name}: times quiet" for name in BUSY[1:])]
+    _, *others = BUSY
+    header = ["", "quiet: times torch's default", *(f"{busy}: times quiet" for busy in others)]
     rows = [
-        [policy, str(found.against_default(policy, 0)), *(str(found.of_quiet(policy, c)) for c in range(1, len(BUSY)))]
+        [policy, str(found.against_default(policy)), *(str(found.of_quiet(policy, busy)) for busy in others)]
         for policy in POLICIES
     ]
     title = "**Beside other work, small-resnet**: median of the rounds (quartiles)"
@@ -395,10 +399,9 @@ def beside_table(found: Beside) -> str:
 
 def jobs(rounds: int) -> Spread:
     """Images a second of two processes with a thread each, over those of one with two."""
-    policy = openmp.wait_policy({})
     both: list[float] = []
     one: list[float] = []
-    with servers((2, policy), (1, policy), (1, policy)) as (alone, first, second):
+    with servers((2, COMMANDS), (1, COMMANDS), (1, COMMANDS)) as (alone, first, second):
         for _ in range(rounds):
             one.append(alone.turn())
             first.ask()
@@ -450,11 +453,11 @@ def goals(found: dict[str, float], bare_ratio: Spread, busy: Beside) -> str:
     cost = 1 - found[OURS] / found[NO_MONITORS]
     rows.append(["monitors' share of the time", "≤ 3 %", f"{100 * cost:.1f} %", "yes" if cost <= 0.03 else "no"])
     policy = next(iter(POLICIES))
-    quiet = busy.against_default(policy, 0)
+    quiet = busy.against_default(policy)
     at_least("quiet, against torch's default wait policy", 0.97, quiet.median, str(quiet))
-    for count, wanted in ((1, 0.65), (2, 0.45)):
-        ratio_ = busy.of_quiet(policy, count)
-        at_least(f"{BUSY[count]}, against quiet", wanted, ratio_.median, str(ratio_))
+    for name, wanted in (("beside one busy process", 0.65), ("beside two", 0.45)):
+        ratio_ = busy.of_quiet(policy, name)
+        at_least(f"{name}, against quiet", wanted, ratio_.median, str(ratio_))
     return "**Goals, small-resnet**\n\n" + markdown(["", "goal", "measured", "reached"], rows)
 
 
@@ -464,7 +467,9 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks/training.md")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=None, help="of whole epochs; of short turns four times as many")
-    parser.add_argument("--serve", type=int, metavar="BATCH", help="train a turn for every line of standard input")
+    parser.add_argument(
+        "--serve", nargs=3, metavar=("WHAT", "STEPS", "BATCH"), help="train a turn for every line of standard input"
+    )
     parser.add_argument(
         "--large", nargs=3, metavar=("PIECES", "COUNT", "WHAT"), help="print one step's figure and stop"
     )
@@ -472,7 +477,8 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     if arguments.serve:
         keep_freed_memory()
-        serve(arguments.serve)
+        what, steps, batch = arguments.serve
+        serve(what, int(steps), int(batch))
         return
     if arguments.large:
         pieces, count, what = arguments.large
@@ -493,7 +499,7 @@ def main() -> None:
     if not arguments.quick:
         sections.show(speed_table("resnet18", 512, speeds("resnet18", 512, 1)))
     sections.show(large_table(1024 if arguments.quick else LARGE))
-    bare_ratio = against_bare(turns)
+    bare_ratio = against_bare(turns, arguments.threads)
     sections.show(f"**Training against the bare encoder, small-resnet**: {bare_ratio} times as many images a second")
     busy = beside(turns, arguments.threads)
     sections.show(beside_table(busy))

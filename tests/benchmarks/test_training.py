@@ -29,8 +29,10 @@ def test_every_loop_runs_its_epoch(benchmark) -> None:
 
 def test_goals_are_ratios(benchmark) -> None:
     found = {benchmark.OURS: 90.0, benchmark.NO_MONITORS: 100.0, benchmark.LIGHTLY: 30.0, benchmark.BARE: 120.0}
-    rates = {0: (100.0, 110.0), 1: (70.0, 77.0), 2: (40.0, 44.0)}
-    speeds = {(policy, count): list(rates[count]) for policy in benchmark.POLICIES for count in rates}
+    rates = {(): (100.0, 110.0), (0,): (70.0, 77.0), (0, 1): (40.0, 44.0), (2,): (50.0, 55.0), (2, 3): (33.0, 36.0)}
+    speeds = {
+        (policy, busy): list(rates[which]) for policy in benchmark.POLICIES for busy, which in benchmark.BUSY.items()
+    }
     busy = benchmark.Beside(speeds, "nobody else was there")
     lines = benchmark.goals(found, benchmark.Spread((0.7, 0.75, 0.8)), busy).splitlines()
     for what, measured, reached in (
@@ -49,8 +51,8 @@ def test_goals_are_ratios(benchmark) -> None:
 
 
 def test_training_is_measured_against_the_bare_encoder_in_turns(benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmark, "TURN", 1)
-    found = benchmark.against_bare(2)
+    monkeypatch.setattr(benchmark, "LONG", 1)
+    found = benchmark.against_bare(2, 1)
     assert len(found.values) == 2
     assert all(value > 0 for value in found.values)
 
@@ -65,12 +67,12 @@ def test_processes_train_beside_busy_ones_and_leave_none(benchmark, monkeypatch:
             begun.append(self)
 
     monkeypatch.setattr(benchmark.subprocess, "Popen", Popen)
-    monkeypatch.setattr(benchmark, "BUSY", benchmark.BUSY[:2])
+    monkeypatch.setattr(benchmark, "BUSY", {"quiet": (), "beside one of each": (0, 2)})
     monkeypatch.setattr(benchmark, "POLICIES", {"torch's default": {}})
     found = benchmark.beside(1, 1)
-    assert set(found.speeds) == {("torch's default", 0), ("torch's default", 1)}
+    assert set(found.speeds) == {("torch's default", "quiet"), ("torch's default", "beside one of each")}
     assert all(len(values) == 1 and values[0] > 0 for values in found.speeds.values())
-    assert len(begun) == 2
+    assert len(begun) == 5  # one that trains, and four that are let go or not
     assert all(process.poll() is not None for process in begun)
 
 
