@@ -71,7 +71,7 @@ def _table(title: str, lines: Sequence[tuple[str, float | None]]) -> str:
     known = sum(hours for _, hours in lines if hours is not None)
     unknown = sum(hours is None for _, hours in lines)
     total = f"In all {known:.1f} core-hours" if known else "No entry is measured"
-    more = f", and {unknown} entries that are not measured" if known and unknown else ""
+    more = f", and {unknown} that {'is' if unknown == 1 else 'are'} not measured" if known and unknown else ""
     return f"## {title}\n\n{HEAD}" + "".join(line for line, _ in lines) + f"\n{total}{more}.\n"
 
 

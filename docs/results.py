@@ -30,6 +30,10 @@ What came out of `kontrast reproduce` on two CPU cores, as the command wrote it;
 the code that read the runs), command and hours. These are small runs: they are held against what the papers say, not
 against their numbers. Verdicts are by [stated statistics](../experiments/claims.md); "not resolved" is one of them.
 
+**Pages of presets of version 0.1**: these runs were short (ten epochs, most of them) and are being replaced. The
+presets have changed since: the [plan](../experiments/plan.md) has what runs now, trained until an effect can show. Its
+cells go into the [ledger](../experiments/ledger.md), from which the pages will be made.
+
 {counts}
 
 | experiment | data | seeds | hours | claims |

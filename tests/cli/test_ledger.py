@@ -81,7 +81,7 @@ def test_cells_of_somebody_else(asking: Asking, runs: Path, tmp_path: Path) -> N
     other.write_text(file.read_text().replace('"collapse": ', '"collapse": 1'))
     status, text, told = asking("ledger", "import", str(other), *where)
     assert (status, text) == (2, "")
-    assert "with other content" in told
+    assert "with other values" in told
     status, text, told = asking("ledger", "import", str(file), str(other), *where)
     assert status == 2
     assert "stands in" in told

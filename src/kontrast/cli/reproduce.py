@@ -104,6 +104,8 @@ def reproduce(
         _plan(sweep)
         return
     if only_read:
+        if kept is None and not any(cell.done for cell in sweep.cells):
+            err.print(f"no run is done in {named(to)}, and there is no ledger in docs/results/ledger", highlight=False)
         summary = sweep.write()
     else:
         chosen = _engine(engine, len(sweep.cells), jobs, threads, cpus, gpus, address)
@@ -147,7 +149,7 @@ def _judge_paper(experiment: Experiment, as_json: bool) -> None:
         print(dump({"experiment": experiment.name, "claims": found}))
         return
     out.print(f"[bold]{escape(experiment.title)}[/] ({escape(experiment.source)})", highlight=False)
-    out.print("The numbers that the paper prints, put to our claims; one run a cell, so the error is as said.")
+    out.print("Our claims, tested on the numbers that the paper prints; each finding says where its error comes from.")
     out.print(tables.claims({"claims": found}, nothing="the paper prints no numbers that this claim reads"))
 
 
@@ -169,12 +171,14 @@ def _plan(sweep: Sweep) -> None:
     chosen = sweep.experiment.presets[sweep.preset]
     out.print(f"[bold]{escape(sweep.experiment.title)}[/] ({escape(sweep.experiment.source)})", highlight=False)
     out.print(escape(chosen.about), highlight=False)
+    missing = sweep.missing
     for cell in sweep.cells:
         trouble = cell.trouble
         status = cell.state.get("status", "missing") if trouble is None else "unusable"
+        if status != "done" and cell not in missing:
+            status = "in ledger"
         why = "" if trouble is None else f": {escape(trouble)}"
         out.print(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}{why}", highlight=False, soft_wrap=True)
-    missing = sweep.missing
     found = estimate(missing)
     said = f"{len(sweep.cells)} runs, {len(missing)} to do"
     if found.seconds is None:

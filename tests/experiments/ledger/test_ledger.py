@@ -70,7 +70,7 @@ def test_a_conflict_names_both_and_writes_nothing(tmp_path: Path) -> None:
     ledger.merge([entry()])
     before = (tmp_path / "demo-cpu.jsonl").read_bytes()
     other = entry(values={"knn": 50.0}, origin=ORIGIN.model_copy(update={"recipe": "87654321", "commit": "def"}))
-    with pytest.raises(ValueError, match="with other content") as told:
+    with pytest.raises(ValueError, match="with other values") as told:
         ledger.merge([entry(preset="paper"), other])
     for word in ("temperature=0.1 seed=0", "demo-cpu.jsonl", "12345678", "87654321", "commit abc", "commit def"):
         assert word in str(told.value)
@@ -195,6 +195,7 @@ def test_a_file_named_in_a_table_is_given_again() -> None:
         ({"settings": {"optim.learning_rate": 0.3}}, "did you mean 'lr'"),
         ({"values": {"knm": 80.0}}, "values.kn"),
         ({"values": {}}, "values.knn: is missing"),
+        ({"values": {"knn": 250.0}}, "values.knn is 250; expected a percentage"),
         ({"values": {"knn": 80.0, "error:knm": 0.4}}, "values.error:knm: is no measure"),
         ({"preset": "paper"}, "no preset 'paper'"),
         ({"at": {"data": "digits"}}, "is no cell of small"),
@@ -221,6 +222,7 @@ def test_anything_else_is_refused(changes: dict[str, Any], says: str) -> None:
         ({"at": {"data": "digits", "more": 1}}, "is no baseline of small"),
         ({"values": {"knn": 40.0}}, "values.knn20: is missing"),
         ({"values": {"knn20": 40.0, "probe": 40.0}}, "values.probe: is no protocol"),
+        ({"values": {"knn20": -1.0}}, "values.knn20 is -1; expected a percentage"),
     ],
 )
 def test_other_baselines_are_refused(name: str, changes: dict[str, Any], says: str) -> None:

@@ -132,9 +132,10 @@ class Ledger:
             done.same.append(entry)
             return
         elif not replace:
+            other = [name for name in ("values", "arrays", "curve") if getattr(old, name) != getattr(entry, name)]
             raise ValueError(
-                f"{entry.name} is in {file} already, with other content: there {_origin(old)}, here {_origin(entry)}. "
-                "Keep the one there, or replace it: --replace"
+                f"{entry.name} is in {file} already, with other {' and '.join(other)}: there {_origin(old)}, here "
+                f"{_origin(entry)}. Keep the one there, or put the new one in its place: kontrast ledger add --replace"
             )
         else:
             done.replaced.append(entry)

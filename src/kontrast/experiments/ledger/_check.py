@@ -61,6 +61,7 @@ def _check_cell(
         raise _no_place(experiment, entry, where)
     _check_recipe(entry, where, {recipe_hash(cell)})
     _check_names(entry, where, {measure.name for measure in experiment.measures}, "measure of the experiment")
+    _check_percent(entry, where, {measure.name for measure in experiment.measures if measure.error is not None})
 
 
 def _check_baseline(experiment: Experiment, entry: Entry, where: str, planned: Sequence[Cell]) -> None:
@@ -78,6 +79,7 @@ def _check_baseline(experiment: Experiment, entry: Entry, where: str, planned: S
     if entry.values:  # raw pixels of large images have none
         protocols = {protocol["name"] for protocol in same.task.options["recipe"]["evaluate"]["protocols"]}
         _check_names(entry, where, protocols, "protocol of the runs")
+        _check_percent(entry, where, protocols)
 
 
 def _no_place(experiment: Experiment, entry: Entry, where: str) -> ValueError:
@@ -102,6 +104,13 @@ def _check_names(entry: Entry, where: str, names: set[str], kind: str) -> None:
         name = min(missing or unknown)
         what = "is missing" if missing else f"is no {kind}"
         raise ValueError(f"{where}: values.{name}: {what}; expected {', '.join(sorted(names))}")
+
+
+def _check_percent(entry: Entry, where: str, names: set[str]) -> None:
+    for name in sorted(names & entry.values.keys()):
+        value = entry.values[name]
+        if value is not None and not 0 <= value <= 100:
+            raise ValueError(f"{where}: values.{name} is {value:g}; expected a percentage, 0 to 100")
 
 
 def _plan(

@@ -5,8 +5,8 @@ With ``depth=1`` it has about 76k parameters at ``width=16`` (the default), 303k
 resolution a stage would take most of the time of a CPU, so only the stem, half as wide, sees it.
 
 How the shape was chosen (docs/experiments/trials.md; SimCLR on CIFAR-10, held-out rows, equal CPU time): in four
-minutes widths 16 and 32 are alike, and a stem at half resolution, a second block a stage and a signed last layer are
-worse; in fifteen minutes width 16, which has more than twice the epochs, is three points ahead of 32.
+minutes widths 16, 24 and 32 are alike, and width 48, a stem at half resolution, a second block a stage and a signed
+last layer are worse; in fifteen minutes width 16, which has more than twice the epochs, is three points ahead of 32.
 ``features=256`` adds two points to a linear probe and nothing to kNN; the recipes for long runs have it. Convolutions
 in groups are no quicker than whole ones. `benchmarks/encoders.py` has the speeds.
 """
