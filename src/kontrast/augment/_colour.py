@@ -29,7 +29,7 @@ from torch import Tensor
 
 LUMA = (0.2989, 0.587, 0.114)
 BRIGHTNESS, CONTRAST, SATURATION, HUE = range(4)
-IN_CACHE = 1 << 17  # pixels whose channels and intermediate results stay in a core's cache
+IN_CACHE = 1 << 18  # pixels whose channels and intermediate results stay in a core's cache
 
 
 def grey(x: Tensor) -> Tensor:
