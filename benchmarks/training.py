@@ -493,16 +493,19 @@ def main() -> None:
     sections = Sections()
     rounds = arguments.rounds or (1 if arguments.quick else 4)
     turns = 4 * rounds
-    sections.show(f"{setting()}, batches of {BATCH}, {rounds} rounds of epochs, {turns} rounds of turns.")
+    sections.show(
+        f"{setting()}, batches of {BATCH}, {rounds} rounds of epochs (ResNet-18: 3), {turns} rounds of turns (beside other "
+        f"work: {turns // 2})."
+    )
     n = 2560 if arguments.quick else 10240
     found = speeds("small-resnet", n, rounds)
     sections.show(speed_table("small-resnet", n, found))
     if not arguments.quick:
-        sections.show(speed_table("resnet18", 2048, speeds("resnet18", 2048, 1)))
+        sections.show(speed_table("resnet18", 1024, speeds("resnet18", 1024, 3)))
     sections.show(large_table(1024 if arguments.quick else LARGE))
     bare_ratio = against_bare(turns, arguments.threads)
     sections.show(f"**Training against the bare encoder, small-resnet**: {bare_ratio} times as many images a second")
-    busy = beside(turns, arguments.threads)
+    busy = beside(turns // 2, arguments.threads)  # torch's default takes many times as long there
     sections.show(beside_table(busy))
     done = f"two processes with a thread each do {jobs(turns)} times what one with two threads does"
     sections.show(f"**Jobs, small-resnet**: {done}")

@@ -21,6 +21,7 @@ from kontrast.train import Run, Training, checkpoint, load, make_job, resolve, r
 from kontrast.train.folder import RunFolder
 from kontrast.train.loop import batches
 from kontrast.train.running import pick_device, subject_of
+from kontrast.train.views_ahead import prepared
 from tests.processes import run_on_ranks
 from tests.train.small import ALL, recipe, same_runs
 
@@ -199,8 +200,8 @@ def apart(rank: int, world: int) -> None:
     place = RunFolder.of(made)
     place.begin(made)
     training = Training(make_job(made, torch.device("cpu")), place)
-    for batch in batches(training.job.loader(), 0, 5):
-        training._step(batch)
+    for views in prepared(training.job, batches(training.job.loader(), 0, 5)):
+        training._step(views)
     if rank == 0:
         place.last.parent.mkdir()
         checkpoint.save(place.last, training.state.capture(made.hash, training.data, 0))

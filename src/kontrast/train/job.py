@@ -238,9 +238,13 @@ def keep_memory(job: Job) -> None:
     A step on photos takes seconds, of which getting memory anew is little, and what is kept is kept in pieces: 16 views
     of 224 pixels through EfficientNet-Lite0 had a peak 5 % higher.
     """
-    is_small = job.size is None or job.size <= SMALL
-    if job.device.type == "cpu" and job.recipe.run.keep_memory and is_small:
+    if job.device.type == "cpu" and job.recipe.run.keep_memory and has_small_inputs(job):
         keep_freed_memory()
+
+
+def has_small_inputs(job: Job) -> bool:
+    """Whether a step sees vectors or small images."""
+    return job.size is None or job.size <= SMALL
 
 
 def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Views, augment.CropAtDecoding | None]:

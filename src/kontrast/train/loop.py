@@ -33,6 +33,7 @@ from kontrast.train.precision import Precision
 from kontrast.train.progress import Progress
 from kontrast.train.state import State, log_of, unfit
 from kontrast.train.stopping import Patience, Stopped, check_finite, listening
+from kontrast.train.views_ahead import Views, prepared
 from kontrast.train.watching import Validation, Watch
 
 SECONDS = 15.0  # least time between the checkpoints at the ends of epochs, if no interval is asked for
@@ -116,8 +117,8 @@ class Training:
         self.job.method.train()
         with listening() as asked, progress:
             reading = clock.waiting(batches(self.job.loader(), state.step, self.job.total_steps))
-            for batch in reading:
-                loss = self._step(batch)
+            for views in prepared(self.job, reading):
+                loss = self._step(views)
                 clock.tick()
                 with progress.pause(state.step):
                     lines = self._records(loss, clock)
@@ -142,15 +143,13 @@ class Training:
 
     # ---------------------------------------------------------------------------------------- a step and its log
 
-    def _step(self, batch: Batch) -> torch.Tensor:
+    def _step(self, views: Views) -> torch.Tensor:
         job, state = self.job, self.state
         self.factor = self.schedule(state.step)
         for group, rate in zip(state.optimiser.param_groups, self.rates, strict=True):
             group["lr"] = rate * self.factor
         state.optimiser.zero_grad(set_to_none=True)
-        loss = backward(
-            job.method, job.augmented(batch), pieces=job.pieces(), precision=state.precision, rank=distributed.rank()
-        )
+        loss = backward(job.method, views(), pieces=job.pieces(), precision=state.precision, rank=distributed.rank())
         if job.device.type == "cpu" or self._logs(state.step + 1):
             self._check(float(loss))
         distributed.average_gradients(job.method.parameters())

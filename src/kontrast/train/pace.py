@@ -11,6 +11,7 @@ from kontrast.train.folder import RunFolder
 from kontrast.train.job import make_job
 from kontrast.train.loop import Training, batches
 from kontrast.train.running import pick_device
+from kontrast.train.views_ahead import prepared
 
 STEPS, SECONDS = 5, 20.0  # at most so many steps after the first, and about so long
 
@@ -29,8 +30,8 @@ def seconds_to_train(recipe: Recipe) -> float:
         training = Training(job, RunFolder(Path(folder)))
         count, began = 0, time.monotonic()
         first = began
-        for batch in batches(job.loader(), 0, min(job.total_steps, STEPS + 1)):
-            training._step(batch)
+        for views in prepared(job, batches(job.loader(), 0, min(job.total_steps, STEPS + 1))):
+            training._step(views)
             count += 1
             now = time.monotonic()
             if count == 1:
