@@ -493,10 +493,8 @@ def main() -> None:
     sections = Sections()
     rounds = arguments.rounds or (1 if arguments.quick else 4)
     turns = 4 * rounds
-    sections.show(
-        f"{setting()}, batches of {BATCH}, {rounds} rounds of epochs (ResNet-18: 3), {turns} rounds of turns (beside other "
-        f"work: {turns // 2})."
-    )
+    counts = f"{rounds} rounds of epochs (ResNet-18: 3), {turns} of turns (beside other work: {turns // 2})"
+    sections.show(f"{setting()}, batches of {BATCH}, {counts}.")
     n = 2560 if arguments.quick else 10240
     found = speeds("small-resnet", n, rounds)
     sections.show(speed_table("small-resnet", n, found))
