@@ -7,8 +7,8 @@ The package is an arrow of stages. A stage may import what stands left of it, ne
 
 Each stage is a folder, ``pipeline`` (the main job) one file. The first four do not import each other, ``report`` never
 imports torch, and the root modules (``registry``, ``files``, ``plain``, ``overrides``, ``vocabulary``, ``recipe``,
-``simplex``, ``distributed``, ``openmp``) stand before the arrow and import no stage. ``compat``, ``sklearn`` and
-``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this true.
+``runs``, ``simplex``, ``distributed``, ``openmp``) stand before the arrow and import no stage. ``compat``, ``sklearn``
+and ``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this true.
 
 Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named. The main job is
 ``kontrast.run("tcl-fashion-mini")``, and ``kontrast.load(run)`` gives the encoder it trained.
@@ -34,6 +34,7 @@ ROOT = (
     "overrides",
     "vocabulary",
     "recipe",
+    "runs",
     "simplex",
     "distributed",
     "openmp",
