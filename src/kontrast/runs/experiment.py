@@ -1,0 +1,118 @@
+"""The folder of an experiment: its summary, tables and charts. The runs of its cells lie beside it.
+
+<out>/<experiment>-<preset>/
+    result.json                  the summary (`kontrast.runs.schemas.Summary`)
+    table.csv, table.md, table.tex
+    <chart>.vl.json, <chart>.svg
+    report.html
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from kontrast.files import expanded, read_json, read_regular, write_atomically, write_json
+from kontrast.runs.reading import validate
+from kontrast.runs.run import Run
+from kontrast.runs.schemas import Summary
+
+AGAIN = "make it again: kontrast reproduce … --only-read"
+CHART = ".vl.json"
+
+
+@dataclass(frozen=True)
+class ExperimentFolder:
+    """An experiment, by its folder.
+
+    Args:
+        path: The folder; it need not exist yet.
+    """
+
+    path: Path
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        object.__setattr__(self, "path", expanded(path))
+
+    @property
+    def summary_file(self) -> Path:
+        return self.path / "result.json"
+
+    @property
+    def report_file(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def summary(self) -> Summary:
+        """result.json.
+
+        Raises:
+            ValueError: The folder has none, or it is damaged.
+        """
+        return validate(Summary, self.summary_values, self.summary_file, hint=AGAIN)
+
+    @property
+    def summary_values(self) -> dict[str, Any]:
+        """result.json as plain values."""
+        try:
+            return read_json(self.summary_file, AGAIN)
+        except FileNotFoundError:
+            raise ValueError(
+                f"{self.path} has no result.json; expected an experiment's folder: kontrast reproduce"
+            ) from None
+
+    def charts(self) -> dict[str, dict[str, Any]]:
+        """The Vega-Lite specification of each chart, by name."""
+        found = {}
+        for file in sorted(self.path.glob(f"*{CHART}")):
+            try:
+                found[file.name.removesuffix(CHART)] = json.loads(read_regular(file).decode())
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{file} is damaged ({error}); {AGAIN}") from error
+        return found
+
+    def run(self, folder: str) -> Run | None:
+        """A run beside the experiment, by its folder's name; None if it does not exist or the name is a path."""
+        path = self.path.parent / folder
+        return Run(path) if Path(folder).name == folder and path.is_dir() else None
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        write_json(self.summary_file, summary)
+
+    def write_table(self, kind: Literal["csv", "md", "tex"], text: str) -> None:
+        write_atomically(self.path / f"table.{kind}", text.encode())
+
+    def write_chart(self, name: str, spec: Mapping[str, Any], svg: str) -> None:
+        write_json(self.path / f"{name}{CHART}", spec)
+        write_atomically(self.path / f"{name}.svg", svg.encode())
+
+
+def kind_of_folder(path: str | os.PathLike[str]) -> Literal["run", "task", "experiment"]:
+    """Whose folder it is.
+
+    Raises:
+        ValueError: There is no such folder, or it is neither a run's nor an experiment's.
+    """
+    run = Run(path)
+    if not run.path.is_dir():
+        raise ValueError(
+            f"there is no folder {run.path}; a report is made of run folders, or of an experiment's folder"
+        )
+    if run.has_recipe:
+        return "run"
+    try:
+        if "experiment" in read_json(run.result_file, AGAIN):
+            return "experiment"
+    except (OSError, ValueError):
+        pass
+    if run.task_file.exists():
+        return "task"
+    names = ", ".join(sorted(entry.name for entry in run.path.iterdir())[:6]) or "nothing"
+    raise ValueError(
+        f"{run.path} is neither a run's folder (recipe.yaml) nor an experiment's (result.json); it has {names}. "
+        "Give the folder that `kontrast train` or `kontrast reproduce` printed"
+    )
