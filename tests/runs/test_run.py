@@ -71,7 +71,7 @@ def test_errors(tmp_path: Path) -> None:
         Run(tmp_path / "file" / "run").begin(recipe())
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(ValueError, match=r"run\.json is damaged"):
-        Run(tmp_path).state
+        _ = Run(tmp_path).state
 
 
 def test_the_commit_is_the_checkouts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def _entered(folder: Run) -> None:
 def test_a_damaged_run_json_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(ValueError, match=r"run\.json is damaged .*; remove it, and the run resumes"):
-        Run(tmp_path).state
+        _ = Run(tmp_path).state
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_damaged_run_json_is_named(tmp_path: Path, content: str) -> None:
 def test_a_run_json_of_wrong_types_is_named(tmp_path: Path, key: str, value: object) -> None:
     (tmp_path / "run.json").write_text(json.dumps({key: value}))
     with pytest.raises(ValueError, match=rf"run\.json is damaged \({key}=.*; remove it, and the run resumes"):
-        Run(tmp_path).state
+        _ = Run(tmp_path).state
     (tmp_path / "run.json").write_text(json.dumps({key: None, "step": 3}))
     assert Run(tmp_path).state.step == 3
 
@@ -198,7 +198,7 @@ def test_strict_names_file_and_field_and_tolerant_keeps_the_rest(tmp_path: Path)
 
 
 def test_a_folder_that_is_no_runs(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is not a run's folder: it has no recipe.yaml"):
+    with pytest.raises(ValueError, match=r"is not a run's folder: it has no recipe\.yaml"):
         Run(tmp_path).read()
     with pytest.raises(ValueError, match="there is no folder"):
         Run(tmp_path / "gone").read(strict=False)
