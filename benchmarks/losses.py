@@ -22,7 +22,6 @@ import importlib.util
 import io
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -205,24 +204,10 @@ def goals_table(results: dict[str, dict[int, dict[str, float]]]) -> str:
     return "**Goals**\n\n" + markdown(["", "N", "goal", "measured", "reached"], cells)
 
 
-def write(readme: Path, sections: list[str]) -> None:
-    """The first table into the README, between its marks, and everything into docs/benchmarks/losses.md."""
-    used, first, *_ = sections
-    before, rest = readme.read_text().split("<!-- benchmark -->")
-    _, after = rest.split("<!-- /benchmark -->")
-    page = "[docs/benchmarks/losses.md](docs/benchmarks/losses.md)"
-    note = f"The whole of it, with memory and goals: {page}. To measure: `make bench`."
-    table = "\n\n".join(["<!-- benchmark -->", used, first, note, "<!-- /benchmark -->"])
-    readme.write_text(before + table + after)
-    write_page("losses", __doc__, sections)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
-    parser.add_argument(
-        "--write", action="store_true", help="put the tables into README.md and docs/benchmarks/losses.md"
-    )
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks/losses.md")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=None)
     parser.add_argument("--peak", nargs=3, metavar=("TABLE", "CALL", "N"), help="print one call's peak memory and stop")
@@ -250,7 +235,7 @@ def main() -> None:
         show(memory_table("queue", "rows against a queue of 16,384", batches))
     show(goals_table(results))
     if arguments.write:
-        write(Path(__file__).parents[1] / "README.md", sections)
+        write_page("losses", __doc__, sections)
 
 
 if __name__ == "__main__":

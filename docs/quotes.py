@@ -82,7 +82,7 @@ def _page(page: str, row: str, column: str) -> str:
         elif not header:
             header = cells
         elif cells[0] == row and column in header:
-            return cells[header.index(column)]
+            return cells[header.index(column)].partition(" (")[0]
     raise ValueError(f"{page}.md has no table with the row {row!r} and the column {column!r}")
 
 
@@ -97,7 +97,8 @@ def filled(page: str) -> str:
 
 def pages() -> list[Path]:
     """Those that quote."""
-    return sorted(page for page in DOCS.rglob("*.md") if "<!--= " in page.read_text(encoding="utf-8"))
+    found = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+    return sorted(page for page in found if "<!--= " in page.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

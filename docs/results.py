@@ -1,4 +1,4 @@
-"""Keep what `kontrast reproduce` wrote under docs/results: a page, its data, its charts for each sweep; README's table.
+"""Keep what `kontrast reproduce` wrote under docs/results (a page, data and charts for each sweep); README's summary.
 
 python docs/results.py runs/wl-table-1-cpu runs/tcl-table-1-cpu …    # copies these, then writes all pages
 python docs/results.py                                               # writes all pages again, from their result.json
@@ -17,6 +17,7 @@ from kontrast.experiments import find, tables
 from kontrast.experiments.experiment import KINDS, kind_of
 
 RESULTS = Path(__file__).parent / "results"
+THEORY = Path(__file__).parent / "theory.md"
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 VERDICTS = {
@@ -36,6 +37,14 @@ cells go into the [ledger](../experiments/ledger.md), from which the pages will 
 
 {counts}
 
+## First claims
+
+One line for each experiment with its own settings: its first claim and what came out.
+
+{headlines}
+
+## All experiments
+
 | experiment | data | seeds | hours | claims |
 |---|---|---|---|---|
 """
@@ -48,9 +57,9 @@ What `kontrast tune` tried on held-out rows of the training data, and chose; eac
 |---|---|---|---|---|---|
 """
 KIND_WORDS = {
-    "theory": "theory (a loss alone: gradients, minimisers, bounds)",
+    "theory": "theory (gradients, minimisers and bounds of a loss)",
     "geometry": "geometry (where trained embeddings lie)",
-    "accuracy": "accuracy (what they are good for)",
+    "accuracy": "accuracy (of classifiers on embeddings)",
 }
 Counts = dict[str, dict[str, int]]  # of verdicts, by kind
 
@@ -94,7 +103,8 @@ def index() -> str:
         hours = f"{found['seconds'] / 3600:.1f}"
         link = f"[{found['title']}]({folder.name}/README.md)"
         lines.append(f"| {link} | {data} | {len(found['seeds'])} | {hours} | {counts} |\n")
-    return INTRODUCTION.replace("{counts}", counted(counts_of(records()))) + "".join(lines) + searches()
+    head = INTRODUCTION.replace("{counts}", counted(counts_of(records()))).replace("{headlines}", headlines())
+    return head + "".join(lines) + searches()
 
 
 def searches() -> str:
@@ -167,7 +177,7 @@ def counted(counts: Counts) -> str:
     >>> print(counted({"accuracy": {"holds": 1, "does not hold": 0, "not resolved at this scale": 2}}))
     Of all 3 claims that were put to the test, by kind (a claim on two data sets is two):
     <BLANKLINE>
-    - accuracy (what they are good for): 1 of 3 hold, 0 do not hold, 2 are not resolved at this scale
+    - accuracy (of classifiers on embeddings): 1 of 3 hold, 0 do not hold, 2 are not resolved at this scale
     """
     total = sum(sum(of_kind.values()) for of_kind in counts.values())
     lines = []
@@ -181,7 +191,7 @@ def counted(counts: Counts) -> str:
 
 
 def headlines() -> str:
-    """A line an experiment as it stands, without settings of one's own: its first claim; and how all came out."""
+    """A table with one line for each experiment that ran with its own settings: its first claim and the verdict."""
     lines = []
     for folder in folders():
         found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
@@ -190,17 +200,25 @@ def headlines() -> str:
         first = found["claims"][0]
         finding = first["findings"][0]
         says, _, _ = finding["says"].partition(":")
-        name = f"[`{found['experiment']}`](docs/results/{folder.name}/README.md)"
+        name = f"[`{found['experiment']}`]({folder.name}/README.md)"
         lines.append(_row(name, found["source"].partition(",")[0], first["text"], says, finding["verdict"]))
     head = ["| experiment | paper | its first claim | here | verdict |", "|---|---|---|---|---|"]
-    return "\n".join([BEGIN, "", *head, *lines, "", counted(counts_of(records())), "", END])
+    return "\n".join([*head, *lines])
 
 
-def with_headlines(readme: str) -> str:
-    """README with that table between its marks."""
+def summary_lines() -> str:
+    """README's three lines of results: theory (with the checks of `kontrast verify`), geometry, accuracy."""
+    _, _, theory, *others = counted(counts_of(records())).splitlines()
+    checks = len(re.findall(r"^\| `", THEORY.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    theory += f"; `kontrast verify` checks [{checks} statements](docs/theory.md), all hold"
+    return "\n".join([BEGIN, "", theory, *others, "", END])
+
+
+def with_summary(readme: str) -> str:
+    """README with these lines between its marks."""
     before, rest = readme.split(BEGIN)
     _, after = rest.split(END)
-    return before + headlines() + after
+    return before + summary_lines() + after
 
 
 def _row(*cells: str) -> str:
@@ -218,4 +236,4 @@ if __name__ == "__main__":
     for folder in folders():
         (folder / "README.md").write_text(page(folder), encoding="utf-8")
     (RESULTS / "README.md").write_text(index(), encoding="utf-8")
-    README.write_text(with_headlines(README.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(with_summary(README.read_text(encoding="utf-8")), encoding="utf-8")

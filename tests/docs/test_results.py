@@ -32,9 +32,9 @@ def test_pages_are_made_of_summaries(folder: Path) -> None:
     assert drawn == OLDER_CHARTS.get(folder.name, charts)
 
 
-def test_readme_has_the_table_that_the_script_writes() -> None:
+def test_readme_has_the_summary_that_the_script_writes() -> None:
     readme = results.README.read_text(encoding="utf-8")
-    assert readme == results.with_headlines(readme), "run python docs/results.py"
+    assert readme == results.with_summary(readme), "run python docs/results.py"
 
 
 def test_searches_stand_in_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
