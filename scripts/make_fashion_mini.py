@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from kontrast.data.dataset import Memory, Split
 from kontrast.data.loading import load
-from kontrast.data.records import Memory, Split
 
 SEED = 0
 PER_CLASS = {"train": 1000, "test": 200}

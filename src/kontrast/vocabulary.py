@@ -36,6 +36,7 @@ FOLDERS = {
     "loss": "losses",
     "method": "methods",
     "data set": "data/sets",
+    "operation": "augment/operations",
     "encoder": "models/encoders",
     "optimiser": "optim/optimizers",
     "schedule": "optim/schedules",
@@ -48,7 +49,6 @@ FOLDERS = {
 TABLES = {
     "head": ("models/heads.py", "HEADS"),
     "augmentation": ("augment/presets.py", "_PRESETS"),
-    "operation": ("augment/listed.py", "_OPERATIONS"),
 }
 """The families that are a table in one file."""
 STRENGTHS = ("scale", "jitter", "grayscale", "blur", "flip")
@@ -86,6 +86,8 @@ def options(family: str, name: str) -> dict[str, Any] | None:
     declared = _class_of_part(family, name)
     if family == "protocol":
         return _fields(declared)
+    if family == "operation":
+        return {option: value for option, value in _fields(declared).items() if option != "size"}  # the data's
     if family == "schedule":
         return {option: value for option, value in _fields(declared).items() if option not in FROM_RUN}
     if family == "encoder":
@@ -390,10 +392,6 @@ def _options_in_table(family: str, name: str) -> dict[str, Any]:
         made_with = _parameters(declared, follow=False, keyword_only=False)
         return {**{k: v for k, v in made_with.items() if k not in FROM_DATA}, **ast.literal_eval(published)}
     assert isinstance(entry, ast.Name)
-    if family == "operation":
-        declared = _find_class(file, entry.id)
-        assert declared is not None
-        return {option: value for option, value in _fields(declared).items() if option != "size"}  # the data's
     made = next(n for n in _tree(file).body if isinstance(n, ast.FunctionDef) and n.name == entry.id)
     own = dict(_keywords(made.args, keyword_only=True))
     strengths = () if name == "vector-noise" else STRENGTHS

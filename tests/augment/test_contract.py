@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from kontrast import augment
-from kontrast.augment import _separable
+from kontrast.augment import operation as operation_module
 from tests.augment.samples import floats, image_operations, levels, seeded, vector_operations
 
 CASES: dict[str, tuple[augment.Operation, Tensor]] = {
@@ -94,7 +94,7 @@ def test_uint8_is_float_times_255(name: str) -> None:
 @pytest.mark.parametrize("name", image_operations())
 def test_any_order_of_memory(name: str, dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Channels last, and images that are a view of others."""
-    monkeypatch.setattr(_separable, "DENSE", dense)
+    monkeypatch.setattr(operation_module, "DENSE", dense)
     operation, x = image_operations()[name], floats(24)
     wanted = operation(x, seeded())
     cut = torch.cat([x, x], 3)[..., 32:]
@@ -116,7 +116,7 @@ def test_large_images_are_augmented_as_small_ones(name: str, monkeypatch: pytest
     """The ways for large images, taken for small ones, give what the matrices give."""
     operation, x = image_operations()[name], floats(24)
     small = operation(x, seeded(4))
-    monkeypatch.setattr(_separable, "DENSE", 8)
+    monkeypatch.setattr(operation_module, "DENSE", 8)
     torch.testing.assert_close(operation(x, seeded(4)), small, atol=ROUNDING, rtol=0)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kontrast.data.archives import ArchiveError, unpack
+from kontrast.data.downloads import ArchiveError, unpack
 
 OUT = ["../out.txt", "a/../../out.txt", "/tmp/out.txt", "a\\..\\out.txt", "C:/out.txt", "C:out.txt", "a/.."]
 

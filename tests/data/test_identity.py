@@ -1,17 +1,23 @@
-"""Inputs that differ in one byte, or one file, are not the same."""
+"""Tests of kontrast.data.identity."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
+from torch.utils.data import Dataset
 
-from kontrast.data import Memory, Split, load
-from kontrast.data.identity import identity
-from kontrast.data.records import Rows
-from tests.data.pictures import write
+from kontrast.data import Memory, Split, bound, from_arrays, load, taken
+from kontrast.data.dataset import Rows
+from kontrast.data.identity import check_in_reach, digest_of, identity, what_it_is
+from kontrast.recipe import Recipe
+from tests.data.pictures import noise, write
 
 
 def test_rows_labels_and_their_number() -> None:
@@ -67,3 +73,134 @@ def test_inputs_of_another_kind_are_known_by_some_rows() -> None:
     x = torch.rand(30, 2)
     assert identity(Split(Own(x))) == identity(Split(Own(x.clone())))
     assert identity(Split(Own(x))) != identity(Split(Own(x + 1)))
+
+
+RECIPE = Recipe.of({"name": "mine", "method": "supcon", "train": {"epochs": 1}})
+PIXELS = np.stack([noise(8, 8, seed=i) for i in range(6)])
+LABELS = [0, 1, 0, 1, 0, 1]
+
+
+class Drawn(Dataset[Any]):
+    """Six images; ``random`` ones are other images each time."""
+
+    def __init__(self, random: bool = False) -> None:
+        self.random = random
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> Any:
+        pixels = torch.from_numpy(PIXELS[index].copy()).permute(2, 0, 1)
+        return pixels.roll(int(torch.randint(1, 100, ())), 1) + torch.randint(
+            2, (1,)
+        ).byte() if self.random else pixels, index % 2
+
+
+def hash_of(source: Any, **settings: Any) -> str:
+    return bound(RECIPE.override({f"data.{k}": v for k, v in settings.items()}), source)[0].hash
+
+
+def test_the_same_content_is_the_same_run_whatever_object_it_comes_in() -> None:
+    pictures = [Image.fromarray(p) for p in PIXELS]
+    forms: list[Any] = [
+        (PIXELS, LABELS),
+        (torch.from_numpy(PIXELS), torch.tensor(LABELS)),
+        {"x_train": PIXELS, "y_train": np.array(LABELS)},
+        load((PIXELS, LABELS)),
+        (pictures, LABELS),
+        list(zip(pictures, LABELS, strict=True)),
+        Drawn(),
+    ]
+    assert {hash_of(form) for form in forms} == {hash_of(forms[0])}
+    assert len({bound(RECIPE, form)[0].data.given for form in forms}) == len(forms)
+
+
+def test_other_content_is_another_run() -> None:
+    other = PIXELS.copy()
+    other[5, 7, 7, 2] ^= 1
+    found = [
+        hash_of((PIXELS, LABELS)),
+        hash_of((other, LABELS)),
+        hash_of((PIXELS, LABELS[::-1])),
+        hash_of((PIXELS, ["a", "b"] * 3)),
+        hash_of(PIXELS),
+        hash_of((PIXELS[::-1].copy(), LABELS)),
+        hash_of({"x_train": PIXELS, "y_train": LABELS, "x_test": PIXELS, "y_test": LABELS}),
+        hash_of((PIXELS, LABELS), size=4),
+        RECIPE.hash,
+    ]
+    assert len(set(found)) == len(found)
+
+
+def test_files_count_by_their_bytes(tmp_path: Path) -> None:
+    paths = []
+    for i in range(3):
+        paths.append(tmp_path / f"{i}.png")
+        Image.fromarray(noise(8 + i, 8, seed=i)).save(paths[-1])
+    first = hash_of(paths)
+    shutil.copytree(tmp_path, tmp_path / "copy")
+    assert hash_of([tmp_path / "copy" / path.name for path in paths]) == first
+    assert hash_of(load(paths)) == first
+    assert hash_of(paths[::-1]) != first
+    Image.fromarray(noise(8, 8, seed=9)).save(paths[0])
+    assert hash_of(paths) != first
+
+
+def test_items_that_stay_in_their_object_are_all_looked_at() -> None:
+    pictures = [Image.fromarray(noise(8 + i % 3, 8, seed=i)) for i in range(100)]
+    data = load(pictures)
+    assert not isinstance(data.train.inputs, Memory)
+    first = digest_of(data)
+    assert digest_of(load(pictures)) == first
+    pictures[97] = Image.fromarray(noise(8 + 97 % 3, 8, seed=1000))
+    assert digest_of(load(pictures)) != first
+
+
+def test_random_items_are_warned_of() -> None:
+    torch.manual_seed(0)
+    with pytest.warns(UserWarning, match="the items of the Drawn change from one reading to the next"):
+        bound(RECIPE, Drawn(random=True))
+
+
+def test_the_recipe_says_what_it_was_and_a_name_takes_its_place() -> None:
+    recipe, data = bound(RECIPE, (PIXELS, LABELS))
+    assert recipe.data.name == data.name == "arrays"
+    assert recipe.data.given == "numpy uint8 [6, 8, 8, 3] and labels"
+    assert recipe.data.digest == digest_of(data)
+    assert Recipe.of(recipe.model_dump()).hash == recipe.hash
+    named = recipe.override(["data=fashion-mini"])
+    assert (named.data.given, named.data.digest, named.hash) == (None, None, RECIPE.hash)
+    check_in_reach(RECIPE)
+    with pytest.raises(
+        ValueError, match=r"were given from Python \(numpy uint8 .*kontrast.run\('runs/mine-.*', data=…\)"
+    ):
+        check_in_reach(recipe)
+    with pytest.warns(UserWarning, match="are not those of the recipe"):
+        bound(recipe, (PIXELS, LABELS[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "found", "rest"),
+    [
+        ({"data": "photos/"}, False, {"data": "photos/"}),
+        ({"data": Path("photos")}, False, {"data": "photos"}),
+        ({"data": {"name": Path("photos"), "size": 8}}, False, {"data": {"name": "photos", "size": 8}}),
+        ({"data": {"sise": 8}}, False, {"data": {"sise": 8}}),
+        ({"data": ["a.png"], "seed": 1}, True, {"seed": 1}),
+        ({"data": {"name": ["a.png"], "size": 8}}, True, {"data": {"size": 8}}),
+        ({"data.name": ["a.png"], "data.size": 8}, True, {"data.size": 8}),
+        ({"data": {"features": [[1.0]], "labels": [0]}}, True, {}),
+        ({}, False, {}),
+    ],
+)
+def test_which_overrides_are_data(overrides: dict[str, Any], found: bool, rest: dict[str, Any]) -> None:
+    source, left = taken(overrides)
+    assert (source is not None, left) == (found, rest)
+
+
+def test_what_it_is() -> None:
+    assert what_it_is(["a.png", "b.png"]) == "a list of 2 image files"
+    assert what_it_is((["a.png"], [0])) == "a list of 1 image files and labels"
+    assert what_it_is(torch.zeros(2, 3)) == "a tensor float32 [2, 3]"
+    assert what_it_is(Drawn()) == "a Drawn of 6 items"
+    assert what_it_is(from_arrays(np.eye(3))) == "the DataSet 'arrays': 3 vectors (3,) without labels"

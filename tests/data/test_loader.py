@@ -1,17 +1,175 @@
-"""Batches depend on (seed, epoch, step) only: not on where the epoch was begun, on workers or on ranks."""
+"""Tests of kontrast.data.loader."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 import torch
+from scipy import stats
 from torch import Tensor
 
-from kontrast.data.loader import Batch, Loader
-from kontrast.data.records import Crop, Memory, Split
-from kontrast.data.samplers import ClassBalanced, InOrder, Shuffled
+from kontrast.data import noisy_labels
+from kontrast.data.dataset import Memory, Split
+from kontrast.data.images import Crop
+from kontrast.data.loader import (
+    Batch,
+    ClassBalanced,
+    InOrder,
+    Loader,
+    Sampler,
+    Shuffled,
+    Stream,
+    WithReplacement,
+    generator,
+    seed_of,
+)
+
+
+def test_every_number_counts_and_so_does_their_order() -> None:
+    names = [(s, *rest) for s in range(4) for n in range(4) for rest in itertools.product(range(4), repeat=n)]
+    assert len({seed_of(*name) for name in names}) == len(names)
+
+
+def test_known_value() -> None:
+    """SplitMix64 of the state 0 + φ: the first output of Java's SplittableRandom(0), by its published constants."""
+    assert seed_of(0) == 0xE220A8397B1DCDAF >> 1
+
+
+def test_half_of_the_bits_change_with_the_step() -> None:
+    changed = [bin(seed_of(0, 0, k) ^ seed_of(0, 0, k + 1)).count("1") for k in range(2000)]
+    mean = sum(changed) / len(changed)
+    assert abs(mean - 31.5) < 4 * (63 / 4 / 2000) ** 0.5  # binomial(63, ½), four standard errors
+
+
+def test_negative_and_large_numbers_are_taken() -> None:
+    assert 0 <= seed_of(-1, 2**70, -5) < 2**63
+
+
+def test_generators_of_one_name_agree() -> None:
+    first, again, other = generator(3, 1), generator(3, 1), generator(3, 2)
+    assert torch.equal(torch.rand(5, generator=first), torch.rand(5, generator=again))
+    assert not torch.equal(torch.rand(5, generator=generator(3, 1)), torch.rand(5, generator=other))
+
+
+def test_noise_does_not_follow_the_order_of_an_epoch() -> None:
+    """Half of each batch of 100 is noisy, to five standard deviations of the hypergeometric draw (σ = 4.7)."""
+    labels = torch.arange(1000) % 10
+    noisy = noisy_labels(labels, 0.5, 10, seed=0) != labels
+    sampler = Shuffled(1000, 100, seed=0)
+    shares = [int(noisy[sampler.batch(0, k)].sum()) for k in range(10)]
+    assert all(26 <= share <= 74 for share in shares), shares
+
+
+def test_augmentation_does_not_follow_the_order_of_a_batch() -> None:
+    split = Split(Memory(torch.zeros(45000, 1)))
+    batch = Loader(split, WithReplacement(45000, 256, seed=0), seed=0).batch(0, 0)
+    drawn = torch.randint(45000, (256,), generator=batch.generator())
+    assert float((drawn % 9 == batch.indices % 9).float().mean()) < 0.25  # 1/9 by chance, 1 if both were one draw
+    assert len({int(stream) for stream in Stream}) == len(Stream)
+
+
+SAMPLER_LABELS = torch.tensor([0] * 30 + [1] * 12 + [5] * 3)
+
+MADE: dict[str, Callable[[int], Sampler]] = {
+    "shuffled": lambda seed: Shuffled(45, 8, seed=seed),
+    "shuffled, kept": lambda seed: Shuffled(45, 8, seed=seed, drop_last=False),
+    "with replacement": lambda seed: WithReplacement(45, 8, seed=seed),
+    "class-balanced": lambda seed: ClassBalanced(SAMPLER_LABELS, 4, seed=seed),
+    "class-balanced, two": lambda seed: ClassBalanced(SAMPLER_LABELS, 4, classes=2, seed=seed),
+}
+
+
+def epoch(sampler: Sampler, number: int) -> list[Tensor]:
+    return [sampler.batch(number, step) for step in range(sampler.steps)]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_any_batch_can_be_asked_for_in_any_order(name: str) -> None:
+    sampler = MADE[name](0)
+    forward = {(e, k): sampler.batch(e, k) for e in range(3) for k in range(sampler.steps)}
+    fresh = MADE[name](0)
+    for e, k in reversed(forward):
+        assert torch.equal(fresh.batch(e, k), forward[e, k])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_seed_and_epoch_change_the_draws(name: str) -> None:
+    first, other_seed = torch.cat(epoch(MADE[name](0), 0)), torch.cat(epoch(MADE[name](1), 0))
+    assert not torch.equal(first, other_seed)
+    assert not torch.equal(first, torch.cat(epoch(MADE[name](0), 1)))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_batch_may_be_changed_by_its_user(name: str) -> None:
+    sampler = MADE[name](0)
+    batch = sampler.batch(0, 1)
+    kept = batch.clone()
+    batch.fill_(-1)
+    assert torch.equal(sampler.batch(0, 1), kept)
+
+
+def test_shuffled_is_every_sample_once() -> None:
+    assert sorted(torch.cat(epoch(MADE["shuffled, kept"](0), 0)).tolist()) == list(range(45))
+    dropped = torch.cat(epoch(MADE["shuffled"](0), 0))
+    assert len(dropped) == 40 == len(dropped.unique())
+
+
+def test_shuffled_puts_every_sample_everywhere() -> None:
+    firsts = torch.stack([Shuffled(6, 6, seed=3).batch(e, 0) for e in range(3000)])
+    for place in range(6):
+        assert stats.chisquare(torch.bincount(firsts[:, place]).numpy()).pvalue > 1e-4
+
+
+def test_with_replacement_is_uniform_and_repeats() -> None:
+    drawn = torch.cat(epoch(WithReplacement(20, 10, steps=1000), 0))
+    assert stats.chisquare(torch.bincount(drawn).numpy()).pvalue > 1e-3
+    assert len(WithReplacement(5, 50).batch(0, 0)) == 50
+
+
+def test_class_balanced_has_so_many_of_each() -> None:
+    for rows in epoch(MADE["class-balanced"](0), 0):
+        assert SAMPLER_LABELS[rows].bincount().tolist() == [4, 4, 0, 0, 0, 4]
+        for c in (0, 1):
+            own = rows[SAMPLER_LABELS[rows] == c]
+            assert len(own.unique()) == 4, "without repeats while there are enough"
+    two = MADE["class-balanced, two"](0)
+    seen = {tuple(sorted(SAMPLER_LABELS[rows].unique().tolist())) for e in range(10) for rows in epoch(two, e)}
+    assert seen == {(0, 1), (0, 5), (1, 5)}
+
+
+def test_a_small_class_repeats_each_of_its_samples_before_any_thrice() -> None:
+    rows = ClassBalanced(SAMPLER_LABELS, 7, seed=0).batch(0, 0)
+    counts = rows[SAMPLER_LABELS[rows] == 5].bincount()[42:]
+    assert sorted(counts.tolist()) == [2, 2, 3]
+
+
+def test_in_order() -> None:
+    assert torch.cat(epoch(InOrder(45, 8), 5)).tolist() == list(range(45))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Shuffled(10, 11), "every epoch would be empty"),
+        (lambda: Shuffled(0, 1), "no samples"),
+        (lambda: WithReplacement(10, 0), "at least 1 sample"),
+        (lambda: WithReplacement(10, 2, steps=-1), "steps is -1; expected at least 1"),
+        (lambda: ClassBalanced(SAMPLER_LABELS, 2, steps=0), "steps is 0"),
+        (lambda: ClassBalanced(SAMPLER_LABELS, 2, classes=4), "classes is 4, but the labels hold 3"),
+        (lambda: ClassBalanced(SAMPLER_LABELS, 2, classes=0), "classes is 0.*expected 1 to 3"),
+        (lambda: ClassBalanced(None, 4), "ClassBalanced needs labels"),
+        (lambda: ClassBalanced(torch.eye(3), 4), r"labels are \[3, 3\]"),
+        (lambda: Shuffled(10, 5).batch(0, 2), r"step 2 of an epoch of 2"),
+        (lambda: InOrder(10, 5).batch(0, -1), r"step -1"),
+    ],
+)
+def test_sampler_errors(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        make()
+
 
 N = 23
 IMAGES = torch.randint(256, (N, 3, 4, 4), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
@@ -125,7 +283,7 @@ def test_to_a_device_keeps_everything() -> None:
 @pytest.mark.parametrize(
     ("options", "says"), [({"rank": 2, "world_size": 2}, "rank 2 of 2"), ({"workers": -1}, "workers")]
 )
-def test_errors(options: dict[str, int], says: str) -> None:
+def test_loader_errors(options: dict[str, int], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         files(**options)
 

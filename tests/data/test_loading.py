@@ -1,4 +1,4 @@
-"""One call finds out what it was given."""
+"""Tests of kontrast.data.loading."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from scipy import stats
 
-from kontrast.data.loading import SETS, load, names
-from kontrast.data.records import DataSet
-from kontrast.data.statistics import channel_statistics
+from kontrast.data.dataset import DataSet, Memory, Options, channel_statistics
+from kontrast.data.loading import SETS, Recoloured, conformed, load, names, noisy_labels
 from tests.data.pictures import classes, noise
 
 
@@ -190,3 +190,93 @@ def test_noise(kind: str, wrong: float) -> None:
     assert torch.equal(noisy.test.labels, clean.test.labels)
     with pytest.raises(ValueError, match="label noise needs labels"):
         load("fashion-mini", labelled=False, noise=0.5)
+
+
+def test_what_conforms_stays_itself() -> None:
+    data = load("digits")
+    assert conformed(data, Options()) is data
+    assert conformed(data, Options(channels=1, labelled=True)) is data
+
+
+def test_grey_made_rgb_repeats_pixels_and_statistics() -> None:
+    grey, colour = load("digits"), load("digits", channels=3)
+    rows = torch.tensor([3, 5])
+    assert torch.equal(colour.train.inputs.read(rows), grey.train.inputs.read(rows).expand(-1, 3, -1, -1))
+    assert colour.mean == grey.mean * 3
+
+
+def test_rgb_made_grey_has_statistics_of_its_own() -> None:
+    images = torch.randint(0, 256, (20, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    data = load((images, torch.arange(20) % 2), channels=1)
+    assert data.train.inputs.shape == (1, 8, 8)
+    assert (data.mean, data.std) == channel_statistics(data.train.inputs)
+
+
+def test_inputs_outside_memory_are_recoloured_when_read() -> None:
+    images = Memory(torch.arange(48, dtype=torch.uint8).view(1, 3, 4, 4))
+    seen = Recoloured(images, 1)
+    assert (len(seen), seen.shape) == (1, (1, 4, 4))
+    assert seen.read(torch.tensor([0])).shape == (1, 1, 4, 4)
+    assert repr(seen).startswith("Recoloured(Memory(")
+
+
+def test_labels_dropped_or_insisted_on() -> None:
+    bare = conformed(load("digits"), Options(labelled=False))
+    assert bare.train.labels is None
+    assert bare.test is not None
+    assert bare.test.labels is None
+    with pytest.raises(ValueError, match="labelled=True, but the rows for training"):
+        conformed(bare, Options(labelled=True))
+
+
+K, N = 10, 20000
+LABELS = torch.arange(N) % K
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.25, 1.0])
+def test_changed_labels_are_exactly_the_share_and_all_wrong(noise: float) -> None:
+    assert int((noisy_labels(LABELS, noise, K) != LABELS).sum()) == round(noise * N)
+
+
+def test_changed_labels_are_uniform_over_the_others() -> None:
+    shift = (noisy_labels(LABELS, 1.0, K) - LABELS) % K
+    counts = torch.bincount(shift, minlength=K)[1:]
+    assert stats.chisquare(counts.numpy()).pvalue > 1e-3
+
+
+def test_redrawn_labels_stay_one_time_in_ten() -> None:
+    noisy = noisy_labels(LABELS, 0.5, K, kind="redrawn")
+    changed = int((noisy != LABELS).sum())
+    assert stats.binomtest(changed, N // 2, 0.9).pvalue > 1e-3
+    assert stats.chisquare(torch.bincount(noisy_labels(LABELS, 1.0, K, kind="redrawn")).numpy()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["changed", "redrawn"])
+def test_a_larger_share_contains_a_smaller_one(kind: str) -> None:
+    less, more = (noisy_labels(LABELS, share, K, kind=kind) for share in (0.2, 0.6))
+    changed = less != LABELS
+    assert torch.equal(less[changed], more[changed])
+
+
+def test_seed_and_input() -> None:
+    labels = LABELS.clone()
+    first, again, other = (noisy_labels(labels, 0.3, K, seed=s) for s in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(labels, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"noise": 1.5}, "share of the labels"),
+        ({"noise": -0.1}, "share of the labels"),
+        ({"noise": float("nan")}, "share of the labels"),
+        ({"noise": 0.5, "kind": "flipped"}, "must be one of 'changed', 'redrawn'"),
+        ({"noise": 0.5, "num_classes": 1}, "at least 2"),
+        ({"noise": 0.5, "num_classes": 5}, r"labels run from 0 to 9; with num_classes=5"),
+    ],
+)
+def test_errors(options: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        noisy_labels(LABELS, **{"num_classes": K, **options})  # type: ignore[arg-type]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from kontrast.data.folder import Folder
+from kontrast.data.dataset import Memory
+from kontrast.data.image_files import Folder
 from kontrast.data.images import CentreCrop
 from kontrast.data.loading import SETS, load
-from kontrast.data.records import Memory
 
 ROOT = os.environ.get("KONTRAST_TEST_DATA")
 pytestmark = pytest.mark.skipif(not ROOT, reason="KONTRAST_TEST_DATA names no folder with real images")

@@ -21,7 +21,7 @@ from kontrast.cli._files import load_array, load_arrays
 from kontrast.data.cache import CachedImages
 from kontrast.data.images import decode
 from kontrast.data.loading import load
-from kontrast.data.sets import _pickled
+from kontrast.data.sets.cifar10 import read_batch
 from kontrast.overrides import parse
 from kontrast.recipe import Recipe
 from kontrast.train import checkpoint, exports, run_recipe
@@ -41,7 +41,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "an override": lambda path: parse(f"name={path.read_bytes().decode('latin1')}"),
     "an image": decode,
     "a cache of images": CachedImages,
-    "a batch of CIFAR": lambda path: _pickled.read(path.read_bytes()),
+    "a batch of CIFAR": lambda path: read_batch(path.read_bytes()),
 }
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import determinism
 from kontrast import recipes
 from kontrast.data import load as load_data
-from kontrast.data.records import Memory
+from kontrast.data.dataset import Memory
 from kontrast.train import Run, run_recipe
 
 

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from kontrast import augment, data, doctor, evaluate, geometry, losses
 from kontrast.augment.decoding import CropAtDecoding
+from kontrast.data.image_files import shown
 from kontrast.data.images import CentreCrop, ImageError, as_uint8, from_value
-from kontrast.data.listing import shown
 from kontrast.files import read_json, write_json
 from kontrast.sklearn import ContrastiveEncoder
 

@@ -17,31 +17,33 @@ torch.Size([16, 2, 3, 32, 32])
 'wang-liu-imagenet', 'weak', 'whole-object')
 """
 
-from kontrast.augment.autoaugment import AutoAugment
-from kontrast.augment.blur import GaussianBlur
-from kontrast.augment.color_jitter import ColorJitter
-from kontrast.augment.compose import Compose
-from kontrast.augment.crop import RandomCrop
+from kontrast.augment.corruption import MarginalCorruption
 from kontrast.augment.decoding import CropAtDecoding, at_decoding
-from kontrast.augment.flip import HorizontalFlip
-from kontrast.augment.grayscale import RandomGrayscale
-from kontrast.augment.listed import (
+from kontrast.augment.operation import Compose, Normalize, Operation, Params, Views
+from kontrast.augment.operations.autoaugment import AutoAugment
+from kontrast.augment.operations.blur import GaussianBlur
+from kontrast.augment.operations.color_jitter import ColorJitter
+from kontrast.augment.operations.crop import RandomCrop
+from kontrast.augment.operations.feature_dropout import FeatureDropout
+from kontrast.augment.operations.flip import HorizontalFlip
+from kontrast.augment.operations.gaussian_noise import GaussianNoise
+from kontrast.augment.operations.grayscale import RandomGrayscale
+from kontrast.augment.operations.resized_crop import RandomResizedCrop
+from kontrast.augment.operations.solarize import Solarize
+from kontrast.augment.presets import (
+    NAMES,
     OPERATIONS,
+    describe,
     describe_operation,
     kind_of,
     listed,
     operation_options,
+    options_of,
+    preset,
     title,
     view,
     written_out,
 )
-from kontrast.augment.normalize import Normalize
-from kontrast.augment.operation import Operation, Params
-from kontrast.augment.presets import NAMES, describe, options_of, preset
-from kontrast.augment.resized_crop import RandomResizedCrop
-from kontrast.augment.solarize import Solarize
-from kontrast.augment.vectors import FeatureDropout, GaussianNoise, MarginalCorruption
-from kontrast.augment.views import Views
 
 __all__ = [
     "NAMES",

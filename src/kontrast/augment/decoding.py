@@ -21,11 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast.augment._inputs import image_size
-from kontrast.augment.compose import Compose
-from kontrast.augment.operation import Operation
-from kontrast.augment.resized_crop import RandomResizedCrop
-from kontrast.augment.views import Views
+from kontrast.augment.operation import Compose, Operation, Views, image_size
+from kontrast.augment.operations.resized_crop import RandomResizedCrop
 
 
 class CropAtDecoding:

@@ -1,13 +1,24 @@
-"""What every augmentation is: random numbers drawn for a batch, then applied to it, two separate steps.
+"""What every augmentation is, and how augmentations combine: `Operation`, `Compose`, `Normalize`, `Views`.
 
-    params = operation.draw(n, size, generator)     per-sample parameters, on the CPU, first dimension n
+An operation draws random numbers for a batch and then applies them, in two separate steps:
+
+    params = operation.draw(n, size, generator)     parameters of each sample, on the CPU, first dimension n
     views  = operation.apply(images, params)        images [n, C, H, W] in 0…1 (or vectors [n, D]), on any device
     views  = operation(images, generator)           both; uint8 becomes float in 0…1
 
-Because the draw is apart, it depends on nothing but the generator: not on the device, the workers or the ranks. Each
-rank draws for the whole global batch and applies its own rows:
+The draw depends on the generator alone, not on the device, the workers or the ranks. Each rank draws for the whole
+global batch and applies its own rows:
 
     operation.apply(images[rows], params[rows])  =  operation.apply(images, params)[rows]       (to float rounding)
+
+Crop, resize and flip are separable linear maps (`Separable`): two small matrices for each sample, applied as batched
+products.
+
+    (1)  Y_c = A X_c Bᵀ      for every channel c,   A [H', H] acting on the columns of pixels, B [W', W] on the rows
+    (2)  A₂ (A₁ X B₁ᵀ) B₂ᵀ = (A₂A₁) X (B₂B₁)ᵀ       so a crop, its resizing and a flip are one pair of matrices
+
+Two dense products cost H'HW + H'WW' multiplications per channel, which for small images is less than the overhead of
+any loop over samples; above `DENSE` pixels each operation has a way of its own.
 
 >>> import torch
 >>> from kontrast.augment import ColorJitter, Compose, HorizontalFlip, RandomResizedCrop
@@ -24,14 +35,115 @@ True
 
 from __future__ import annotations
 
+import math
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, overload
 
 import torch
 from torch import Tensor
 
-from kontrast.augment._inputs import Size, as_floats, generator_on_cpu
+from kontrast.registry import quoted
+
+Size = tuple[int, ...]
+OUTSIDE = 1e-3  # how far resizing and half precision may carry pixels beyond 0…1
+
+
+def finite(value: Any) -> bool:
+    """Whether a real number is finite as a float."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        return False
+
+
+def number(name: str, value: Any, *, least: float, most: float = math.inf) -> float:
+    """A finite number in its range, as a float."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool) and finite(value)
+    if not (real and least <= value <= most):
+        bounds = f"of at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise ValueError(f"{name} must be a number {bounds}, got {quoted(value)}")
+    return float(value)
+
+
+def interval(name: str, value: Any, *, above: float = 0.0, most: float = math.inf) -> tuple[float, float]:
+    """A range (low, high) of positive numbers, as floats."""
+    try:
+        low, high = (float(v) for v in value)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not above < low <= high <= most:
+        limit = "" if most == math.inf else f" ≤ {most:g}"
+        raise ValueError(f"{name} must be a pair (low, high) with {above:g} < low ≤ high{limit}, got {value!r}")
+    return low, high
+
+
+def image_size(name: str, value: Any) -> tuple[int, int]:
+    """Height and width of an image; one number means a square."""
+    both = (value, value) if isinstance(value, numbers.Integral) else tuple(value) if hasattr(value, "__len__") else ()
+    whole = all(isinstance(v, numbers.Integral) and not isinstance(v, bool) and int(v) > 0 for v in both)
+    if len(both) != 2 or not whole:
+        raise ValueError(f"{name} must be a number of pixels or a pair (height, width), got {quoted(value)}")
+    return int(both[0]), int(both[1])
+
+
+def generator_on_cpu(generator: torch.Generator | None) -> torch.Generator | None:
+    """Draws come from the CPU, so that they are the same whatever device the batch lies on."""
+    if generator is not None and generator.device.type != "cpu":
+        raise ValueError(
+            f"the generator lives on {generator.device}; draws are made on the CPU so that they do not depend on the "
+            f"device: pass torch.Generator().manual_seed(…)"
+        )
+    return generator
+
+
+def as_floats(batch: Any) -> Tensor:
+    """A batch in float32: uint8 images [n, C, H, W] become 0…1; floats keep their values, and those of images must be
+    in 0…1. Never copies float32."""
+    if not isinstance(batch, Tensor):
+        raise ValueError(f"expected a tensor, images [n, C, H, W] or vectors [n, D], got {type(batch).__name__}")
+    if batch.ndim not in (2, 4):
+        hint = "; add a first dimension to a single image: image[None]" if batch.ndim == 3 else ""
+        raise ValueError(f"a batch has shape {list(batch.shape)}; expected images [n, C, H, W] or vectors [n, D]{hint}")
+    if 0 in batch.shape[1:]:
+        raise ValueError(f"a batch has shape {list(batch.shape)}: its samples are empty")
+    if batch.dtype == torch.uint8:
+        if batch.ndim == 2:
+            raise ValueError("vectors must hold floating point numbers, got torch.uint8; call .float() on them")
+        return batch.float().div_(255.0)
+    if not batch.is_floating_point():
+        raise ValueError(f"a batch must be uint8 or floating point, got {batch.dtype}")
+    if batch.ndim == 4 and batch.numel():
+        low, high = (float(v) for v in batch.detach().aminmax())
+        if not (low >= -OUTSIDE and high <= 1 + OUTSIDE):  # NaN too
+            raise ValueError(
+                f"images hold floats from {low:g} to {high:g}; expected 0…1. Divide levels 0…255 by 255 or pass uint8; "
+                "normalise after augmenting (mean= and std= of a preset, or Normalize as the last operation)"
+            )
+    return batch.float()
+
+
+def rgb_or_grey(operation: str, images: Tensor) -> int:
+    """The number of channels, 1 or 3, of an operation on colours."""
+    if images.ndim != 4 or images.shape[1] not in (1, 3):
+        raise ValueError(f"{operation} takes images [n, 1 or 3, H, W], got shape {list(images.shape)}")
+    return images.shape[1]
+
+
+def height_and_width(operation: str, size: Size) -> tuple[int, int]:
+    """The size of images, as opposed to that of vectors."""
+    if len(size) != 2:
+        raise ValueError(f"{operation} takes images, whose size is (height, width); got size {tuple(size)}")
+    return int(size[0]), int(size[1])
+
+
+def vector_length(operation: str, size: Size) -> int:
+    """The length of vectors, whose size is (D,); images raise an error."""
+    if len(size) != 1:
+        raise ValueError(f"{operation} takes vectors [n, D], whose size is (D,); got size {tuple(size)}")
+    return int(size[0])
 
 
 class Params:
@@ -88,6 +200,8 @@ class Params:
 class Operation(ABC):
     """One augmentation. A new one writes `_draw` and `_apply`; checks, conversion and memory are taken care of here."""
 
+    kind: ClassVar[Literal["image", "vector"]] = "image"
+    """The data that the operation is for, when a recipe lists it."""
     writes: ClassVar[bool] = True
     """Whether `_apply` may write into the images it is given; if not, it returns new memory."""
 
@@ -153,3 +267,243 @@ def chosen(n: int, p: float, generator: torch.Generator | None) -> Tensor:
 def uniform(n: int, low: float, high: float, generator: torch.Generator | None) -> Tensor:
     """[n] numbers, uniform from low to high."""
     return torch.rand(n, generator=generator) * (high - low) + low
+
+
+DENSE = 64  # the largest side, in pixels, for which products of dense matrices are the faster way
+
+
+def is_small(*sizes: Size) -> bool:
+    """Whether images of all these sizes are augmented by dense matrices."""
+    return max(max(size) for size in sizes) <= DENSE
+
+
+@dataclass
+class Maps:
+    """A [n, H', H] and B [n, W', W] of (1); None stands for the identity."""
+
+    rows: Tensor | None = None
+    columns: Tensor | None = None
+
+    def then(self, rows: Tensor | None, columns: Tensor | None) -> Maps:
+        """(2): these maps, followed by others."""
+        return Maps(_product(rows, self.rows), _product(columns, self.columns))
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """(1) on images [n, C, H, W]."""
+        n, c, h, w = images.shape
+        if self.columns is not None:
+            images = torch.bmm(images.reshape(n, c * h, w), self.columns.transpose(1, 2)).view(n, c, h, -1)
+        if self.rows is not None:
+            # For the channels one after the other, torch would multiply sample by sample, each on all threads.
+            images = torch.matmul(self.rows.unsqueeze(1), images)
+        return images
+
+
+def _product(second: Tensor | None, first: Tensor | None) -> Tensor | None:
+    if second is None or first is None:
+        return first if second is None else second
+    return torch.bmm(second, first)
+
+
+class Separable(Operation):
+    """An operation that is (1)."""
+
+    writes: ClassVar[bool] = False
+
+    @abstractmethod
+    def fold(self, maps: Maps, params: Params, size: Size, device: torch.device) -> Maps:
+        """These maps, followed by this operation on images that now have this size."""
+
+    @abstractmethod
+    def _one_by_one(self, images: Tensor, params: Params) -> Tensor:
+        """The same for large images, in new memory."""
+
+    def _apply(self, images: Tensor, params: Params) -> Tensor:
+        return run([self], [params], images)
+
+
+def run(operations: Sequence[Separable], params: Sequence[Params], images: Tensor) -> Tensor:
+    """Separable operations in a row: as one pair of matrices if the images are small, else one after the other."""
+    sizes = [height_and_width(type(operations[0]).__name__, Operation.size_of(images))]
+    for operation in operations:
+        sizes.append(height_and_width(type(operation).__name__, operation.output_size(sizes[-1])))
+    if not is_small(*sizes):
+        for operation, own in zip(operations, params, strict=True):
+            images = operation._one_by_one(images, own)
+        return images
+    maps = Maps()
+    for operation, own, size in zip(operations, params, sizes, strict=False):
+        maps = operation.fold(maps, own, size, images.device)
+    return maps(images)
+
+
+class Compose(Operation):
+    """``operations`` in their order; with none of them the batch is only converted to float.
+
+    >>> from kontrast.augment import HorizontalFlip, Normalize
+    >>> images = torch.tensor([[[[0, 255]]]], dtype=torch.uint8)
+    >>> Compose([HorizontalFlip(p=1.0), Normalize(0.5, 0.25)])(images)
+    tensor([[[[ 2., -2.]]]])
+    """
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        found: list[Operation] = []
+        for i, operation in enumerate(operations):
+            if not isinstance(operation, Operation):
+                raise ValueError(
+                    f"operation {i} is {operation!r}; expected operations of kontrast.augment, such as HorizontalFlip()"
+                )
+            found.extend(operation.operations if isinstance(operation, Compose) else [operation])
+        self.operations: tuple[Operation, ...] = tuple(found)
+
+    def __repr__(self) -> str:
+        return f"Compose([{', '.join(map(repr, self.operations))}])"
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether the first operation writes; the later ones meet memory of our own. Without any a copy is made."""
+        return not self.operations or self.operations[0].is_writing
+
+    def output_size(self, size: Size) -> Size:
+        """The size after all of them."""
+        for operation in self.operations:
+            size = operation.output_size(size)
+        return size
+
+    def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
+        parts = []
+        for operation in self.operations:
+            parts.append(operation._draw(n, size, generator))
+            size = operation.output_size(size)
+        return Params.joined(n, parts)
+
+    def _apply(self, images: Tensor, params: Params) -> Tensor:
+        separable: list[Separable] = []
+        own: list[Params] = []
+        for i, operation in enumerate(self.operations):
+            if isinstance(operation, Separable):
+                separable.append(operation)
+                own.append(params.part(i))
+                continue
+            if separable:
+                images = run(separable, own, images)
+                separable, own = [], []
+            images = operation._apply(images, params.part(i))
+        return run(separable, own, images) if separable else images
+
+
+Numbers = float | Sequence[float] | Tensor
+
+
+class Normalize(Operation):
+    """``mean`` and ``std``, one for all or a number each: of the channels, for pixels in 0…1, or of the features.
+
+    >>> Normalize(mean=(0.5, 0.4, 0.3), std=0.25)(torch.full((1, 3, 1, 1), 0.5)).flatten()
+    tensor([0.0000, 0.4000, 0.8000])
+    >>> Normalize(mean=(1.0, 5.0), std=(2.0, 0.0))(torch.tensor([[3.0, 5.0], [1.0, 5.5]]))
+    tensor([[1.0000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+
+    def __init__(self, mean: Numbers, std: Numbers) -> None:
+        self.mean, self.std = _values("mean", mean), _values("std", std)
+        if min(self.std) < 0 or self.std == (0.0,):
+            raise ValueError(f"std must be above 0 in every channel, got {std!r}")
+
+    def __repr__(self) -> str:
+        return f"Normalize(mean={self.mean}, std={self.std})"
+
+    def check_images(self) -> None:
+        """Refuse what only vectors may have, a std of 0."""
+        if min(self.std) <= 0:
+            raise ValueError(f"std must be above 0 in every channel of images, got {self.std}")
+
+    def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
+        if len(size) == 2:
+            self.check_images()
+        return Params(n)
+
+    def _apply(self, images: Tensor, params: Params) -> Tensor:
+        mean, std = (self._fitting(name, images) for name in ("mean", "std"))
+        if images.ndim == 2:
+            constant = std <= mean.abs() * torch.finfo(torch.float32).eps
+            std = torch.where(constant, 1.0, std)
+        return images.sub_(mean).div_(std)
+
+    def _fitting(self, name: str, batch: Tensor) -> Tensor:
+        values: tuple[float, ...] = getattr(self, name)
+        if len(values) not in (1, batch.shape[1]):
+            kind, each = ("images", "channel") if batch.ndim == 4 else ("vectors", "feature")
+            shape = list(batch.shape)
+            raise ValueError(
+                f"{name} has {len(values)} numbers for {kind} of shape {shape}: one a {each}, or one for all"
+            )
+        return torch.tensor(values, device=batch.device).view(1, -1, *[1] * (batch.ndim - 2))
+
+
+def _values(name: str, value: Numbers) -> tuple[float, ...]:
+    """A number, a sequence, an array or a tensor, as a tuple."""
+    try:
+        several = (
+            value.detach() if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64, device="cpu")
+        )
+        values = tuple(several.double().reshape(-1).tolist())
+    except (TypeError, ValueError, RuntimeError):
+        values = ()
+    if not values or not all(math.isfinite(v) for v in values):
+        raise ValueError(f"{name} must be a finite number, or one each of the channels or features, got {value!r}")
+    return values
+
+
+class Views:
+    """``operations``, one a view. The result is [n, V, C, H, W] (vectors: [n, V, D]), or a list of V batches where
+    their sizes differ (global and local crops).
+
+    A batch that has its views already, [n, V, C, H, W] (cropped while it was decoded, see `at_decoding`), gives each
+    operation its own.
+
+    >>> from kontrast.augment import RandomResizedCrop
+    >>> crops = Views([RandomResizedCrop(32), RandomResizedCrop(32), RandomResizedCrop(16)])
+    >>> [tuple(view.shape) for view in crops(torch.rand(4, 3, 40, 40))]
+    [(4, 3, 32, 32), (4, 3, 32, 32), (4, 3, 16, 16)]
+    """
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.operations = tuple(operations)
+        if not self.operations or not all(isinstance(o, Operation) for o in self.operations):
+            raise ValueError(
+                f"views need at least one augmentation, such as preset('weak', size=32); got {operations!r}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Views([{', '.join(map(repr, self.operations))}])"
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    def draw(self, n: int, size: Size | int, generator: torch.Generator | None = None) -> Params:
+        """The parameters of all views of n samples."""
+        return Params.joined(n, [operation.draw(n, size, generator) for operation in self.operations])
+
+    def apply(self, images: Tensor, params: Params) -> Tensor | list[Tensor]:
+        """The views; see the class."""
+        batches = self._batches(images)
+        seen = [
+            o.apply(batch, params.part(i)) for i, (o, batch) in enumerate(zip(self.operations, batches, strict=True))
+        ]
+        return torch.stack(seen, 1) if len({view.shape for view in seen}) == 1 else seen
+
+    def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor | list[Tensor]:
+        """Draw for this batch and apply."""
+        one = self._batches(images[:0] if isinstance(images, Tensor) else images)[0]  # says what is wrong
+        return self.apply(images, self.draw(len(images), Operation.size_of(one), generator))
+
+    def _batches(self, images: Tensor) -> list[Tensor]:
+        """What each operation is given: the batch as floats, converted once, or its own view of it."""
+        if not isinstance(images, Tensor) or images.ndim != 5:
+            return [as_floats(images)] * len(self)
+        if images.shape[1] != len(self):
+            raise ValueError(
+                f"images {list(images.shape)} have {images.shape[1]} views; expected {len(self)}, one each"
+            )
+        return [as_floats(images[:, view]) for view in range(len(self))]

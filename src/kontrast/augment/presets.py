@@ -1,4 +1,6 @@
-"""Presets: the augmentations of the papers by name, each with its exact parameters.
+"""Augmentations by description: presets with a strength, and lists of operations.
+
+Presets are the augmentations of the papers, each with its exact parameters.
 
 >>> from kontrast import augment
 >>> augment.preset("weak", size=32)
@@ -10,40 +12,141 @@ ValueError: no preset 'weka'; did you mean 'weak'? Known: autoaugment, crop-flip
 >>> print(augment.describe("crop-flip"))
 Random crop with a border of 4 pixels, and flip.
 
-Where the published code puts the flip last (solo-learn), it stands behind the crop here: a mirror image of a changed
-picture is the changed mirror image, so the views are the same, and crop and flip are one pair of matrices.
+Where the published code applies the flip last (solo-learn), it comes directly after the crop here: flipping commutes
+with the operations between, so the views are the same, and crop and flip become one pair of matrices.
 
-Every preset for images also takes the strengths of `kontrast.augment.strength`: scale, jitter, grayscale, blur, flip.
+**Strength.** Every preset for images takes five more options. None, the default, keeps the published value.
+
+| option | takes | meaning |
+|---|---|---|
+| ``scale`` | ``[low, high]``, or ``low`` for ``[low, 1]`` | share of the area that the resized crop keeps |
+| ``jitter`` | ``[brightness, contrast, saturation, hue]``, or ``s`` for ``[s, s, s, s/4]``; 0: none | colour jitter |
+| ``grayscale`` | a probability; 0: never | colour removed |
+| ``blur`` | a probability; 0: never | Gaussian blur, σ in 0.1…2 |
+| ``flip`` | a probability; 0: never | mirrored |
+
+If a preset lacks the operation, the option adds it at its usual place (crop, flip, AutoAugment, jitter, grayscale,
+blur, solarise), jitter with p .8. In a preset that crops with a border (`crop-flip`, `autoaugment`), ``scale`` replaces
+that crop by a resized crop.
 
 >>> augment.preset("weak", size=32, scale=0.5, flip=0)
 Compose([RandomResizedCrop(size=32, scale=(0.5, 1.0), ratio=(0.75, 1.3333333333333333))])
->>> augment.preset("simaugment", size=32, jitter=0, grayscale=0)  # classes that differ by colour
+>>> augment.preset("strong", size=32, jitter=0, grayscale=0, blur=0)  # classes that differ by colour
 Compose([RandomResizedCrop(size=32, scale=(0.2, 1.0), ratio=(0.75, 1.3333333333333333)), HorizontalFlip(p=0.5)])
 >>> augment.preset("weak", size=32, jitter=0.4).operations[-1]
 ColorJitter(brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.8)
+
+**Lists of operations.** A view may also be a list of operations (``kontrast.augment.operations``) with their options,
+in the order they are applied:
+
+    [{name: resized-crop, scale: [0.5, 1]}, flip]          in a recipe: one entry of augment.views
+    [{"name": "resized-crop", "scale": 0.5}, "flip"]       the same from Python; a number s is the scale [s, 1]
+
+The size of crops is that of the data (``data.size``, ``augment.size``), and normalisation is added: at the end for
+images, at the start for vectors. Images of several sizes need ``resized-crop`` as the first operation, which is then
+applied while a file is decoded.
+
+>>> listed([{"name": "resized-crop", "scale": [0.5, 1]}, "flip"], size=32)
+Compose([RandomResizedCrop(size=32, scale=(0.5, 1.0), ratio=(0.75, 1.3333333333333333)), HorizontalFlip(p=0.5)])
+>>> listed(["resized-crop", {"name": "filp"}], size=32)
+Traceback (most recent call last):
+    ...
+ValueError: no operation 'filp'; did you mean 'flip'? Known: autoaugment, blur, color-jitter, crop, feature-dropout, ...
+>>> listed([{"name": "resized-crop", "scales": 0.5}], size=32)
+Traceback (most recent call last):
+    ...
+ValueError: operation 'resized-crop' has no option 'scales'; did you mean 'scale'? It has scale, ratio
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-from kontrast.augment._inputs import image_size
-from kontrast.augment.autoaugment import AutoAugment
-from kontrast.augment.blur import GaussianBlur
-from kontrast.augment.color_jitter import ColorJitter
-from kontrast.augment.compose import Compose
-from kontrast.augment.crop import RandomCrop
-from kontrast.augment.flip import HorizontalFlip
-from kontrast.augment.grayscale import RandomGrayscale
-from kontrast.augment.normalize import Normalize, Numbers
-from kontrast.augment.operation import Operation
-from kontrast.augment.resized_crop import RandomResizedCrop
-from kontrast.augment.solarize import Solarize
-from kontrast.augment.strength import probability, strengthened
-from kontrast.augment.vectors import FeatureDropout, GaussianNoise
-from kontrast.vocabulary import STRENGTHS, check_name, check_preset
+from kontrast.augment.operation import Compose, Normalize, Numbers, Operation, image_size, number
+from kontrast.augment.operations.autoaugment import AutoAugment
+from kontrast.augment.operations.blur import GaussianBlur
+from kontrast.augment.operations.color_jitter import ColorJitter
+from kontrast.augment.operations.crop import RandomCrop
+from kontrast.augment.operations.feature_dropout import FeatureDropout
+from kontrast.augment.operations.flip import HorizontalFlip
+from kontrast.augment.operations.gaussian_noise import GaussianNoise
+from kontrast.augment.operations.grayscale import RandomGrayscale
+from kontrast.augment.operations.resized_crop import RandomResizedCrop
+from kontrast.augment.operations.solarize import Solarize
+from kontrast.registry import Family, quoted
+from kontrast.vocabulary import STRENGTHS, check_name, check_operation, check_preset
+
+JITTER, BLUR, FLIP = 0.8, 0.5, 0.5
+"""Probabilities where a preset has no such operation of its own."""
+ORDER: tuple[type[Operation] | tuple[type[Operation], ...], ...] = (
+    (RandomCrop, RandomResizedCrop), HorizontalFlip, AutoAugment, ColorJitter, RandomGrayscale, GaussianBlur, Solarize,
+)  # fmt: skip
+"""Where an operation stands among the others."""
+
+
+def _apply_strengths(
+    operations: list[Operation], size: int | tuple[int, int] | None, strengths: dict[str, Any]
+) -> list[Operation]:
+    """The operations with those replaced, added or left out that the strengths name; None changes nothing."""
+    found = list(operations)
+    scale, jitter, grayscale, blur, flip = (strengths.get(key) for key in STRENGTHS)
+    if scale is not None:
+        assert size is not None
+        found = _place(found, RandomResizedCrop(size, scale=scale))
+    if jitter is not None:
+        own = next((o.p for o in found if isinstance(o, ColorJitter)), JITTER)
+        found = _place(found, ColorJitter(*jitter_amounts(jitter), p=own))
+    if grayscale is not None:
+        found = _place(found, RandomGrayscale(number("grayscale", grayscale, least=0.0, most=1.0)))
+    if blur is not None:
+        own = next((o.p for o in found if isinstance(o, GaussianBlur)), BLUR)
+        found = _place(found, GaussianBlur((0.1, 2.0), p=probability("blur", blur, own)))
+    if flip is not None:
+        own = next((o.p for o in found if isinstance(o, HorizontalFlip)), FLIP)
+        found = _place(found, HorizontalFlip(probability("flip", flip, own)))
+    return found
+
+
+def _place(operations: list[Operation], new: Operation) -> list[Operation]:
+    """``new`` in place of the operation of its kind, else at its place in `ORDER`; one that does nothing goes out."""
+    rank = next(i for i, kind in enumerate(ORDER) if isinstance(new, kind))
+    before = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[:rank])]
+    after = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[rank + 1 :])]
+    return [*before, *([] if _does_nothing(new) else [new]), *after]
+
+
+def _does_nothing(operation: Operation) -> bool:
+    if isinstance(operation, ColorJitter):
+        return not any((operation.brightness, operation.contrast, operation.saturation, operation.hue))
+    return getattr(operation, "p", 1.0) == 0.0
+
+
+def jitter_amounts(value: Any) -> tuple[float, float, float, float]:
+    """``[brightness, contrast, saturation, hue]``, or ``s`` for ``[s, s, s, s/4]``, as SimCLR's strength has it.
+
+    >>> jitter_amounts(0.8), jitter_amounts([0.4, 0.4, 0.2, 0.1])
+    ((0.8, 0.8, 0.8, 0.2), (0.4, 0.4, 0.2, 0.1))
+    """
+    if isinstance(value, list | tuple) and len(value) == 4:
+        brightness, contrast, saturation = (number("jitter", amount, least=0.0) for amount in value[:3])
+        return brightness, contrast, saturation, number("jitter's hue", value[3], least=0.0, most=0.5)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2:
+        return float(value), float(value), float(value), value / 4
+    raise ValueError(
+        f"jitter must be a number from 0 to 2 (s is [s, s, s, s/4]), or [brightness, contrast, saturation, hue], got "
+        f"{quoted(value)}"
+    )
+
+
+def probability(name: str, value: Any, own: float) -> float:
+    """A probability; true is the preset's own, false 0."""
+    if isinstance(value, bool):
+        return own if value else 0.0
+    return number(name, value, least=0.0, most=1.0)
+
 
 Pixels = int | tuple[int, int]
 
@@ -186,31 +289,32 @@ _PRESETS: dict[str, Callable[..., list[Operation]]] = {
     "whole-object": _whole_object,
 }
 NAMES = tuple(sorted(_PRESETS))
+"""The names of the presets."""
 _NO_SIZE = ("none", "vector-noise")
 
 
 def preset(
     name: str,
     *,
-    size: int | tuple[int, int] | None = None,
+    size: Pixels | None = None,
     mean: Numbers | None = None,
     std: Numbers | None = None,
     **options: Any,
 ) -> Compose:
-    """The augmentation of this name, normalised at the end where ``mean`` and ``std`` are given (vectors at the start).
+    """Make the augmentation of this name; with ``mean`` and ``std`` it normalises, images last and vectors first.
 
     Args:
         name: one of `NAMES`.
-        size: pixels of what comes out, one number or (height, width); presets that crop need it.
+        size: pixels of the output, one number or (height, width). Required by presets that crop.
         mean: per channel for pixels in 0…1, or per feature of vectors.
         std: the same; give both or neither.
-        **options: the preset's own (`options_of`); for images also the strengths (`kontrast.augment.strength`).
+        **options: the preset's own options (`options_of`); for images also the strengths (see the module).
 
     Returns:
         The operations as one.
 
     Raises:
-        ValueError: an unknown name or option (the nearest known one is named), or a value outside its range.
+        ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
 
     >>> preset("simaugment", size=32, blur=True).operations[-1]
     GaussianBlur(sigma=(0.1, 2.0), p=0.5, kernel=None)
@@ -220,42 +324,36 @@ def preset(
     Compose([Normalize(mean=(5.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
     """
     check_preset(name, **options)
-    build = _PRESETS[name]
     strengths = {key: options[key] for key in STRENGTHS if key in options and key not in _own_options(name)}
     if size is None and (name not in _NO_SIZE or strengths.get("scale") is not None):
-        raise ValueError(f"preset {name!r} needs size=, the pixels of what comes out: 32, or (height, width)")
+        raise ValueError(f"preset {name!r} needs size=, the pixels of the output: 32, or (height, width)")
     if size is not None and name != "vector-noise":
         image_size("size", size)
-    operations = build(size, **{key: value for key, value in options.items() if key not in strengths})
-    operations = strengthened(operations, size, strengths)
-    return normalized(operations, mean, std, of_vectors=name == "vector-noise", of_images=name not in _NO_SIZE)
+    operations = _PRESETS[name](size, **{key: value for key, value in options.items() if key not in strengths})
+    operations = _apply_strengths(operations, size, strengths)
+    return _with_normalize(operations, mean, std, kind="vector" if name == "vector-noise" else kind_of(name))
 
 
-def normalized(
-    operations: list[Operation],
-    mean: Numbers | None,
-    std: Numbers | None,
-    *,
-    of_vectors: bool = False,
-    of_images: bool = True,
-) -> Compose:
-    """The operations with a `Normalize`, if there are ``mean`` and ``std``: last for images, first for vectors.
-
-    >>> normalized([HorizontalFlip()], mean=0.5, std=0.25)
-    Compose([HorizontalFlip(p=0.5), Normalize(mean=(0.5,), std=(0.25,))])
-    """
+def _with_normalize(operations: list[Operation], mean: Numbers | None, std: Numbers | None, *, kind: str) -> Compose:
+    """Add a `Normalize` if there are ``mean`` and ``std``: last for images, first for vectors."""
     if (mean is None) != (std is None):
-        raise ValueError(f"mean is {mean!r} and std {std!r}: give both to normalise, or neither")
+        raise ValueError(f"mean={mean!r}, std={std!r}: must both be set or both be None. Set both to normalise")
     if mean is None or std is None:
         return Compose(operations)
     normalize = Normalize(mean, std)
-    if of_images:
-        normalize.check_images()  # complains now, not at the first batch
-    return Compose([normalize, *operations] if of_vectors else [*operations, normalize])
+    if kind == "image":
+        normalize.check_images()  # now, not at the first batch
+    return Compose([normalize, *operations] if kind == "vector" else [*operations, normalize])
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """A preset's options with their defaults: its own, then for images the strengths.
+    """Return a preset's options with their defaults: its own, then for images the strengths.
+
+    Args:
+        name: one of `NAMES`.
+
+    Raises:
+        ValueError: an unknown name.
 
     >>> options_of("simaugment"), options_of("vector-noise")
     ({'blur': False, 'scale': None, 'jitter': None, 'grayscale': None, 'flip': None}, {'noise': 0.1, 'dropout': 0.0})
@@ -265,19 +363,228 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 def _own_options(name: str) -> dict[str, Any]:
-    found = inspect.signature(_PRESETS[_known(name)]).parameters.values()
-    return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+    check_name("preset", name, NAMES)
+    parameters = inspect.signature(_PRESETS[name]).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def describe(name: str) -> str:
-    """What a preset does, in one line (the first of its documentation).
+    """Return one line about a preset: the first line of its docstring.
+
+    Args:
+        name: one of `NAMES`.
+
+    Raises:
+        ValueError: an unknown name.
 
     >>> describe("weak")
     "SCE's weak view, the target: resized crop (0.2, 1) and flip. (SCE, supplement, section E, and its code.)"
     """
-    return (inspect.getdoc(_PRESETS[_known(name)]) or "").partition("\n")[0]
-
-
-def _known(name: str) -> str:
     check_name("preset", name, NAMES)
-    return name
+    return (inspect.getdoc(_PRESETS[name]) or "").partition("\n")[0]
+
+
+# ------------------------------------------------------------------------------------------------ lists of operations
+
+_OPERATIONS = Family("kontrast.augment.operations")
+OPERATIONS = tuple(name.replace("_", "-") for name in _OPERATIONS.names())
+"""The names of the operations that a view may list."""
+
+Step = str | Mapping[str, Any]
+Description = str | Mapping[str, Any] | Sequence[Step]
+"""A view: a preset's name, a mapping with the preset's name and options, or a list of operations."""
+
+
+def view(
+    description: Description, *, size: Pixels | None = None, mean: Numbers | None = None, std: Numbers | None = None
+) -> Compose:
+    """Make one view from its description in a recipe: a preset, or a list of operations.
+
+    Args:
+        description: ``"weak"``, ``{"name": "weak", "scale": 0.5}`` or ``[{"name": "resized-crop"}, "flip"]``.
+        size: pixels of the output, as for `preset`.
+        mean: with ``std``, what the view is normalised with.
+        std: give both or neither.
+
+    Returns:
+        The operations as one.
+
+    Raises:
+        ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
+
+    >>> view({"name": "crop-flip", "flip": 0}, size=28)
+    Compose([RandomCrop(size=28, padding=4)])
+    >>> view([{"name": "crop", "padding": 2}], size=28, mean=0.5, std=0.5)
+    Compose([RandomCrop(size=28, padding=2), Normalize(mean=(0.5,), std=(0.5,))])
+    """
+    if not isinstance(description, str | Mapping):
+        return listed(description, size=size, mean=mean, std=std)
+    options = _as_mapping(description)
+    return preset(options.pop("name"), size=size, mean=mean, std=std, **options)
+
+
+def listed(
+    steps: Sequence[Step], *, size: Pixels | None = None, mean: Numbers | None = None, std: Numbers | None = None
+) -> Compose:
+    """Make one view from a list of operations.
+
+    Args:
+        steps: names, or mappings with ``name`` and options, in the order they are applied.
+        size: pixels of the output; required by operations that crop.
+        mean: with ``std``, what the view is normalised with.
+        std: give both or neither.
+
+    Returns:
+        The operations as one.
+
+    Raises:
+        ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
+
+    >>> listed(["gaussian-noise"], mean=0.0, std=2.0)
+    Compose([Normalize(mean=(0.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
+    """
+    operations = [_operation(name, options, size) for name, options in _split(steps)]
+    return _with_normalize(operations, mean, std, kind=kind_of(steps))
+
+
+def kind_of(description: Description) -> Literal["image", "vector", "any"]:
+    """Return the kind of data that a view is for; ``any`` is the preset none without strengths.
+
+    Args:
+        description: as for `view`.
+
+    Raises:
+        ValueError: operations for images and for vectors in one view.
+
+    >>> kind_of("weak"), kind_of("none"), kind_of(["gaussian-noise"])
+    ('image', 'any', 'vector')
+    """
+    if isinstance(description, str | Mapping):
+        options = _as_mapping(description)
+        if options["name"] == "none":
+            return "image" if any(options.get(key) is not None for key in STRENGTHS) else "any"
+        return "vector" if options["name"] == "vector-noise" else "image"
+    kinds = {name: _OPERATIONS[name].kind for name, _ in _split(description)}
+    if len(set(kinds.values())) > 1:
+        vector, image = (next(name for name in kinds if kinds[name] == kind) for kind in ("vector", "image"))
+        raise ValueError(
+            f"operation {vector!r} is for vectors and {image!r} for images: a view must have operations of one kind"
+        )
+    return "vector" if "vector" in kinds.values() else "image"
+
+
+def written_out(description: Description) -> dict[str, Any] | list[dict[str, Any]]:
+    """Return the view with every option of its preset or operations, as plain values for a file.
+
+    Args:
+        description: as for `view`.
+
+    Raises:
+        ValueError: as `view` does.
+
+    >>> written_out([{"name": "resized-crop", "scale": 0.5}, "flip"])
+    [{'name': 'resized-crop', 'scale': [0.5, 1.0], 'ratio': [0.75, 1.3333333333333333]}, {'name': 'flip', 'p': 0.5}]
+    >>> written_out("crop-flip")["padding"]
+    4
+    """
+    view(description, size=32)  # raises if something is wrong
+    if isinstance(description, str | Mapping):
+        options = _as_mapping(description)
+        name = options.pop("name")
+        return {"name": name, **{key: _plain(value) for key, value in {**options_of(name), **options}.items()}}
+    steps = []
+    for name, options in _split(description):
+        operation = _operation(name, options, 32)
+        values = {key: _plain(getattr(operation, key), default) for key, default in operation_options(name).items()}
+        steps.append({"name": name, **values})
+    return steps
+
+
+def title(description: Description) -> str:
+    """Return a short title of a view: the preset's name, or the names of its operations.
+
+    Args:
+        description: as for `view`.
+
+    >>> title({"name": "weak", "scale": 0.5}), title([{"name": "resized-crop"}, "flip"])
+    ('weak', 'resized-crop, flip')
+    """
+    if isinstance(description, str | Mapping):
+        return str(_as_mapping(description)["name"])
+    return ", ".join(name for name, _ in _split(description))
+
+
+def operation_options(name: str) -> dict[str, Any]:
+    """Return the options of an operation with their defaults; the size is the data's and no option.
+
+    Args:
+        name: one of `OPERATIONS`.
+
+    Raises:
+        ValueError: an unknown name.
+
+    >>> operation_options("blur")
+    {'sigma': (0.1, 2.0), 'p': 0.5, 'kernel': None}
+    """
+    check_operation(name)
+    return {f.name: f.default for f in dataclasses.fields(_OPERATIONS[name]) if f.name != "size"}
+
+
+def describe_operation(name: str) -> str:
+    """Return one line about an operation: the first paragraph of its file's docstring.
+
+    Args:
+        name: one of `OPERATIONS`.
+
+    Raises:
+        ValueError: an unknown name.
+
+    >>> describe_operation("flip")
+    "Horizontal flip: left becomes right, with probability p. As torchvision's RandomHorizontalFlip."
+    """
+    check_operation(name)
+    text = inspect.getdoc(inspect.getmodule(_OPERATIONS[name])) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _as_mapping(step: str | Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": step} if isinstance(step, str) else dict(step)
+
+
+def _split(steps: Sequence[Step]) -> list[tuple[str, dict[str, Any]]]:
+    """The known names and the options of a list of operations."""
+    if not isinstance(steps, list | tuple) or not steps:
+        raise ValueError(
+            f"view={quoted(steps)}: must be a preset, or a list of operations such as [resized-crop, flip]. Use the "
+            "preset none to change nothing"
+        )
+    found = []
+    for step in steps:
+        options = _as_mapping(step) if isinstance(step, str | Mapping) else {}
+        name = options.pop("name", None)
+        if not isinstance(name, str):
+            raise ValueError(f"operation={quoted(step)}: must be a name, or a mapping with a name and options")
+        check_operation(name)
+        found.append((name, options))
+    return found
+
+
+def _operation(name: str, options: Mapping[str, Any], size: Pixels | None) -> Operation:
+    check_operation(name, **options)
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    if "size" in (field.name for field in dataclasses.fields(_OPERATIONS[name])):
+        if size is None:
+            raise ValueError(f"operation {name!r} needs size=, the pixels of the output: 32, or (height, width)")
+        values["size"] = size
+    try:
+        operation: Operation = _OPERATIONS[name](**values)
+    except ValueError as error:
+        raise ValueError(f"operation {name!r}: {error}") from None
+    return operation
+
+
+def _plain(value: Any, default: Any = None) -> Any:
+    """Tuples as lists; whole numbers as floats where the option has floats, so that 1 and 1.0 give the same recipe."""
+    if isinstance(value, tuple | list):
+        return [float(item) if isinstance(default, tuple) else item for item in value]
+    return float(value) if isinstance(default, float) else value

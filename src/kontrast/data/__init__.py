@@ -11,17 +11,23 @@ DataSet 'fashion-mini': 10,000 images (1, 28, 28), 2,000 for testing in 10 class
 
 from kontrast.data.arrays import from_arrays
 from kontrast.data.cache import CachedImages
-from kontrast.data.folder import Folder
-from kontrast.data.given import bound, check_in_reach, taken
-from kontrast.data.images import CentreCrop, ImageError, decode
-from kontrast.data.loader import Batch, Loader
-from kontrast.data.loading import SETS, load, names
-from kontrast.data.noise import noisy_labels
-from kontrast.data.options import Options
-from kontrast.data.records import Crop, DataSet, Inputs, Memory, Rows, Split
-from kontrast.data.samplers import ClassBalanced, InOrder, Sampler, Shuffled, WithReplacement
-from kontrast.data.seeds import Stream, generator, seed_of
-from kontrast.data.statistics import channel_statistics
+from kontrast.data.dataset import DataSet, Inputs, Memory, Options, Rows, Split, channel_statistics
+from kontrast.data.identity import bound, check_in_reach, taken
+from kontrast.data.image_files import Folder
+from kontrast.data.images import CentreCrop, Crop, ImageError, decode
+from kontrast.data.loader import (
+    Batch,
+    ClassBalanced,
+    InOrder,
+    Loader,
+    Sampler,
+    Shuffled,
+    Stream,
+    WithReplacement,
+    generator,
+    seed_of,
+)
+from kontrast.data.loading import SETS, load, names, noisy_labels
 
 __all__ = [
     "SETS",

@@ -36,7 +36,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.records import Crop, each_cropped
+from kontrast.data.dataset import each_cropped
+from kontrast.data.images import Crop
 from kontrast.files import clear_leftovers, whole_file
 
 MAGIC = b"KONTRIMG"

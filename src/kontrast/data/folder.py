@@ -1,103 +1,299 @@
-"""Images in files, decoded when they are read: by the loader's workers, with the crop done there and then."""
+"""Data sets from a folder of images, and from lists of image files.
+
+    photos/cat/1.jpg  photos/dog/…                   two classes, training only
+    photos/train/cat/1.jpg  photos/val/cat/…         the same with a test split (test, val, valid or validation)
+    photos/1.jpg  photos/2.jpg …                     no labels
+    photos/train/…  photos/unlabelled/…              a third split without labels
+
+Classes are the first level of subfolders, sorted by name; deeper folders belong to them. A folder with one subfolder
+has no labels, unless ``labelled=True``.
+
+| list | meaning |
+|---|---|
+| ``["a.jpg", "b.png"]`` | images without labels |
+| ``(["a.jpg", "b.png"], ["cat", "dog"])`` | images, and one label per image |
+| ``[("a.jpg", "cat"), ("b.png", "dog")]`` | the same, as pairs |
+
+A listed file that does not exist is an error. A file that exists and cannot be read is skipped together with its label,
+with a warning, as in a folder.
+"""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.images import ImageError, decode
-from kontrast.data.records import Crop
-from kontrast.registry import one_line
+from kontrast.data.arrays import numbered
+from kontrast.data.dataset import DataSet, Options, Split, channel_statistics
+from kontrast.data.image_files import SHOWN, Folder, Listing, list_images, store, warn_of_skipped
+from kontrast.files import expanded
+from kontrast.registry import one_line, quoted
+
+TESTING = ("test", "val", "valid", "validation")
+OTHER = "no image by its suffix"
+UNLABELLED = ("unlabelled", "unlabeled")
 
 
-class Folder:
-    """Image files by path, decoded when read.
+@dataclass(frozen=True)
+class Part:
+    """One split of a folder: its images, labels, and what was skipped (named from the data set's folder)."""
 
-    ``shape`` (C, H, W) is that of all images, if they have one; ``crop`` brings them to one where ``read`` is given
-    none. A file that cannot be read after all (files are checked when listed, but the disk may have changed) is
-    replaced by the next one with the same label, with a warning; after ``max_bad`` such files it is an error.
+    split: Split
+    skipped: tuple[tuple[str, str], ...]
+
+
+def from_folder(path: Path, options: Options) -> DataSet:
+    """The images below ``path`` as a data set.
 
     >>> import tempfile
     >>> from PIL import Image
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (4, 2), "red").save(f"{folder}/a.png")
-    ...     Folder([f"{folder}/a.png"], shape=(3, 2, 4)).read(torch.tensor([0]))[0, :, 0, 0]
-    tensor([255,   0,   0], dtype=torch.uint8)
+    ...     for name in ("cat", "dog"):
+    ...         (Path(folder) / "pets" / name).mkdir(parents=True)
+    ...         Image.new("RGB", (4, 4)).save(f"{folder}/pets/{name}/1.png")
+    ...     from_folder(Path(folder) / "pets", Options())
+    DataSet 'pets': 2 images (3, 4, 4) in 2 classes
     """
+    if not path.is_dir():
+        raise ValueError(f"{path} is no folder; expected one with images in it")
+    inside = {entry.name.lower(): entry for entry in sorted(path.iterdir()) if entry.is_dir()}
+    folders = {name for name in inside if not name.startswith(".")}
+    known = {"train", *TESTING, *UNLABELLED}
+    # A class may be called "train" too: it is a split only beside other splits, or alone.
+    has_splits = "train" in folders and (bool(folders & (known - {"train"})) or folders == {"train"})
+    listed = replace(options, check="names")
+    train = list_images(inside["train"] if has_splits else path, listed)
+    classes = class_folders(train, options.labelled)
+    parts = {"train": own_part(train, classes, options, folder=path)}
+    names = classes
+    for name in TESTING if has_splits else ():
+        if name in folders:
+            found = list_images(inside[name], listed)
+            theirs = class_folders(found, options.labelled)
+            if classes is not None and theirs is None:
+                continue  # ImageNet's own test folder, flat: without labels it tests nothing
+            names = names or theirs
+            parts["test"] = own_part(found, names if theirs else None, options, folder=path)
+            break
+    for name in UNLABELLED if has_splits else ():
+        if name in folders:
+            parts["unlabelled"] = own_part(list_images(inside[name], listed), None, options, folder=path)
+    others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
+    note = f"images in the folder {one_line(path.resolve().name)}"
+    note += f"; {others:,} files of other kinds beside them" if others else ""
+    return assembled(path.resolve().name, parts, names, options, note=note)
 
-    def __init__(
-        self,
-        paths: Sequence[str],
-        *,
-        shape: tuple[int, int, int] | None = None,
-        crop: Crop | None = None,
-        labels: Tensor | None = None,
-        channels: int = 3,
-        max_bad: int = 10,
-    ) -> None:
-        if not len(paths):
-            raise ValueError("no image files; expected at least one path")
-        size = getattr(crop, "size", None)
-        self.paths, self.crop, self.labels, self.channels, self.max_bad = list(paths), crop, labels, channels, max_bad
-        self._shape = (channels, *size) if size else shape if crop is None else None
-        self.bad: dict[int, str] = {}
 
-    def __len__(self) -> int:
-        return len(self.paths)
+def own_part(
+    listing: Listing, classes: Collection[str] | None, options: Options, *, folder: Path | None = None
+) -> Part:
+    """The split of a listing of the user's own, what is no image by its suffix listed with the skipped.
 
-    def __repr__(self) -> str:
-        return f"Folder({len(self)} files, shape={self.shape})"
+    ``folder`` is the data's, which the rows' names begin below; None: the listing's.
+    """
+    part = read_part(listing, classes, options)
+    if folder is not None and folder != listing.folder and part.split.names is not None:
+        below = listing.folder.relative_to(folder).as_posix()
+        part = replace(part, split=replace(part.split, names=[f"{below}/{name}" for name in part.split.names]))
+    return replace(part, skipped=(*part.skipped, *((name, OTHER) for name in listing.others)))
 
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """(C, H, W); None where images differ in size."""
-        return self._shape
 
-    def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """Decodes the files ``indices`` and crops each: uint8 ``[n, C, H, W]``."""
-        if crop is None and self.shape is None and self.crop is None:
+def assembled(
+    name: str,
+    parts: dict[str, Part],
+    class_names: list[str] | None,
+    options: Options,
+    *,
+    statistics: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
+    note: str = "",
+) -> DataSet:
+    """A data set of its parts ``train``, ``test``, ``unlabelled``.
+
+    Statistics are computed if not given, or given for other channels (RGB, where grey was asked for).
+    """
+    train = parts["train"].split
+    fit = statistics if statistics and len(statistics[0]) == (options.channels or 3) else None
+    mean, std = fit or channel_statistics(train.inputs, size=options.size or 224)
+    splits = {key: part.split for key, part in parts.items()}
+    skipped = tuple((f"{key}: {file}", why) for key, part in parts.items() for file, why in part.skipped)
+    return DataSet(
+        name=name.encode(errors="backslashreplace").decode(),
+        train=train,
+        test=splits.get("test"),
+        unlabelled=splits.get("unlabelled"),
+        # Names need not be text, and reports and files of text hold them.
+        class_names=class_names and [name.encode(errors="backslashreplace").decode() for name in class_names],
+        kind="image",
+        mean=mean,
+        std=std,
+        note=note,
+        skipped=skipped,
+    )
+
+
+def class_folders(listing: Listing, labelled: bool | None = None) -> list[str] | None:
+    """The subfolders that hold images, sorted, if they are classes; None if the folder has no labels.
+
+    >>> class_folders(Listing(Path("."), ["dog/1.png", "cat/1.png", "cat/old/2.png"]))
+    ['cat', 'dog']
+    >>> class_folders(Listing(Path("."), ["1.png", "2.png"])) is None
+    True
+    """
+    if labelled is False:
+        return None
+    found = sorted({name.partition("/")[0] for name in listing.names if "/" in name})
+    if labelled and not found:
+        raise ValueError(f"labelled=True, but {listing.folder} has no subfolders with images; expected one a class")
+    return found if len(found) > 1 or labelled else None
+
+
+def read_part(listing: Listing, classes: Collection[str] | None, options: Options) -> Part:
+    """The split of a listing; with ``classes``, its first level of folders gives the labels."""
+    if classes is not None:
+        stray = {i: "beside the class folders, in none" for i, name in enumerate(listing.names) if "/" not in name}
+        unknown = sorted({n.partition("/")[0] for n in listing.names if "/" in n} - set(classes))
+        if unknown:
             raise ValueError(
-                "these images differ in size; read them with a crop, or load them with size=… to bring them to one"
+                f"{listing.folder} has classes that training has not: {', '.join(map(one_line, unknown[:5]))}; "
+                "expected the same folders"
             )
-        if crop is not None and (seeds is None or len(seeds) != len(indices)):
-            seen = "none" if seeds is None else str(len(seeds))
-            raise ValueError(f"a crop of {len(indices)} images needs as many seeds, one each; seen {seen}")
-        wanted = crop or self.crop
-        drawn = seeds if crop is not None and seeds is not None else [0] * len(indices)
-        images = [self._image(int(i), wanted, int(seed)) for i, seed in zip(indices, drawn, strict=True)]
-        if any(image.shape != images[0].shape for image in images):
+        if len(stray) > options.bad_limit(len(listing)):
             raise ValueError(
-                f"{one_line(self.paths[int(indices[0])])} gives {list(images[0].shape)} and others of the batch other "
-                "shapes; the files have changed since they were listed, load them anew"
+                f"{len(stray):,} images lie in {listing.folder} itself, beside {len(classes)} class folders; put them "
+                "into classes, or load with labelled=False"
             )
-        return torch.stack(images) if images else torch.empty(0, *(self.shape or (self.channels, 0, 0))).byte()
+        listing = listing.without(stray)
+    files = len(listing) + len(listing.skipped)
+    inputs, kept = store(listing, options)
+    labels = None
+    if classes is not None:
+        place = {name: i for i, name in enumerate(sorted(classes))}
+        labels = torch.tensor([place[name.partition("/")[0]] for name in kept.names])
+        _warn_of_empty(listing, kept, place)
+    if isinstance(inputs, Folder):
+        inputs.labels = labels
+    warn_of_skipped(kept.skipped, files, listing.folder)
+    return Part(Split(inputs, labels, kept.names), tuple(kept.skipped))
 
-    def _image(self, index: int, crop: Crop | None, seed: int) -> Tensor:
-        """Image ``index``, or the next one of its label that can be read."""
-        if index not in self.bad:
-            try:
-                return decode(self.paths[index], channels=self.channels, crop=crop, seed=seed)
-            except ImageError as error:
-                self._found_bad(index, str(error))
-        after = torch.arange(index + 1, index + len(self)) % len(self)
-        if self.labels is not None:
-            after = after[self.labels[after] == self.labels[index]]
-        for other in after.tolist():
-            if other not in self.bad:  # which of the others are known to be bad changes nothing: they are passed over
-                return self._image(other, crop, seed)
-        raise ValueError(
-            f"neither {one_line(self.paths[index])} nor any other file of its label can be read; mend or remove them"
+
+def _warn_of_empty(listing: Listing, kept: Listing, classes: Collection[str]) -> None:
+    """A warning that names the classes which have files in ``listing`` but no image that could be read."""
+    named = [*listing.names, *(name for name, _ in listing.skipped)]
+    had = {name.partition("/")[0] for name in named if "/" in name} & set(classes)
+    empty = sorted(had - {name.partition("/")[0] for name in kept.names})
+    if empty:
+        listed = ", ".join(map(one_line, empty[:5])) + (f" and {len(empty) - 5:,} more" if len(empty) > 5 else "")
+        warnings.warn(
+            f"{len(empty):,} of {len(classes):,} classes have no image in {listing.folder} that can be read, though "
+            f"they count as classes: {listed}",
+            UserWarning,
+            stacklevel=3,
         )
 
-    def _found_bad(self, index: int, reason: str) -> None:
-        self.bad[index] = reason
-        message = f"{one_line(self.paths[index])} can no longer be read ({one_line(reason)})"
-        if len(self.bad) > self.max_bad:
-            raise ValueError(
-                f"{message}; with it {len(self.bad)} files, more than the {self.max_bad} allowed: mend or remove them, "
-                "or raise max_bad"
-            )
-        warnings.warn(f"{message}; the next image with its label stands in for it", UserWarning, stacklevel=5)
+
+Listed = tuple[list[str], Any]
+"""Paths, and the labels, or None."""
+
+
+def listed_paths(source: Any) -> Listed | None:
+    """The paths and labels of one of the forms above; None if it is none of them.
+
+    >>> listed_paths(["a.jpg", "b.png"]), listed_paths([("a.jpg", 1), ("b.png", 0)])
+    ((['a.jpg', 'b.png'], None), (['a.jpg', 'b.png'], [1, 0]))
+    >>> listed_paths([1.5, 2.5]) is None
+    True
+    """
+    if isinstance(source, np.ndarray) and source.dtype.kind == "U" and source.ndim == 1:
+        source = source.tolist()
+    if not isinstance(source, list | tuple) or not source:
+        return None
+    if _is_pair(source):
+        rows, labels = source
+        found = listed_paths(rows)
+        if found is not None and (labels is None or isinstance(labels, list | tuple | np.ndarray | Tensor)):
+            return found[0], labels
+        return None
+    paths, items = [_is_path(item) for item in source], [_is_item(item) for item in source]
+    if not any(paths) and not any(items):
+        return None
+    if all(paths):
+        return [os.fspath(path) for path in source], None
+    if all(items):
+        return [os.fspath(item[0]) for item in source], [item[1] for item in source]
+    kind = paths if any(paths) else items
+    other = next(i for i, is_one in enumerate(kind) if not is_one)
+    raise ValueError(
+        f"item {other} of the list is {quoted(source[other])}, and others are paths; expected paths, or (path, label), "
+        "for every item"
+    )
+
+
+def from_paths(train: Listed, options: Options, *, test: Listed | None = None) -> DataSet:
+    """The images of lists of files as a data set.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = [f"{folder}/{name}.png" for name in ("a", "b")]
+    ...     for file in files:
+    ...         Image.new("RGB", (4, 4)).save(file)
+    ...     from_paths((files, ["cat", "dog"]), Options())
+    DataSet 'files': 2 images (3, 4, 4) in 2 classes
+    """
+    splits = {"train": train} if test is None else {"train": train, "test": test}
+    parts: dict[str, Part] = {}
+    labels: dict[str, Any] = {}
+    for key, (paths, given) in splits.items():
+        parts[key], labels[key] = _read(key, paths, None if options.labelled is False else given, options)
+    y_train, y_test, names = numbered(labels["train"], labels.get("test"))
+    for key, y in (("train", y_train), ("test", y_test)):
+        if key in parts:
+            found = parts[key]
+            parts[key] = Part(Split(found.split.inputs, y, found.split.names), found.skipped)
+    count = sum(len(paths) for paths, _ in splits.values())
+    return assembled("files", parts, names, options, note=f"a list of {count:,} files from Python")
+
+
+def _read(key: str, paths: Sequence[str], labels: Any, options: Options) -> tuple[Part, list[Any] | None]:
+    """The images of the files that can be read, and their labels."""
+    if labels is not None and len(labels) != len(paths):
+        raise ValueError(f"y_{key} has {len(labels)} labels for {len(paths)} files; expected one label a file")
+    full = [Path(os.path.abspath(expanded(path, "a path"))) for path in paths]
+    missing = [given for given, path in zip(paths, full, strict=True) if not path.is_file()]
+    if missing:
+        shown = ", ".join(one_line(name) for name in missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
+        raise ValueError(f"{len(missing):,} of {len(paths):,} paths are no files: {shown}; expected image files")
+    folder = Path(os.path.commonpath([path.parent for path in full]))
+    listing = Listing(folder, [path.relative_to(folder).as_posix() for path in full])
+    inputs, kept = store(listing, options)
+    warn_of_skipped(kept.skipped, len(listing), folder)
+    bad = {name for name, _ in kept.skipped}
+    values = labels.tolist() if isinstance(labels, np.ndarray | Tensor) else labels
+    left = None if values is None else [y for y, name in zip(values, listing.names, strict=True) if name not in bad]
+    return Part(Split(inputs, None, kept.names), tuple(kept.skipped)), left
+
+
+def _is_path(item: Any) -> bool:
+    return isinstance(item, str | os.PathLike)
+
+
+def _is_pair(source: Any) -> bool:
+    """Whether it is (paths, labels), such as ``(["a.jpg", "b.jpg"], [0, 1])``; a tuple of two (path, label) is not."""
+    if not isinstance(source, tuple) or len(source) != 2 or _is_path(source[0]):
+        return False
+    return not isinstance(source[0], tuple) or not _is_item(source[0])
+
+
+def _is_item(item: Any) -> bool:
+    """Whether it is (path, label); two paths would be a list of paths."""
+    if not isinstance(item, list | tuple) or len(item) != 2 or not _is_path(item[0]):
+        return False
+    return not isinstance(item[1], list | tuple | dict) and getattr(item[1], "ndim", 0) == 0

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,13 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 from torch.nn import functional
 
-from kontrast.data.records import Crop
+Crop = Callable[[Tensor, int], Tensor]
+"""``crop(image uint8 [C, h, w], seed) → uint8 [C, H, W]``: what brings images of different sizes to one.
 
+If it also has ``size`` (H, W) and ``box(height, width, seed) → (top, left, height, width)``, files that can be decoded
+at a smaller scale are (JPEG), as far as the box still covers ``size``. With ``of_reduced(image, seed, full)`` it is
+then told the (height, width) that the image had, so that what is drawn does not depend on the scale.
+"""
 MOST_PIXELS = 89_478_485  # what PIL itself begins to warn at: 256 MB of RGB
 NEVER = ("EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG")  # PIL hands EPS, a program, to Ghostscript; films, no pixels
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # else what it says of damaged files goes to the terminal

@@ -1,37 +1,43 @@
-"""One call for every source: a set's name, a path, or an object.
+"""`load`: one call for every source of data.
 
-| source | becomes |
+| source | result |
 |---|---|
 | a name of `SETS` (``cifar10``, ``fashion-mini`` …) | that set (``kontrast.data.sets``) |
-| a path to a folder | the images in it (``kontrast.data.tree``) |
+| a path to a folder | the images in it (``kontrast.data.folder``) |
 | a path to ``.npz`` or ``.npy`` | the arrays in it (``kontrast.data.arrays``) |
-| a path to an image file, a list of such paths, with labels or without | those images (``kontrast.data.paths``) |
+| a path to an image file, a list of paths, with or without labels | those images (``kontrast.data.folder``) |
 | an array or tensor, ``(x, y)`` of arrays or lists, a mapping with ``x_train`` … | arrays |
-| a torch ``Dataset``, or a list of items: PIL images, ``(image, label)`` … | its items (``kontrast.data.objects``) |
+| a torch ``Dataset``, or a list of items: PIL images, ``(image, label)`` … | its items (``kontrast.data.arrays``) |
 | a `DataSet` | itself |
+
+`noisy_labels` replaces a share of the labels, for the random-labels experiment:
+
+- "changed": by one of the K − 1 other classes, so that every replaced label is wrong;
+- "redrawn": by any of the K classes with equal probability, so that about one in K stays the same.
+
+(Graf et al.: their current script has the first, after `NoisyLabels`; one of their stored results the second, after
+Zhang et al.) The samples chosen for a smaller share are among those chosen for a larger one.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+import torch
 from PIL import Image
 from torch import Tensor
 
-from kontrast.data.arrays import from_arrays, from_file, from_mapping
-from kontrast.data.conforming import conformed
-from kontrast.data.listing import suffixes
-from kontrast.data.noise import noisy_labels
-from kontrast.data.objects import from_object
-from kontrast.data.options import Options
-from kontrast.data.paths import Listed, from_paths, listed_paths
-from kontrast.data.records import DataSet
-from kontrast.data.tree import from_folder
+from kontrast.data.arrays import from_arrays, from_file, from_mapping, from_object
+from kontrast.data.dataset import DataSet, Inputs, Memory, Options, channel_statistics
+from kontrast.data.folder import Listed, from_folder, from_paths, listed_paths
+from kontrast.data.image_files import suffixes
+from kontrast.data.images import CentreCrop, Crop, with_channels
+from kontrast.data.loader import Stream, generator
 from kontrast.files import expanded
 from kontrast.registry import Family, nearest, quoted
 from kontrast.vocabulary import no_such_data
@@ -66,7 +72,7 @@ def load(
     ``limit`` keeps at most so many training rows, classes even, drawn with ``seed``; testing stays whole unless
     ``test_limit`` says otherwise. ``noise`` replaces that share of the training labels (`noisy_labels`). ``test`` is
     a second object for testing, ``layout`` how arrays of images lie ("HWC" or "CHW", where their shape leaves it
-    open). The other options are those of `kontrast.data.options.Options`: ``download``, ``size``, ``channels``,
+    open). The other options are those of `kontrast.data.dataset.Options`: ``download``, ``size``, ``channels``,
     ``labelled``, ``memory``, ``cache``, ``verify``, ``check``, ``max_bad``.
 
     >>> load("fashion-mini", limit=1000)
@@ -172,3 +178,118 @@ def _from_path(source: str | os.PathLike[str], layout: str | None, options: Opti
             f"{path} is a file of another kind; expected a folder of images, an image, a .npz or a .npy file"
         )
     raise ValueError(no_such_data(str(source)))
+
+
+def conformed(data: DataSet, options: Options) -> DataSet:
+    """``data`` with the channels and labels that the options ask for; itself if it has them.
+
+    A set's own statistics are repeated for grey made RGB, and computed from the data for RGB made grey.
+
+    >>> from kontrast.data.loading import load
+    >>> grey = load("fashion-mini", limit=100)
+    >>> conformed(grey, Options(channels=3, labelled=False))
+    DataSet 'fashion-mini': 100 images (3, 28, 28), 2,000 for testing without labels
+    """
+    if options.labelled is False and (
+        data.labelled or data.class_names or (data.test and data.test.labels is not None)
+    ):
+        bare = None if data.test is None else data.test.with_labels(None)
+        data = replace(data, train=data.train.with_labels(None), test=bare, class_names=None)
+    for which, split in (("training", data.train), ("testing", data.test)):
+        if options.labelled and split is not None and split.labels is None:
+            raise ValueError(
+                f"labelled=True, but the rows for {which} of {data.name!r} have no labels; expected one a row. Give "
+                "them, or leave labelled out"
+            )
+    shape, size, channels = data.train.inputs.shape, options.size, options.channels
+    if data.kind == "vector" and (size is not None or channels is not None):
+        raise ValueError(f"{data.name!r} holds vectors {shape}; size and channels go with images, leave them out")
+    if size is not None and (shape is None or shape[1:] != (size, size)):
+        raise ValueError(f"size is {size}, but {data.name!r} is loaded already, with images {shape}; load it anew")
+    if channels is None or _channels(data.train.inputs) == channels:
+        return data
+    splits = {
+        key: replace(split, inputs=_recoloured(split.inputs, channels))
+        for key, split in (("train", data.train), ("test", data.test), ("unlabelled", data.unlabelled))
+        if split is not None
+    }
+    repeated = (data.mean * 3, data.std * 3) if channels == 3 else None
+    mean, std = repeated or channel_statistics(splits["train"].inputs)
+    changed: dict[str, Any] = {**splits, "mean": mean, "std": std}
+    return replace(data, **changed)
+
+
+class Recoloured:
+    """Inputs that are not in memory, made RGB or grey when read.
+
+    >>> Recoloured(Memory(torch.zeros(2, 1, 4, 4, dtype=torch.uint8)), 3).read(torch.tensor([1])).shape
+    torch.Size([1, 3, 4, 4])
+    """
+
+    def __init__(self, inputs: Inputs, channels: int) -> None:
+        self.inputs, self.channels = inputs, channels
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __repr__(self) -> str:
+        return f"Recoloured({self.inputs!r}, channels={self.channels})"
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """(C, H, W); None where images differ in size."""
+        shape = self.inputs.shape
+        return None if shape is None else (self.channels, *shape[1:])
+
+    def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
+        """The rows, cropped as they are and then converted."""
+        return with_channels(self.inputs.read(indices, crop, seeds), self.channels)
+
+
+def _recoloured(inputs: Inputs, channels: int) -> Inputs:
+    if isinstance(inputs, Memory):
+        return Memory(with_channels(inputs.values, channels))
+    return Recoloured(inputs, channels)
+
+
+def _channels(inputs: Inputs) -> int:
+    """Of images: by their shape, or where they differ in size by the first."""
+    if inputs.shape is not None:
+        return inputs.shape[0]
+    return inputs.read(torch.tensor([0]), CentreCrop(1), [0]).shape[-3]
+
+
+KINDS = ("changed", "redrawn")
+
+
+def noisy_labels(labels: Tensor, noise: float, num_classes: int, *, kind: str = "changed", seed: int = 0) -> Tensor:
+    """``labels [N]`` in 0 … K−1 with the share ``noise`` of them replaced; the rest, and the input, stay as they are.
+
+    >>> labels = torch.zeros(10, dtype=torch.long)
+    >>> int((noisy_labels(labels, 0.3, num_classes=5) != labels).sum())
+    3
+    """
+    if not isinstance(labels, Tensor):
+        raise ValueError(f"label noise needs labels, a tensor [N] of whole numbers; got {type(labels).__name__}")
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise is a share of the labels, 0 … 1, got {noise}")
+    if kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
+    if num_classes < 2:
+        raise ValueError(f"labels of {num_classes} class cannot be changed: noise needs at least 2")
+    if len(labels) and not (int(labels.min()) >= 0 and int(labels.max()) < num_classes):
+        raise ValueError(
+            f"labels run from {int(labels.min())} to {int(labels.max())}; with num_classes={num_classes} they must be "
+            f"in 0 … {num_classes - 1}"
+        )
+    n = len(labels)
+    chosen = torch.randperm(n, generator=generator(seed, Stream.NOISE, 0))[: round(noise * n)].to(labels.device)
+    # One draw for every sample, so that what a sample gets does not depend on the share.
+    draws = generator(seed, Stream.NOISE, 1)
+    if kind == "redrawn":
+        other = torch.randint(num_classes, (n,), generator=draws).to(labels)
+    else:
+        other = (labels + 1 + torch.randint(num_classes - 1, (n,), generator=draws).to(labels)) % num_classes
+    noisy = labels.clone()
+    noisy[chosen] = other[chosen]
+    return noisy

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.augment import Compose, preset
-from kontrast.augment.normalize import Numbers
+from kontrast.augment.operation import Numbers
 from kontrast.data import CentreCrop, DataSet, InOrder, Loader, Split
 from kontrast.evaluate._inputs import whole
 from kontrast.evaluate.activations import rows_at_once

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kontrast import distributed, models
-from kontrast.data.seeds import Stream, generator
+from kontrast.data.loader import Stream, generator
 from kontrast.geometry import penalty_entropy
 from kontrast.methods._base import Method, Network, Setting, ViewBatch, out_dim
 from kontrast.models._rows import unit_rows

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import distributed, losses
-from kontrast.data.seeds import Stream, seed_of
+from kontrast.data.loader import Stream, seed_of
 from kontrast.methods._base import Method, Setting, ViewBatch, everyone, out_dim
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from kontrast import losses
-from kontrast.data.seeds import Stream, generator
+from kontrast.data.loader import Stream, generator
 from kontrast.losses._inputs import unit
 from kontrast.methods._base import Setting
 from kontrast.methods.ce import CE

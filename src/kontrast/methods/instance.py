@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import losses, models
-from kontrast.data.seeds import Stream, generator
+from kontrast.data.loader import Stream, generator
 from kontrast.methods._base import Method, Setting, ViewBatch, out_dim
 
 KINDS = ("ordinary", "hard", "simple", "hard-simple")

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kontrast import augment
 from kontrast.data import DataSet, Memory, Split, from_arrays
-from kontrast.data.statistics import channel_statistics
+from kontrast.data.dataset import channel_statistics
 from kontrast.sklearn._parameters import JOINTLY
 
 NOISE = {"noise": 0.3, "dropout": 0.2}  # chosen on fashion-mini's pixels and their principal components

@@ -9,9 +9,9 @@ from typing import Any
 
 from kontrast.data import DataSet, Folder, Inputs, Rows, Split
 from kontrast.data import load as load_data
-from kontrast.data.given import what_it_is
-from kontrast.data.listing import suffixes
-from kontrast.data.paths import listed_paths
+from kontrast.data.folder import listed_paths
+from kontrast.data.identity import what_it_is
+from kontrast.data.image_files import suffixes
 from kontrast.evaluate.features import features_of
 from kontrast.evaluate.result import Progress
 from kontrast.files import expanded

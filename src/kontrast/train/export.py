@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 import kontrast
 from kontrast import models
-from kontrast.data.tree import OTHER
+from kontrast.data.folder import OTHER
 from kontrast.evaluate.features import FRACTION
 from kontrast.files import RUN_AGAIN, read_json, read_regular, write_atomically, write_json
 from kontrast.models.encoders import _plain_resnet

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from kontrast.data.seeds import Stream, seed_of
+from kontrast.data.loader import Stream, seed_of
 from kontrast.methods import Method, ViewBatch
 from kontrast.train.precision import Precision
 

@@ -9,9 +9,8 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from kontrast.data.dataset import Memory, channel_statistics
 from kontrast.data.loading import load
-from kontrast.data.records import Memory
-from kontrast.data.statistics import channel_statistics
 
 
 def test_images_and_labels_are_scikit_learns() -> None:

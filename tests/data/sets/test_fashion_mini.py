@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from kontrast.data.dataset import Memory
 from kontrast.data.loading import load
-from kontrast.data.records import Memory
 from kontrast.data.sets import fashion_mnist
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kontrast.data.folder import Folder
+from kontrast.data.image_files import Folder
 from kontrast.data.loading import load
 from kontrast.data.sets.imagenet100 import IDS
 from tests.data.pictures import write

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kontrast.data.sets import _pickled
+from kontrast.data.sets.cifar10 import read_batch
 
 ROWS = np.random.default_rng(0).integers(0, 256, (4, 3072), dtype=np.uint8)
 # As Python 2 with numpy 1.x wrote it, which is what the publishers' files are: text is bytes without an encoding.
@@ -23,14 +23,14 @@ OLD = (
 
 @pytest.mark.parametrize("protocol", range(5))
 def test_every_protocol(protocol: int) -> None:
-    found = _pickled.read(pickle.dumps({"data": ROWS, "labels": [3, 8], "name": "batch 1"}, protocol))
+    found = read_batch(pickle.dumps({"data": ROWS, "labels": [3, 8], "name": "batch 1"}, protocol))
     assert np.array_equal(found["data"], ROWS)
     assert found["data"].dtype == np.uint8
     assert (found["labels"], found["name"]) == ([3, 8], "batch 1")
 
 
 def test_as_python_2_wrote_it() -> None:
-    found = _pickled.read(OLD)
+    found = read_batch(OLD)
     assert found["data"].tolist() == [[0, 1, 2], [253, 254, 255]]
     assert found["labels"] == [3, 5]
     theirs: Any = pickle.loads(OLD, encoding="latin1")
@@ -52,7 +52,7 @@ def test_nothing_is_called(tmp_path: Path, protocol: int) -> None:
     sprung = tmp_path / "sprung"
     for value in ({"data": Trap(sprung)}, Trap(sprung), [Trap(sprung)]):
         with pytest.raises(ValueError, match=r"it names (posix|nt)\.mkdir\); objects are never unpickled"):
-            _pickled.read(pickle.dumps(value, protocol))
+            read_batch(pickle.dumps(value, protocol))
     assert not sprung.exists()
     pickle.loads(pickle.dumps(Trap(sprung), protocol))
     assert sprung.exists(), "the trap is one"
@@ -71,10 +71,10 @@ def test_nothing_is_called(tmp_path: Path, protocol: int) -> None:
 )
 def test_other_values_are_refused(value: object) -> None:
     with pytest.raises(ValueError, match="no batch of CIFAR's"):
-        _pickled.read(pickle.dumps(value, 2))
+        read_batch(pickle.dumps(value, 2))
 
 
 @pytest.mark.parametrize("content", [b"", b"\x80", OLD[:-1], OLD.replace(b"K\x02K\x03", b"K\x02K\x04"), b"PK\x03\x04"])
 def test_damaged_bytes(content: bytes) -> None:
     with pytest.raises(ValueError, match="no batch of CIFAR's"):
-        _pickled.read(content)
+        read_batch(content)

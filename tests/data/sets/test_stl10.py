@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from kontrast.data.dataset import Memory
 from kontrast.data.loading import load
-from kontrast.data.records import Memory
 from tests.data.sets.unreachable import trust_files, unplug
 
 

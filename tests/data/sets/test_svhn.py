@@ -9,8 +9,8 @@ import pytest
 import scipy.io
 import torch
 
+from kontrast.data.dataset import Memory
 from kontrast.data.loading import load
-from kontrast.data.records import Memory
 from tests.data.sets.unreachable import trust_files, unplug
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (32, 32, 3, 5), dtype=np.uint8)

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from kontrast.data.folder import Folder
+from kontrast.data.dataset import Memory, channel_statistics
+from kontrast.data.image_files import Folder
 from kontrast.data.images import decode
 from kontrast.data.loading import load
-from kontrast.data.records import Memory
-from kontrast.data.statistics import channel_statistics
 from tests.data.pictures import write
 from tests.data.sets.unreachable import unplug
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from kontrast.data.noise import noisy_labels
+from kontrast.data.loading import noisy_labels
 from kontrast.doctor.collecting import collect_run
 from kontrast.doctor.rules import RULES
 from kontrast.doctor.rules._neighbours import votes_of_others

@@ -11,11 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.archives import ArchiveError, unpack
 from kontrast.data.arrays import resized
-from kontrast.data.downloads import DownloadError, download
-from kontrast.data.options import Options
-from kontrast.data.records import DataSet, Memory, Split
+from kontrast.data.dataset import DataSet, Memory, Options, Split
+from kontrast.data.downloads import ArchiveError, DownloadError, download, unpack
 
 T = TypeVar("T")
 

@@ -8,22 +8,24 @@ Deviates: the std they all use, (0.2023, …), is the mean of the deviations wit
 
 from __future__ import annotations
 
+import io
+import math
+import pickle
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from kontrast.data.dataset import DataSet, Split
 from kontrast.data.downloads import matches
-from kontrast.data.records import DataSet, Split
-from kontrast.data.sets import _pickled
 from kontrast.data.sets._base import NamedSet
 
 
 class CIFAR10(NamedSet):
     """``cifar-10-batches-py`` below the root; addresses and checksums are torchvision's.
 
-    The batches are pickles. Each is held to its checksum, and read without making any object (`_pickled`).
+    The batches are pickles. Each is held to its checksum, and read without making any object (`read_batch`).
     """
 
     name: ClassVar[str] = "cifar10"
@@ -65,4 +67,70 @@ def _read(path: Path, md5: str) -> dict[str, Any]:
     content = path.read_bytes()
     if not matches(content, f"md5:{md5}"):
         raise OSError(f"{path} is not the published file")
-    return _pickled.read(content)
+    return read_batch(content)
+
+
+class _StandIn:
+    """An array or a type of numbers: what it is made with, and told."""
+
+    state: Any
+
+    def __init__(self, *made: Any) -> None:
+        self.made, self.state = made, None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+def _bytes(text: str, encoding: str) -> bytes:
+    """Python 3 writes bytes so for readers of older versions."""
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"text in {encoding!r}")
+    return text.encode("latin1")
+
+
+_STAND_INS: dict[str, Any] = {
+    "numpy.core.multiarray._reconstruct": _StandIn,
+    "numpy._core.multiarray._reconstruct": _StandIn,
+    "numpy.dtype": _StandIn,
+    "numpy.ndarray": "numpy.ndarray",  # never called: it is an argument
+    "_codecs.encode": _bytes,
+}
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}.{name}" not in _STAND_INS:
+            raise pickle.UnpicklingError(f"it names {module}.{name}")
+        return _STAND_INS[f"{module}.{name}"]
+
+
+def read_batch(content: bytes) -> dict[str, Any]:
+    """The dictionary of a batch: lists, numbers, texts, and arrays of uint8; an error if it holds anything else.
+
+    >>> read_batch(pickle.dumps({"data": np.eye(2, dtype=np.uint8), "labels": [3, 5]}))
+    {'data': array([[1, 0],
+           [0, 1]], dtype=uint8), 'labels': [3, 5]}
+    >>> read_batch(pickle.dumps({"data": len}))
+    Traceback (most recent call last):
+        ...
+    ValueError: it is no batch of CIFAR's (it names builtins.len); objects are never unpickled
+    """
+    try:
+        found = _Reader(io.BytesIO(content), encoding="latin1").load()
+        if not isinstance(found, dict):
+            raise pickle.UnpicklingError(f"it holds a {type(found).__name__}")
+        return {str(key): _array(value) if isinstance(value, _StandIn) else value for key, value in found.items()}
+    except Exception as error:  # bytes that are no pickle fail in any way
+        raise ValueError(f"it is no batch of CIFAR's ({error}); objects are never unpickled") from error
+
+
+def _array(stand_in: _StandIn) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The array that numpy would have made of it."""
+    _, shape, kind, by_columns, content = stand_in.state
+    if not isinstance(kind, _StandIn) or kind.made[0] not in ("u1", "|u1") or by_columns:
+        raise pickle.UnpicklingError("an array of other than uint8, row by row")
+    content = content.encode("latin1") if isinstance(content, str) else bytes(content)
+    if len(content) != math.prod(shape):
+        raise pickle.UnpicklingError(f"an array {list(shape)} of {len(content)} bytes")
+    return np.frombuffer(content, np.uint8).reshape(shape)

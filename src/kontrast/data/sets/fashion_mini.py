@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kontrast.data.records import DataSet
+from kontrast.data.dataset import DataSet
 from kontrast.data.sets import fashion_mnist
 from kontrast.data.sets._base import NamedSet
 

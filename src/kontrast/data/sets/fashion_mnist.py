@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kontrast.data.dataset import DataSet
 from kontrast.data.downloads import download
-from kontrast.data.records import DataSet
 from kontrast.data.sets._base import NamedSet
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")  # where Debian's package dataset-fashion-mnist puts the files

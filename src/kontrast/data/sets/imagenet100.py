@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from kontrast.data.listing import list_images
-from kontrast.data.records import DataSet
+from kontrast.data.dataset import DataSet
+from kontrast.data.folder import assembled, read_part
+from kontrast.data.image_files import list_images
 from kontrast.data.sets._base import NamedSet
-from kontrast.data.tree import assembled, read_part
 
 IDS = """
 n01558993 n01692333 n01729322 n01735189 n01749939 n01773797 n01820546 n01855672 n01978455 n01980166

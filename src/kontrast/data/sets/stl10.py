@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from kontrast.data.arrays import resized
-from kontrast.data.records import DataSet, Memory, Split
+from kontrast.data.dataset import DataSet, Memory, Split
 from kontrast.data.sets._base import NamedSet
 
 

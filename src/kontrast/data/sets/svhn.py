@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from kontrast.data.dataset import DataSet
 from kontrast.data.downloads import download
-from kontrast.data.records import DataSet
 from kontrast.data.sets._base import NamedSet
 
 

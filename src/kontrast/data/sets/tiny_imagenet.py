@@ -17,12 +17,10 @@ from typing import ClassVar
 
 import torch
 
-from kontrast.data.folder import Folder
-from kontrast.data.listing import Listing, list_images, warn_of_skipped
-from kontrast.data.records import DataSet, Split
+from kontrast.data.dataset import DataSet, Split
+from kontrast.data.folder import Part, assembled, read_part
+from kontrast.data.image_files import Folder, Listing, list_images, store, warn_of_skipped
 from kontrast.data.sets._base import NamedSet
-from kontrast.data.storage import store
-from kontrast.data.tree import Part, assembled, read_part
 
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 MD5 = "90528d7ca1a48142e341f4ef8d21d0de"

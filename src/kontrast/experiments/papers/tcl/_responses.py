@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kontrast import geometry, recipes
-from kontrast.data.seeds import Stream, generator
+from kontrast.data.loader import Stream, generator
 from kontrast.files import RUN_AGAIN, read_npz
 from kontrast.train import run_recipe
 

@@ -1,0 +1,40 @@
+"""Feature dropout: each entry of a vector becomes 0 with probability ``rate``; the others stay (no rescaling).
+
+With probability 1 − p a vector stays unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from kontrast.augment.operation import Operation, Params, Size, chosen, number, vector_length
+
+
+@dataclass(frozen=True)
+class FeatureDropout(Operation):
+    """Feature dropout: each entry becomes 0 with probability ``rate``.
+
+    >>> x = torch.ones(1000, 8)
+    >>> round(float(FeatureDropout(0.2)(x, torch.Generator().manual_seed(0)).mean()), 2)
+    0.8
+    """
+
+    kind: ClassVar[Literal["image", "vector"]] = "vector"
+    rate: float = 0.2
+    p: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("rate", self.rate, least=0.0, most=1.0)
+        number("p", self.p, least=0.0, most=1.0)
+
+    def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
+        dropped = torch.rand(n, vector_length("FeatureDropout", size), generator=generator) < self.rate
+        return Params(n, {"on": chosen(n, self.p, generator), "dropped": dropped})
+
+    def _apply(self, images: Tensor, params: Params) -> Tensor:
+        dropped = params["dropped"] & params["on"][:, None]
+        return images.masked_fill_(dropped.to(images.device), 0.0)

@@ -1,0 +1,40 @@
+"""Gaussian noise on feature vectors: x ← x + std·ε, ε ~ N(0, 1) for each entry.
+
+With probability 1 − p a vector stays unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from kontrast.augment.operation import Operation, Params, Size, chosen, number, vector_length
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Operation):
+    """Gaussian noise of standard deviation ``std``, in the features' units: standardised ones after a `Normalize`.
+
+    >>> x = torch.zeros(1000, 8)
+    >>> round(float(GaussianNoise(0.5)(x, torch.Generator().manual_seed(0)).std()), 2)
+    0.5
+    """
+
+    kind: ClassVar[Literal["image", "vector"]] = "vector"
+    std: float = 0.1
+    p: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("std", self.std, least=0.0)
+        number("p", self.p, least=0.0, most=1.0)
+
+    def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
+        noise = torch.randn(n, vector_length("GaussianNoise", size), generator=generator)
+        return Params(n, {"on": chosen(n, self.p, generator), "noise": noise})
+
+    def _apply(self, images: Tensor, params: Params) -> Tensor:
+        scale = self.std * params["on"].float()[:, None]
+        return images.add_((params["noise"] * scale).to(images.device))

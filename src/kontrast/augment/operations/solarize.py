@@ -1,0 +1,40 @@
+"""Random solarise: with probability p, pixels from the threshold on are inverted, x ← 1 − x where x ≥ threshold.
+
+As torchvision's RandomSolarize; 0.5 is 128 of 255.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kontrast.augment.operation import Operation, Params, Size, chosen, height_and_width, number
+
+
+@dataclass(frozen=True)
+class Solarize(Operation):
+    """Invert bright pixels with probability ``p``.
+
+    >>> Solarize(p=1.0)(torch.tensor([0.25, 0.5, 1.0]).view(1, 3, 1, 1)).flatten()
+    tensor([0.2500, 0.5000, 0.0000])
+    """
+
+    threshold: float = 0.5
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        number("threshold", self.threshold, least=0.0, most=1.0)
+        number("p", self.p, least=0.0, most=1.0)
+
+    def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
+        height_and_width("Solarize", size)
+        return Params(n, {"on": chosen(n, self.p, generator)})
+
+    def _apply(self, images: Tensor, params: Params) -> Tensor:
+        on = params["on"].nonzero()[:, 0].to(images.device)
+        if len(on):
+            x = images.index_select(0, on)
+            images[on] = torch.where(x >= self.threshold, 1.0 - x, x)
+        return images

@@ -1,0 +1,411 @@
+"""Image files: which lie in a folder, which of them can be read, and where their pixels are kept.
+
+Hidden files and folders are ignored, links are followed but not in circles. A file counts as an image by its suffix, or
+if it has no suffix; other files (annotations, notes) are listed as *others*. An image that cannot be read is *skipped*:
+it is listed with the reason, and loading stops when more files are skipped than ``max_bad`` allows.
+
+`store` keeps the pixels in memory if all images have one size (their own, or the requested ``size``) and fit the
+allowed bytes, in a cache file if one is requested, and else in the files, which are then decoded when they are read
+(`Folder`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from kontrast.data.cache import fingerprint, open_or_write, write_cache
+from kontrast.data.dataset import Inputs, Memory, Options
+from kontrast.data.images import CentreCrop, Crop, ImageError, decode
+from kontrast.registry import one_line
+
+SHOWN = 10  # skipped files that a message names
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The images of a folder: paths below ``folder``, sorted; ``sizes`` (height, width) where headers were read.
+
+    ``skipped`` are images by name that are none, with the reason; ``others`` are files that are none by their suffix.
+    """
+
+    folder: Path
+    names: list[str]
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    sizes: list[tuple[int, int]] | None = None
+    others: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def paths(self) -> list[str]:
+        """Where each image lies."""
+        return [os.path.join(self.folder, name) for name in self.names]
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """The one (height, width) of all images; None if they differ or were not looked at."""
+        return self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
+
+    def without(self, bad: dict[int, str]) -> Listing:
+        """The listing without images ``{index: reason}``, which join the skipped."""
+        kept = [i for i in range(len(self)) if i not in bad]
+        return replace(
+            self,
+            names=[self.names[i] for i in kept],
+            skipped=[*self.skipped, *((self.names[i], reason) for i, reason in sorted(bad.items()))],
+            sizes=None if self.sizes is None else [self.sizes[i] for i in kept],
+        )
+
+
+def list_images(folder: Path, options: Options, only: Collection[str] | None = None) -> Listing:
+    """Every image below ``folder`` (below its subfolders ``only``), after the check that the options ask for.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (4, 2)).save(f"{folder}/b.png")
+    ...     Image.new("RGB", (4, 2)).save(f"{folder}/a.jpg")
+    ...     found = list_images(Path(folder), Options())
+    >>> found.names, found.size
+    (['a.jpg', 'b.png'], (2, 4))
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder; expected one with images in it")
+    listing = _walk(folder, only)
+    if not len(listing):
+        raise ValueError(f"no images in {folder} ({_holds(folder)}); known suffixes: {', '.join(sorted(suffixes()))}")
+    return listing if options.check == "names" else check_images(listing, options)
+
+
+def check_images(listing: Listing, options: Options) -> Listing:
+    """The listing with the sizes of its images, and without the files that are none."""
+    sizes: list[tuple[int, int]] = []
+    bad: dict[int, str] = {}
+    for i, found in enumerate(_checked(listing.paths, options.check == "full")):
+        sizes.append((0, 0) if isinstance(found, str) else found)
+        if isinstance(found, str):
+            bad[i] = found
+    checked = replace(listing, sizes=sizes).without(bad)
+    stop_if_too_many(checked, options)
+    return checked
+
+
+def stop_if_too_many(listing: Listing, options: Options) -> None:
+    """An error if more files were skipped than allowed, or none is left."""
+    files = len(listing) + len(listing.skipped)
+    if len(listing.skipped) <= options.bad_limit(files) and len(listing):
+        return
+    if files == 1:
+        ((name, reason),) = listing.skipped
+        raise ValueError(f"{one_line(str(listing.folder / name))} is the only image, and cannot be read: {reason}")
+    if not len(listing):
+        raise ValueError(
+            f"none of the {files:,} image files in {listing.folder} can be read: {shown(listing.skipped)}. Expected at "
+            "least one; mend them, or name another folder"
+        )
+    raise ValueError(
+        f"{len(listing.skipped):,} of {files:,} image files in {listing.folder} cannot be read, more than the "
+        f"{options.bad_limit(files):,} allowed: {shown(listing.skipped)}. Mend or remove them, or raise max_bad"
+    )
+
+
+def warn_of_skipped(skipped: Sequence[tuple[str, str]], files: int, folder: Path) -> None:
+    """A warning that lists what was skipped, if anything was."""
+    if skipped:
+        warnings.warn(
+            f"skipped {len(skipped):,} of {files:,} image files in {folder}: {shown(skipped)}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def shown(skipped: Sequence[tuple[str, str]]) -> str:
+    """The first of the skipped files with their reasons, and how many more there are.
+
+    >>> shown([("a.jpg", "truncated")])
+    'a.jpg (truncated)'
+    """
+    listed = ", ".join(one_line(f"{name} ({reason})") for name, reason in skipped[:SHOWN])
+    return listed + (f" and {len(skipped) - SHOWN:,} more" if len(skipped) > SHOWN else "")
+
+
+@cache
+def suffixes() -> frozenset[str]:
+    """The suffixes of image formats that PIL can read pixels of, with their dot; films and documents are left out."""
+    Image.init()
+    known = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
+    return frozenset(known - {".pdf", ".eps", ".ps", ".mpg", ".mpeg", ".h5", ".hdf", ".grib", ".bufr", ".wmf", ".emf"})
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """PIL's remarks about odd but readable files are not ours to pass on; its warning of size is our refusal."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\..*")
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
+
+
+def _walk(folder: Path, only: Collection[str] | None = None) -> Listing:
+    """What lies below ``folder``, by name; links that lead nowhere are skipped."""
+    listing = Listing(folder, [])
+
+    def visit(place: str, below: str, above: frozenset[tuple[int, int]]) -> None:
+        with os.scandir(place) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        for entry in found:
+            if entry.name.startswith(".") or entry.name == "__MACOSX":
+                continue
+            if only is not None and not below and entry.name not in only:
+                continue
+            name = f"{below}{entry.name}"
+            try:
+                if entry.is_dir():
+                    status = entry.stat()
+                    here = (status.st_dev, status.st_ino)
+                    if here not in above:  # a link back to a folder that we are in
+                        visit(entry.path, f"{name}/", above | {here})
+                elif os.path.splitext(entry.name)[1].lower() not in ("", *suffixes()):
+                    listing.others.append(name)
+                elif entry.is_file():
+                    listing.names.append(name)
+                else:
+                    listing.skipped.append((name, "a link to nothing" if entry.is_symlink() else "no ordinary file"))
+            except OSError as error:
+                listing.skipped.append((name, error.strerror or str(error)))
+
+    status = folder.stat()
+    visit(os.fspath(folder), "", frozenset({(status.st_dev, status.st_ino)}))
+    return listing
+
+
+def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
+    """(height, width) of each file, or why it is none; PIL waits for disk and decodes without Python's lock."""
+
+    def look(path: str) -> tuple[int, int] | str:
+        try:
+            _, height, width = decode(path, check=not whole).shape
+        except ImageError as error:
+            return str(error)
+        return height, width
+
+    with quietly(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        yield from pool.map(look, paths, chunksize=64)
+
+
+def _holds(folder: Path) -> str:
+    """What lies in a folder without images, in a few words."""
+    found = sorted(entry.name for entry in os.scandir(folder))
+    return f"it holds {', '.join(map(one_line, found[:5]))}{' …' if len(found) > 5 else ''}" if found else "it is empty"
+
+
+class Folder:
+    """Image files by path, decoded when read.
+
+    ``shape`` (C, H, W) is that of all images, if they have one; ``crop`` brings them to one where ``read`` is given
+    none. A file that cannot be read after all (files are checked when listed, but the disk may have changed) is
+    replaced by the next one with the same label, with a warning; after ``max_bad`` such files it is an error.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (4, 2), "red").save(f"{folder}/a.png")
+    ...     Folder([f"{folder}/a.png"], shape=(3, 2, 4)).read(torch.tensor([0]))[0, :, 0, 0]
+    tensor([255,   0,   0], dtype=torch.uint8)
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        shape: tuple[int, int, int] | None = None,
+        crop: Crop | None = None,
+        labels: Tensor | None = None,
+        channels: int = 3,
+        max_bad: int = 10,
+    ) -> None:
+        if not len(paths):
+            raise ValueError("no image files; expected at least one path")
+        size = getattr(crop, "size", None)
+        self.paths, self.crop, self.labels, self.channels, self.max_bad = list(paths), crop, labels, channels, max_bad
+        self._shape = (channels, *size) if size else shape if crop is None else None
+        self.bad: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __repr__(self) -> str:
+        return f"Folder({len(self)} files, shape={self.shape})"
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """(C, H, W); None where images differ in size."""
+        return self._shape
+
+    def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
+        """Decodes the files ``indices`` and crops each: uint8 ``[n, C, H, W]``."""
+        if crop is None and self.shape is None and self.crop is None:
+            raise ValueError(
+                "these images differ in size; read them with a crop, or load them with size=… to bring them to one"
+            )
+        if crop is not None and (seeds is None or len(seeds) != len(indices)):
+            seen = "none" if seeds is None else str(len(seeds))
+            raise ValueError(f"a crop of {len(indices)} images needs as many seeds, one each; seen {seen}")
+        wanted = crop or self.crop
+        drawn = seeds if crop is not None and seeds is not None else [0] * len(indices)
+        images = [self._image(int(i), wanted, int(seed)) for i, seed in zip(indices, drawn, strict=True)]
+        if any(image.shape != images[0].shape for image in images):
+            raise ValueError(
+                f"{one_line(self.paths[int(indices[0])])} gives {list(images[0].shape)} and others of the batch other "
+                "shapes; the files have changed since they were listed, load them anew"
+            )
+        return torch.stack(images) if images else torch.empty(0, *(self.shape or (self.channels, 0, 0))).byte()
+
+    def _image(self, index: int, crop: Crop | None, seed: int) -> Tensor:
+        """Image ``index``, or the next one of its label that can be read."""
+        if index not in self.bad:
+            try:
+                return decode(self.paths[index], channels=self.channels, crop=crop, seed=seed)
+            except ImageError as error:
+                self._found_bad(index, str(error))
+        after = torch.arange(index + 1, index + len(self)) % len(self)
+        if self.labels is not None:
+            after = after[self.labels[after] == self.labels[index]]
+        for other in after.tolist():
+            if other not in self.bad:  # which of the others are known to be bad changes nothing: they are passed over
+                return self._image(other, crop, seed)
+        raise ValueError(
+            f"neither {one_line(self.paths[index])} nor any other file of its label can be read; mend or remove them"
+        )
+
+    def _found_bad(self, index: int, reason: str) -> None:
+        self.bad[index] = reason
+        message = f"{one_line(self.paths[index])} can no longer be read ({one_line(reason)})"
+        if len(self.bad) > self.max_bad:
+            raise ValueError(
+                f"{message}; with it {len(self.bad)} files, more than the {self.max_bad} allowed: mend or remove them, "
+                "or raise max_bad"
+            )
+        warnings.warn(f"{message}; the next image with its label stands in for it", UserWarning, stacklevel=5)
+
+
+CHUNK, CHUNK_BYTES = 256, 2**26  # images that are decoded before they are put in place: at most so many, so large
+
+
+def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
+    """Inputs for the images of a listing (by name only), and the listing without those that turned out to be none.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (8, 6)).save(f"{folder}/a.png")
+    ...     store(Listing(Path(folder), ["a.png"]), Options(size=4))[0]
+    Memory(uint8 [1, 3, 4, 4])
+    """
+    if options.cache_folder is not None:
+        return _cached(listing, options, options.cache_folder)
+    shape = _shape(listing, options)
+    if options.size is None or shape is None or not _fits(listing, shape, options):
+        if options.check != "names":
+            listing = check_images(listing, options)
+        shape = _shape(listing, options)
+        if shape is None or options.size is not None or not _fits(listing, shape, options):
+            crop = None if options.size is None else CentreCrop(options.size)
+            limit = options.bad_limit(len(listing))
+            return Folder(listing.paths, shape=shape, crop=crop, channels=options.channels or 3, max_bad=limit), listing
+    bad: dict[int, str] = {}
+    rows: Tensor | None = None
+    filled = 0
+    for chunk in _decoded(listing, options, shape, bad):
+        if rows is None:  # in place: joining chunks at the end would need the memory twice
+            rows = torch.empty(len(listing), *shape, dtype=torch.uint8)
+        rows[filled : filled + len(chunk)] = chunk
+        filled += len(chunk)
+    listing = listing.without(bad)
+    stop_if_too_many(listing, options)
+    assert rows is not None
+    return Memory(rows[:filled]), listing
+
+
+def _shape(listing: Listing, options: Options) -> tuple[int, int, int] | None:
+    """(C, H, W) of every image: at the size asked for, or their own if it is the same for all."""
+    size = (options.size, options.size) if options.size is not None else listing.size
+    return None if size is None else (options.channels or 3, *size)
+
+
+def _fits(listing: Listing, shape: tuple[int, int, int], options: Options) -> bool:
+    return len(listing) * shape[0] * shape[1] * shape[2] <= options.memory
+
+
+def _decoded(listing: Listing, options: Options, shape: tuple[int, int, int], bad: dict[int, str]) -> Iterator[Tensor]:
+    """All images, decoded by threads, in chunks uint8 ``[n, *shape]``; what cannot be read so goes into ``bad``."""
+    crop = None if options.size is None else CentreCrop(options.size)
+
+    def image(path: str) -> Tensor | str:
+        try:
+            return decode(path, channels=shape[0], crop=crop)
+        except ImageError as error:
+            return str(error)
+
+    paths, step = listing.paths, max(1, min(CHUNK, CHUNK_BYTES // math.prod(shape)))
+    with quietly(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        for start in range(0, len(paths), step):
+            kept: list[Tensor] = []
+            for i, found in enumerate(pool.map(image, paths[start : start + step]), start):
+                if isinstance(found, str):
+                    bad[i] = found
+                elif tuple(found.shape) != shape:
+                    bad[i] = f"{list(found.shape)} and not {list(shape)} as it was when listed"
+                else:
+                    kept.append(found)
+            if kept:
+                yield torch.stack(kept)
+            if len(bad) > options.bad_limit(len(paths)):  # no use in decoding the rest
+                stop_if_too_many(listing.without(bad), options)
+
+
+def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, Listing]:
+    """The images in a cache file, which is made first if there is none or the folder has changed."""
+    channels = options.channels or 3
+    made = fingerprint(listing.folder, listing.names, size=options.size, channels=channels)
+    place = hashlib.blake2b(os.fsencode(listing.folder.resolve()), digest_size=4).hexdigest()
+    tag = f"{options.size or 'own'}-{'rgb' if channels == 3 else 'grey'}"
+    path = folder / f"{listing.folder.resolve().name}-{place}-{tag}.kimg"
+
+    def write() -> None:
+        bad: dict[int, str] = {}
+        shape = _shape(listing, options)
+        if shape is None:
+            shape = _shape(check_images(listing, replace(options, check="headers")), options)
+            if shape is None:
+                raise ValueError(
+                    f"the images in {listing.folder} differ in size and a cache holds one; give size=…, somewhat "
+                    "larger than the crops that training takes (256 for 224)"
+                )
+        chunks = _decoded(listing, options, shape, bad)
+        write_cache(path, chunks, shape=shape, fingerprint=made, skipped=partial(_left_out, listing, bad, options))
+
+    images = open_or_write(path, made, write, verify=options.verify)
+    reasons = dict(images.skipped)
+    kept = listing.without({i: reasons[n] for i, n in enumerate(listing.names) if n in reasons})
+    stop_if_too_many(kept, options)  # the cache may have been made when more were allowed
+    return images, kept
+
+
+def _left_out(listing: Listing, bad: dict[int, str], options: Options) -> list[tuple[str, str]]:
+    """What could not be decoded, once all has been; an error (and no cache) if that is too much."""
+    stop_if_too_many(listing.without(bad), options)
+    return [(listing.names[i], reason) for i, reason in sorted(bad.items())]
