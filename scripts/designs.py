@@ -34,7 +34,7 @@ def sweep_of(entry: plan_entries.Entry, *, pilot: bool = False, ledger: Path | N
 def tuning_of(entry: plan_entries.Entry) -> Tuning:
     """The search of an entry that names a recipe to tune."""
     chosen = find_recipe(entry.tune).override({"run.out": "runs"})
-    return Tuning.of(chosen, entry.all_settings, seeds=entry.seeds or 1, called=entry.tune)
+    return Tuning.of(chosen, entry.all_settings, seeds=entry.seeds or 1, source_name=entry.tune)
 
 
 def describe(entry: plan_entries.Entry, ledger: Path | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``kontrast tune``: k1 and k2 as the TCL supplement chooses them, or a temperature, on rows held out of training."""
+"""``kontrast tune``: search for settings on rows held out of the training rows."""
 
 from __future__ import annotations
 
@@ -30,21 +30,46 @@ def tune(
     settings: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Overrides for every trial: train.epochs=5 data.validation=0.1", autocompletion=complete_setting
+            help="Overrides for every trial, such as train.epochs=5, and ranges to search: optim.lr=log:0.01..1 "
+            "train.batch_size=int:64..256 method.temperature=0.05,0.1,0.2",
+            autocompletion=complete_setting,
         ),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--out", help="The folder that trials and the record lie in; runs if left out.")
+        Path | None, typer.Option("--out", help="The folder of the trials and the record; runs if left out.")
     ] = None,
     what: Annotated[
         str | None,
         typer.Option(
             "--for",
-            help="k (k1 and k2) or temperature; k if the method has it.",
+            help="Without ranges: k (k1 and k2) or temperature; k if the method has it.",
             autocompletion=choices("k", "temperature"),
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Seeds of each setting, from the recipe's on.", min=1)] = 1,
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="How many settings tpe and random try; 20 if left out.", min=1)
+    ] = None,
+    sampler: Annotated[
+        str | None,
+        typer.Option(
+            "--sampler",
+            help="tpe, random, grid (every combination) or tcl (the TCL paper's procedure for k1 and k2). If left out: "
+            "grid where every range is a list, else tpe.",
+            autocompletion=choices("tpe", "random", "grid", "tcl"),
+        ),
+    ] = None,
+    pruner: Annotated[
+        str,
+        typer.Option(
+            "--pruner",
+            help="median stops a trial that is far below the others half-way; none trains every trial to its end.",
+            autocompletion=choices("median", "none"),
+        ),
+    ] = "median",
+    sampler_seed: Annotated[int, typer.Option("--seed", help="The seed of tpe and random.", min=0)] = 0,
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="How many training seeds each setting is scored on.", min=1)
+    ] = 1,
     protocol: Annotated[
         str | None,
         typer.Option(
@@ -56,41 +81,64 @@ def tune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be tried first, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print tune.json instead of a table.")] = False,
 ) -> None:
-    """Choose k1 and k2, or a temperature, on rows held out of training; the same command again goes on."""
+    """Search for the best settings on rows held out of training; the same command again resumes the search.
+
+    Without ranges: k1 and k2 as the TCL paper chooses them, or the temperature.
+    """
+    from kontrast.experiments.ranges import split_ranges
+
     words = settings or []
-    say_loading(checked_recipe(recipe, words, to).data.name)
+    say_loading(checked_recipe(recipe, split_ranges(words)[0], to).data.name)
     from kontrast.experiments.tune import Tuning
     from kontrast.recipes import recipe as find
 
     chosen = find(recipe) if to is None else find(recipe).override({"run.out": str(to)})
-    asked = Tuning.of(chosen, words, what=what, seeds=seeds, protocol=protocol, called=recipe)
+    search = Tuning.of(
+        chosen,
+        words,
+        what=what,
+        sampler=sampler,
+        trials=trials,
+        seeds=seeds,
+        sampler_seed=sampler_seed,
+        pruner=pruner,
+        protocol=protocol,
+        source_name=recipe,
+    )
     if dry_run:
-        _plan(asked)
+        _print_plan(search)
         return
     with running():
-        record = asked.run(lambda line: err.print(line, highlight=False, markup=False, soft_wrap=True))
+        record = search.run(lambda line: err.print(line, highlight=False, markup=False, soft_wrap=True))
     if as_json:
         print(dump(record))
     else:
-        _report(asked, record)
+        _print_record(search, record)
     if record["chosen"] is None:
         raise typer.Exit(1)
 
 
-def _plan(asked: Tuning) -> None:
-    phase = next(asked.search())
-    out.print(f"{phase.name}: {phase.why}", highlight=False, markup=False, soft_wrap=True)
-    for setting, recipes in asked.trials(phase):
-        words = ", ".join(f"{name}={value:g}" for name, value in setting.items())
-        for recipe in recipes:
-            out.print(f"  {words} seed={recipe.seed}: trials/{recipe.folder}", highlight=False, markup=False)
-    then = "what comes then depends on the scores" if asked.what == "k" else "then closer to the best of these"
-    held = asked.recipe.data.validation
-    out.print(f"{then}; scored on {held:.0%} of the training rows, held out", highlight=False)
-    out.print(f"# {asked.folder / 'tune.json'}", highlight=False, markup=False, soft_wrap=True)
+def _print_plan(search: Tuning) -> None:
+    procedure = search.search()
+    if procedure is None:
+        ranges = ", ".join(f"{key}={found.text}" for key, found in search.ranges.items())
+        _print(f"{search.sampler}: {search.trials} settings from {ranges}, seed {search.sampler_seed}")
+        then = "each depends on the scores before it" if search.sampler == "tpe" else "drawn at random"
+    else:
+        phase = next(procedure)
+        _print(f"{phase.name}: {phase.why}")
+        for drawn in phase.settings:
+            words = ", ".join(f"{name}={_format_value(value)}" for name, value in search.setting_of(drawn).items())
+            for seed in search.seeds:
+                _print(f"  {words} seed={seed}: trials/{search.trial_recipe(drawn, seed).folder}")
+        then = {"tcl": "the next settings depend on the scores", "temperature": "then closer to the best of these"}.get(
+            search.sampler, "that is all"
+        )
+    _print(f"{then}; scored on {search.recipe.data.validation:.0%} of the training rows, held out")
+    _print(f"# {search.folder / 'tune.json'}")
 
 
-def _report(asked: Tuning, record: dict[str, Any]) -> None:
+def _print_record(search: Tuning, record: dict[str, Any]) -> None:
     table = Table(box=SIMPLE_HEAD)
     trials = [(phase["name"], trial) for phase in record["phases"] for trial in phase["trials"]]
     names = list(trials[0][1]["setting"])
@@ -99,31 +147,43 @@ def _report(asked: Tuning, record: dict[str, Any]) -> None:
         table.add_column(column, justify="left" if column in ("phase", "") else "right")
     for phase, trial in trials:
         table.add_row(
-            *(f"{trial['setting'][name]:g}" for name in names),
+            *(escape(_format_value(trial["setting"][name])) for name in names),
             escape(phase),
-            _shown(trial["score"], scale) if trial["score"] else trial["state"],
-            _against(trial["against_first"], scale) if trial is not trials[0][1] else "–",
+            _format_score(trial["score"], scale) if trial["score"] else trial["state"],
+            _format_comparison(trial["against_first"], scale) if trial is not trials[0][1] else "–",
             "chosen" if trial["setting"] == record["chosen"] else "",
         )
     out.print(table)
-    lines = [f"score: {record['by']}, {record['held_out']:.0%}; the test rows were not looked at"]
+    lines = [f"score: {record['by']}, {record['held_out']:.0%}; the test rows were not used"]
     if len(record["seeds"]) > 1:
         lines.append("±: Student's 95 % interval over seeds; differences seed by seed")
     lines += [f"any k1 below 5000 beats SupCon: {record['remark']['words']}"] if "remark" in record else []
     lines.append(f"stopped: {record['stopped']}")
     lead = [trial["against_first"]["verdict"] for _, trial in trials[1:] if trial["setting"] == record["chosen"]]
     if lead and lead[0] != "above":
-        lines.append("chosen for its mean alone: that it is better than the first is not resolved")
-    lines.append(f"train with it: {record['command']}" if record["command"] else "nothing tried has a score")
-    lines.append(f"record: {asked.folder / 'tune.json'}")
+        lines.append("chosen by its mean alone: whether it is better than the first is not resolved")
+    lines.append(f"train with it: {record['command']}" if record["command"] else "no setting has a score")
+    lines.append(f"record: {search.folder / 'tune.json'}")
     for line in lines:
-        out.print(line, highlight=False, markup=False, soft_wrap=True)
+        _print(line)
 
 
-def _shown(found: dict[str, Any], scale: float, sign: str = "") -> str:
-    spread = "" if found["half"] is None else f" ± {scale * found['half']:.2f}"
-    return f"{scale * found['mean']:{sign}.2f}{spread}"
+def _print(line: str) -> None:
+    out.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _against(found: dict[str, Any], scale: float) -> str:
-    return f"{_shown(found['difference'], scale, '+')}, {found['verdict']}" if found["difference"] else found["verdict"]
+def _format_value(value: Any) -> str:
+    from kontrast.experiments.tune.search import format_value  # this loads torch
+
+    return format_value(value)
+
+
+def _format_score(score: dict[str, Any], scale: float, sign: str = "") -> str:
+    spread = "" if score["half"] is None else f" ± {scale * score['half']:.2f}"
+    return f"{scale * score['mean']:{sign}.2f}{spread}"
+
+
+def _format_comparison(comparison: dict[str, Any], scale: float) -> str:
+    difference = comparison["difference"]
+    verdict: str = comparison["verdict"]
+    return f"{_format_score(difference, scale, '+')}, {verdict}" if difference else verdict

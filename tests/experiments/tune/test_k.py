@@ -1,4 +1,4 @@
-"""The supplement's procedure against made-up scores."""
+"""TCL's procedure for k1 and k2 on invented scores, and its remark about k1 below 5,000."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from kontrast.experiments.tune.k import MOST, SUPCON, choose_k
-from kontrast.experiments.tune.search import Setting
+from kontrast.experiments.tune.k import MOST, SUPCON, check_remark, choose_k
+from kontrast.experiments.tune.search import Score, Setting
 from tests.experiments.tune.made_up import Scoring, run, settings
 
 
@@ -25,7 +25,7 @@ def test_a_peak_at_4000_needs_no_range() -> None:
     assert settings(phases, "k1", "k2") == [(0, 1), (4000, 1), (5000, 1), (4000, 1.2), (4000, 1.1)]
     assert [phase.name for phase in phases] == ["start", "k2", "k2, half steps"]
     assert ending.chosen == {"k1": 4000, "k2": 1}
-    assert ending.why == "at k1 = 4000, raising k2 above 1 (1.1, 1.2) brought nothing more"
+    assert ending.why == "at k1 = 4000, raising k2 above 1 (1.1, 1.2) did not improve the score"
 
 
 def test_a_peak_at_8000_is_found_where_the_start_does_not_beat_supcon() -> None:
@@ -46,7 +46,7 @@ def test_k2_rises_as_long_as_it_helps() -> None:
     assert settings(phases[1:], "k2") == raised
     assert [len(phase.settings) for phase in phases[1:]] == [1, 1, 1, 2]
     assert ending.chosen == {"k1": 5000, "k2": 1.4}
-    assert ending.why == "at k1 = 5000, raising k2 above 1.4 (1.5, 1.6) brought nothing more"
+    assert ending.why == "at k1 = 5000, raising k2 above 1.4 (1.5, 1.6) did not improve the score"
 
 
 @pytest.mark.parametrize("k2", [1.1, 1.3, 1.5])
@@ -62,7 +62,7 @@ def test_flat_scores_leave_supcon() -> None:
         *((4000, 1.2), (4000, 1.1)),
     ]
     assert ending.chosen == SUPCON
-    assert ending.why.endswith("brought nothing more; but nothing tried beat SupCon")
+    assert ending.why.endswith("did not improve the score; but nothing tried beat SupCon")
 
 
 def test_4000_before_5000_in_a_tie() -> None:
@@ -125,3 +125,59 @@ def test_without_labels_k1_is_1_and_only_k2_rises() -> None:
     tried = settings(phases, "k1", "k2")
     assert tried == [(1, k2) for k2 in (1, 1.2, 1.4, 1.6, 1.5, 1.3)]
     assert ending.chosen == {"k1": 1, "k2": 1.5}
+
+
+# ------------------------------------------------------------------------------------------------ the remark
+
+SEEDS = [0, 1, 2]
+BASE = (0.60, 0.80, 0.70)  # seeds differ far more than settings
+
+
+def shifted(by: float, noise: float = 0.001) -> Score:
+    return Score(tuple(y + by + e for y, e in zip(BASE, (noise, -noise, 0.0), strict=True)))
+
+
+def at(k1: float, k2: float = 1.0) -> Setting:
+    return {"k1": k1, "k2": k2}
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        ({4000: 0.01, 5000: -0.01}, "holds: every k1 below 5000 that was tried (4000) is above SupCon"),
+        ({4000: 0.01, 5000: 0.01, 2000: -0.01}, "does not hold: k1 = 2000 is below SupCon"),
+        ({4000: 0.0, 5000: 0.01}, "not resolved: not every k1 below 5000 that was tried (4000) differs from SupCon"),
+        ({4000: 0.01, 2000: 0.0}, "not resolved: not every k1 below 5000 that was tried (4000, 2000)"),
+    ],
+)
+def test_the_verdict(scores: dict[float, float], says: str) -> None:
+    tried = [(SUPCON, Score(BASE)), *((at(k1), shifted(by)) for k1, by in scores.items())]
+    words, each = check_remark(tried, SEEDS)
+    assert words.startswith(says)
+    assert list(each) == list(scores)
+
+
+def test_only_k2_of_1_counts() -> None:
+    tried = [(SUPCON, Score(BASE)), (at(4000), shifted(0.01)), (at(4000, 1.2), shifted(-0.01))]
+    words, each = check_remark(tried, SEEDS)
+    assert words.startswith("holds")
+    assert list(each) == [4000]
+
+
+def test_one_seed_is_not_resolved() -> None:
+    words, each = check_remark([(SUPCON, Score((0.5,))), (at(4000), Score((0.9,)))], [0])
+    assert words == "not resolved: one seed has no interval"
+    assert each[4000].verdict == "not resolved"
+    assert each[4000].difference is not None
+    assert each[4000].difference.half is None
+
+
+def test_what_failed_or_was_stopped_is_not_measured() -> None:
+    tried = [(SUPCON, Score(BASE)), (at(4000), Score((), "stopped early")), (at(2000), shifted(0.01))]
+    words, each = check_remark(tried, SEEDS)
+    assert each[4000].verdict == "not measured"
+    assert words.startswith("not resolved")
+    assert (
+        check_remark([(SUPCON, Score((), "failed")), (at(4000), shifted(0.01))], SEEDS)[1][4000].verdict
+        == "not measured"
+    )

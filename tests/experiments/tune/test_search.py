@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kontrast.experiments.tune.search import Score, Tried, better, said
+from kontrast.experiments.tune.search import Score, Tried, compare_scores, describe_setting, is_better
 
 A, B, C = {"k2": 1.0}, {"k2": 1.2}, {"k2": 1.4}
 
@@ -25,7 +25,7 @@ def test_only_new_settings_are_asked_for() -> None:
 def test_a_score_for_each_is_expected() -> None:
     asking = Tried().ask("first", "why", [A, B])
     next(asking)
-    with pytest.raises(ValueError, match="2 settings were proposed and 1 scores came back"):
+    with pytest.raises(ValueError, match="must be one for each of the 2 proposed settings"):
         asking.send([Score((0.1,))])
 
 
@@ -44,8 +44,26 @@ def test_the_best_is_the_first_of_the_largest_and_needs_a_score() -> None:
 def test_stopped_or_failed_scores_count_for_nothing() -> None:
     assert math.isnan(Score((0.9,), "stopped early").mean)
     assert math.isnan(Score(()).mean)
-    assert not better(Score((0.9,), "failed").mean, 0.1)
+    assert not is_better(Score((0.9,), "failed").mean, 0.1)
 
 
 def test_settings_in_words() -> None:
-    assert said({"temperature": 0.1, "target_temperature": 0.05}) == "temperature = 0.1, target temperature = 0.05"
+    assert (
+        describe_setting({"temperature": 0.1, "target_temperature": 0.05})
+        == "temperature = 0.1, target temperature = 0.05"
+    )
+
+
+def test_pairs_resolve_what_the_seeds_would_hide() -> None:
+    base = (0.60, 0.80, 0.70)  # seeds differ far more than settings
+
+    def shifted(by: float) -> Score:
+        return Score(tuple(y + by + e for y, e in zip(base, (0.001, -0.001, 0.0), strict=True)))
+
+    result = compare_scores(shifted(0.01), Score(base), [0, 1, 2])
+    assert result.verdict == "above"
+    assert result.difference is not None
+    assert result.difference.mean == pytest.approx(0.01, abs=1e-12)  # sums of three doubles
+    assert compare_scores(shifted(-0.01), Score(base), [0, 1, 2]).verdict == "below"
+    assert compare_scores(shifted(0.001), Score(base), [0, 1, 2]).verdict == "not resolved"
+    assert compare_scores(Score(base), Score(base), [0, 1, 2]).verdict == "not resolved", "an interval of 0 around 0"

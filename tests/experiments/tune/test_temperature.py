@@ -35,7 +35,7 @@ def test_flat_scores_keep_the_recipe_s_own() -> None:
     phases, ending = run(choose_temperature(0.2), lambda at: 0.5)
     assert ending.chosen == {"temperature": 0.2}
     assert settings(phases[1:], "temperature") == [(0.14,), (0.32,)]
-    assert ending.why == "0.14 and 0.32 brought nothing more than temperature = 0.2"
+    assert ending.why == "0.14 and 0.32 did not improve on temperature = 0.2"
 
 
 @pytest.mark.parametrize(("rising", "edge"), [(1, MOST), (-1, LEAST)])

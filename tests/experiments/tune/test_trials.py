@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import torch
 from kontrast.data import load
 from kontrast.evaluate import Subject, evaluate
 from kontrast.experiments.tune import trials
-from kontrast.experiments.tune.trials import Outcome, run_trial, trial_recipe, without_test_rows
+from kontrast.experiments.tune.trials import Check, Outcome, find_half_way, reason_to_stop, run_trial, without_test_rows
 from kontrast.recipe import Recipe
 from kontrast.train import Run, RunFolder, Stopped, Training, make_job, resolve
 from tests.train.small import comparable, recipe
@@ -29,9 +31,8 @@ def files(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_a_trial_is_a_setting_and_a_seed(tmp_path: Path) -> None:
-    made = trial_recipe(small(tmp_path, "tcl"), {"k1": 4000.0, "k2": 1.2}, 3)
-    assert (made.seed, made.method.options) == (3, {"temperature": 0.1, "k1": 4000.0, "k2": 1.2})
+def compared_with(others: Sequence[float]) -> Check:
+    return lambda value, rows: reason_to_stop(value, others, rows)
 
 
 def test_the_score_is_the_protocol_on_the_held_out_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,29 +116,29 @@ def test_without_labels_the_score_is_minus_a_loss(tmp_path: Path) -> None:
 def test_a_finished_trial_is_read_and_keeps_no_checkpoint(tmp_path: Path) -> None:
     done = run_trial(small(tmp_path))
     before = files(tmp_path)
-    assert run_trial(small(tmp_path), others=[1.0, 1.0, 1.0]) == done, "what is finished is not given up"
+    assert run_trial(small(tmp_path), check=compared_with([1.0, 1.0, 1.0])) == done, "what is finished is not given up"
     assert files(tmp_path) == before
     assert not (done.folder / "checkpoints").exists()
 
 
 def test_a_hopeless_trial_is_given_up_half_way_and_may_go_on(tmp_path: Path) -> None:
     trial = small(tmp_path)
-    given_up = run_trial(trial, others=[1.0, 1.0])
+    given_up = run_trial(trial, check=compared_with([1.0, 1.0]))
     assert (given_up.state, given_up.score) == ("stopped early", None)
     assert "below the median of 2 trials before it, 1.0000" in given_up.note
     steps = [line["step"] for line in Run(given_up.folder).metrics()]
     assert max(steps) == 10, "2 of 3 epochs of 5 steps"
     before = files(tmp_path)
-    assert run_trial(trial, others=[1.0, 1.0]) == given_up
+    assert run_trial(trial, check=compared_with([1.0, 1.0])) == given_up
     assert files(tmp_path) == before
-    went_on = run_trial(trial, others=[0.1, 0.1])
+    went_on = run_trial(trial, check=compared_with([0.1, 0.1]))
     straight = run_trial(small(tmp_path / "straight"))
     assert went_on == Outcome("done", given_up.folder, straight.score, given_up.half_way, by=straight.by)
     assert comparable(given_up.folder / "metrics.jsonl") == comparable(straight.folder / "metrics.jsonl")
 
 
 def test_one_epoch_has_no_half(tmp_path: Path) -> None:
-    done = run_trial(small(tmp_path, **{"train.epochs": 1}), others=[1.0, 1.0])
+    done = run_trial(small(tmp_path, **{"train.epochs": 1}), check=compared_with([1.0, 1.0]))
     assert (done.state, done.half_way) == ("done", None)
 
 
@@ -187,3 +188,39 @@ def test_an_interrupted_trial_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     straight = run_trial(small(tmp_path / "straight", **{"run.checkpoint_every": 4}))
     assert (done.score, done.half_way) == (straight.score, straight.half_way)
     assert comparable(done.folder / "metrics.jsonl") == comparable(straight.folder / "metrics.jsonl")
+
+
+# ------------------------------------------------------------------------------------------------ the rule
+
+
+def test_nothing_is_hopeless_before_there_are_two_to_compare_with() -> None:
+    assert reason_to_stop(0.0, [], 1000) is None
+    assert reason_to_stop(0.0, [0.9], 1000) is None
+    assert reason_to_stop(0.0, [0.9, 0.9], 1000)
+
+
+@pytest.mark.parametrize("rows", [100, 1000, 2048])
+def test_the_margin_is_three_errors_of_a_difference(rows: int) -> None:
+    p = (0.8 * rows + 2) / (rows + 4)
+    margin = 3 * math.sqrt(2 * p * (1 - p) / rows)
+    assert reason_to_stop(0.8 - margin + 1e-9, [0.7, 0.8, 0.9], rows) is None
+    assert reason_to_stop(0.8 - margin - 1e-9, [0.7, 0.8, 0.9], rows)
+
+
+def test_a_perfect_median_still_has_a_margin() -> None:
+    assert reason_to_stop(0.99, [1.0, 1.0], 200) is None
+
+
+def test_without_an_accuracy_it_is_the_plain_median() -> None:
+    assert reason_to_stop(-4.01, [-4.0, -5.0, -3.0], None)
+    assert reason_to_stop(-4.0, [-4.0, -5.0, -3.0], None) is None
+
+
+def test_half_way_is_the_first_validation_from_half_on_and_never_the_last() -> None:
+    lines = [{"step": step, "validation": step / 100} for step in (6, 12, 18)]
+    assert find_half_way(lines, 18) == (12, 0.12)
+    assert find_half_way(lines, 12) == (6, 0.06)
+    assert find_half_way(lines[:1], 18) is None
+    assert find_half_way([{"step": 18, "validation": 0.9}], 18) is None
+    assert find_half_way([{"step": 12, "loss": 1.0}], 18) is None
+    assert find_half_way([{"step": 12, "validation": None}], 18) is None, "what was no number"

@@ -1,14 +1,13 @@
-"""Tuning: k1 and k2 as the TCL supplement chooses them, or a loss's temperature, on rows held out of the training rows.
+"""Tuning: settings of a recipe chosen on rows held out of its training rows. ``kontrast tune`` is `tune`.
 
-    search       what a search is: it proposes settings, is sent their scores, and ends
-    k            the supplement's procedure
-    temperature  a coarse grid, then ever closer to its best
-    hopeless     which trials are not trained to their end
-    trials       one setting, one seed: trained and scored; the test rows are not there
-    remark       whether any k1 below 5,000 beat SupCon, as the supplement says
+    search       what a search procedure is: it proposes settings, receives their scores, and ends
+    k            TCL's procedure for k1 and k2, and its remark about SupCon
+    temperature  a coarse grid of temperatures, then closer to the best
+    trials       one setting, one seed: trained and scored without test rows; stopped half-way if far below the others
+    study        the Optuna side: storage, samplers, pruner (needs ``pip install 'kontrast[tune]'``)
     tuning       a search with its trials, and its record, tune.json
 
-`kontrast tune RECIPE` is `tune` on the command line.
+`kontrast.experiments.ranges` reads ranges such as ``optim.lr=log:0.01..1``.
 """
 
 from kontrast.experiments.tune.k import choose_k

@@ -1,32 +1,41 @@
-"""One trial: a setting and a seed, trained on a part of the training rows and scored on the rest of them.
+r"""One trial: a setting and a seed, trained on a part of the training rows and scored on the rest of them.
 
-The part that ``data.validation`` holds out takes the place of the test rows before anything is trained, so neither
-training, monitors nor score can see those. The score is
+``data.validation`` of the training rows is held out and takes the place of the test rows before anything is trained, so
+training, monitors and score cannot see a test row. The score is
 
     with labels       the accuracy by a protocol of the recipe, from the remaining training rows to the held-out ones
     without           minus the InfoNCE loss (τ = 0.1) between two fixed views of the held-out rows
 
-A trial is a run folder by its recipe's hash: what is done is read, what was interrupted goes on, what diverged stays
-failed. One that is given up half-way (see `kontrast.experiments.tune.hopeless`) keeps its checkpoint, so that another
-search may go on with it; a finished one needs none, and has none.
+A trial is a run folder named by its recipe's hash: a finished one is read, an interrupted one is resumed, one that
+diverged stays failed.
+
+A trial can be stopped half-way through its training, at the first validation from there on. With v its validation
+accuracy on the M held-out rows and m the median accuracy of the trials before it, same seed, same point, it is stopped
+
+    (1)  if  v < m − 3 √(2 p(1 − p)/M),      p = (mM + 2)/(M + 4)
+
+and there are two such trials or more. The margin is three standard errors of the difference of two accuracies: settings
+of one loss often differ by tenths of a percent, and the plain median rule would stop half of them by chance. Without
+labels validation is minus a loss, which has no such error, and the plain rule applies. A stopped trial keeps its
+checkpoint, so that another search can resume it; a finished one has none.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
+import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from kontrast.experiments.tune.hopeless import half_way, hopeless
-from kontrast.experiments.tune.search import Setting
 from kontrast.files import read_json, write_json
 from kontrast.recipe import Recipe
-from kontrast.train import NonFiniteLoss, RunFolder, Stopped, Training, make_job, resolve
+from kontrast.train import NonFiniteLoss, RunFolder, Stopped, Training, make_job
 from kontrast.train import checkpoint as checkpoints
 from kontrast.train.folder import machine
 from kontrast.train.job import Job, held_out, keep_memory
@@ -35,33 +44,61 @@ from kontrast.train.running import evaluated, processes
 from kontrast.train.watching import MOST_VALIDATED, Validation
 
 HELD_OUT = "held out of the training rows"
+ERRORS = 3.0  # standard errors below the median
+FEWEST = 2  # trials to compare with
+
+Check: TypeAlias = Callable[[float, int | None], str | None]
+"""Given the validation half-way and the number of its rows (None if it is not an accuracy): why to stop, or None."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial: "done" with a score, "failed" or "stopped early" with a note."""
+    """The result of a trial: "done" with a score, or "failed" or "stopped early" with a note.
+
+    Args:
+        state: "done", "failed" or "stopped early".
+        folder: The run folder.
+        score: The score, larger is better.
+        half_way: The validation half-way through the training.
+        note: Why there is no score.
+        by: How the score was computed.
+        accuracy: Whether the score is an accuracy.
+        retry: Whether the trial failed for a reason that may pass, such as a full disk.
+    """
 
     state: str
     folder: Path
     score: float | None = None
-    half_way: float | None = None  # its validation there
+    half_way: float | None = None
     note: str = ""
-    by: str = ""  # what the score is
+    by: str = ""
     accuracy: bool = True
+    retry: bool = False
 
 
-def trial_recipe(base: Recipe, setting: Setting, seed: int) -> Recipe:
-    """The recipe of a trial, resolved."""
-    options = {f"method.{name}": value for name, value in setting.items()}
-    return resolve(base.override({**options, "seed": seed}))
+def never_stop(value: float, rows: int | None) -> str | None:
+    """The `Check` that lets every trial finish."""
+    return None
 
 
-def run_trial(recipe: Recipe, others: Sequence[float] = ()) -> Outcome:
-    """Does what is left of a trial; ``others`` are the validations half-way of those before it."""
+def run_trial(recipe: Recipe, check: Check = never_stop) -> Outcome:
+    """Run what is left of a trial.
+
+    Args:
+        recipe: The resolved recipe of the trial, with ``data.validation``.
+        check: Decides half-way whether the trial is stopped.
+
+    Returns:
+        The result. The same call again reads it from the run folder.
+
+    Raises:
+        ValueError: The recipe does not fit the data.
+        kontrast.train.Stopped: A signal ended the process; the next call resumes.
+    """
     folder = RunFolder.of(recipe)
-    known = _known(folder, others)
-    if known is not None:
-        return known
+    result = _read_outcome(folder, check)
+    if result is not None:
+        return result
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
     with processes(recipe.run.device) as device:
@@ -70,16 +107,57 @@ def run_trial(recipe: Recipe, others: Sequence[float] = ()) -> Outcome:
         folder.begin(recipe)
         with folder.alone():
             first = {} if folder.read() else {"started": _now()}
-            about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "held_out": _rows(job)}
+            about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "held_out": _count_rows(job)}
             folder.note("training", **about, **first, **machine(device))
-            _train(job, folder, others)
-    found = _known(folder, others, retry=False)
-    assert found is not None
-    return found
+            _train(job, folder, check)
+    result = _read_outcome(folder, check, retry=False)
+    assert result is not None
+    return result
+
+
+def reason_to_stop(value: float, others: Sequence[float], rows: int | None) -> str | None:
+    """Rule (1).
+
+    Args:
+        value: The validation of the trial half-way.
+        others: Those of the trials before it.
+        rows: M; None where validation is not an accuracy.
+
+    Returns:
+        Why the trial is stopped; None if it goes on.
+
+    >>> reason_to_stop(0.5, [0.8, 0.7], rows=400)
+    'validation 0.5000 half-way, more than 3 standard errors below the median of 2 trials before it, 0.7500'
+    >>> reason_to_stop(0.7, [0.8, 0.7], rows=400) is None
+    True
+    """
+    if len(others) < FEWEST:
+        return None
+    m = statistics.median(others)
+    margin, distance = 0.0, "below"
+    if rows is not None:
+        p = (m * rows + 2) / (rows + 4)  # two more right and two more wrong: no error of 0 at m = 0 or 1
+        margin, distance = ERRORS * math.sqrt(2 * p * (1 - p) / rows), f"more than {ERRORS:g} standard errors below"
+    if value >= m - margin:
+        return None
+    return f"validation {value:.4f} half-way, {distance} the median of {len(others)} trials before it, {m:.4f}"
+
+
+def find_half_way(lines: Sequence[Mapping[str, Any]], total_steps: int) -> tuple[int, float] | None:
+    """Step and value of the first validation from half the steps on; None if there is none before the last step.
+
+    >>> find_half_way([{"step": 5, "loss": 2.0}, {"step": 5, "validation": 0.3}, {"step": 10, "validation": 0.4}], 10)
+    (5, 0.3)
+    """
+    for line in lines:
+        value = line.get("validation")
+        if value is not None and total_steps <= 2 * line["step"] < 2 * total_steps:
+            return int(line["step"]), float(value)
+    return None
 
 
 def without_test_rows(job: Job) -> Job:
-    """The job with held-out training rows in place of its test rows."""
+    """Put the held-out training rows in place of the test rows."""
     recipe, data, train, held = job.recipe, job.data, job.train, job.validation
     if recipe.data.split != "train" and data.train.labels is not None:  # scored with the labelled rows it does not use
         is_held = held_out(data.train, recipe.data.validation, recipe.seed)
@@ -87,26 +165,26 @@ def without_test_rows(job: Job) -> Job:
     return replace(job, data=replace(data, train=train, test=held, unlabelled=None))
 
 
-def _train(job: Job, folder: RunFolder, others: Sequence[float]) -> None:
+def _train(job: Job, folder: RunFolder, check: Check) -> None:
     try:
-        training = _Trial(job, folder, others)
+        training = _Trial(job, folder, check)
         training.run()
         folder.note("evaluating", step=training.state.step, total_steps=job.total_steps)
-        write_json(folder.result, _scored(job, folder, training.state.patience.best_step))
+        write_json(folder.result, _evaluate(job, folder, training.state.patience.best_step))
         folder.note("done", finished=_now(), files=folder.digests())
         shutil.rmtree(folder.last.parent, ignore_errors=True)
-    except _GivenUp as reason:
+    except _StopEarly as reason:
         folder.note("stopped early", note=str(reason))
     except (Stopped, KeyboardInterrupt):
         folder.note("interrupted")
         raise
     except Exception as error:
-        # A loss that is no number will be none again; anything else may have been the machine's fault.
+        # A loss that is not finite will not be finite again; anything else may have been the machine's fault.
         diverged = isinstance(error, NonFiniteLoss)
         folder.note("failed", error=f"{type(error).__name__}: {error}", diverged=diverged)
 
 
-def _scored(job: Job, folder: RunFolder, best_step: int) -> dict[str, Any]:
+def _evaluate(job: Job, folder: RunFolder, best_step: int) -> dict[str, Any]:
     if job.recipe.train.patience is not None and best_step:
         job.method.load_state_dict(checkpoints.load_best(folder.best, job.recipe.hash, best_step)["method"])
     results, _ = evaluated(job)
@@ -117,35 +195,35 @@ def _scored(job: Job, folder: RunFolder, best_step: int) -> dict[str, Any]:
     return {**about, "score": Validation(job)(), "by": "minus InfoNCE, τ = 0.1, between two views"}
 
 
-class _GivenUp(Exception):
-    """A trial is hopeless."""
+class _StopEarly(Exception):
+    pass
 
 
 class _Trial(Training):
-    """Training that is given up half-way if it is hopeless, after saving."""
+    """Training that saves and stops half-way if ``check`` gives a reason."""
 
-    def __init__(self, job: Job, folder: RunFolder, others: Sequence[float]) -> None:
+    def __init__(self, job: Job, folder: RunFolder, check: Check) -> None:
         super().__init__(job, folder)
-        self.others = others
+        self.check = check
 
     def after_validation(self, metrics: Metrics | None) -> None:
-        found = half_way(read_metrics(self.folder.metrics), self.job.total_steps)
-        if found is not None and found[0] == self.state.step:
-            reason = hopeless(found[1], self.others, _rows(self.job))
+        half_way = find_half_way(read_metrics(self.folder.metrics), self.job.total_steps)
+        if half_way is not None and half_way[0] == self.state.step:
+            reason = self.check(half_way[1], _count_rows(self.job))
             if reason:
                 self.save(metrics)
-                raise _GivenUp(reason)
+                raise _StopEarly(reason)
 
 
-def _rows(job: Job) -> int | None:
-    """How many rows a validation is the accuracy on; None if it is no accuracy."""
+def _count_rows(job: Job) -> int | None:
+    """The number of rows that a validation is the accuracy on; None if it is not an accuracy."""
     held = job.validation
     assert held is not None
     return None if held.labels is None else min(len(held), MOST_VALIDATED)
 
 
-def _known(folder: RunFolder, others: Sequence[float], *, retry: bool = True) -> Outcome | None:
-    """What a trial's folder says came of it; None if there is more to do.
+def _read_outcome(folder: RunFolder, check: Check, *, retry: bool = True) -> Outcome | None:
+    """Read the result of a trial from its folder; None if there is more to do.
 
     With ``retry`` there is more to do where it failed, unless it diverged.
     """
@@ -153,19 +231,19 @@ def _known(folder: RunFolder, others: Sequence[float], *, retry: bool = True) ->
     status = state.get("status")
     if status == "done" and folder.changed():
         return None
-    seen = half_way(read_metrics(folder.metrics), state["total_steps"]) if "total_steps" in state else None
-    value = None if seen is None else seen[1]
+    half_way = find_half_way(read_metrics(folder.metrics), state["total_steps"]) if "total_steps" in state else None
+    value = None if half_way is None else half_way[1]
     if status == "done":
-        result = read_json(folder.result, f"remove {folder.path}, and the trial is made again")
+        result = read_json(folder.result, f"remove {folder.path}, and the trial is run again")
         if result["score"] is None:
-            return Outcome("failed", folder.path, None, value, "the score is no number")
+            return Outcome("failed", folder.path, None, value, "the score is not a number")
         return Outcome("done", folder.path, result["score"], value, by=result["by"], accuracy=bool(result["results"]))
     if status == "failed" and (state.get("diverged") or not retry):
-        return Outcome("failed", folder.path, None, value, state["error"])
-    reason = None if value is None else hopeless(value, others, state["held_out"])
+        return Outcome("failed", folder.path, None, value, state["error"], retry=not state.get("diverged"))
+    reason = None if value is None else check(value, state["held_out"])
     if reason is None:
         return None
-    if status != "stopped early":  # a stop came between the validation and the note of it
+    if status != "stopped early":  # the process ended between the validation and the note of it
         folder.note("stopped early", note=reason)
     return Outcome("stopped early", folder.path, None, value, reason)
 
