@@ -403,7 +403,7 @@ def test_a_wrong_parameter_says_so(params: dict[str, Any], said: str) -> None:
         (WINE, CULTIVAR[:-1], "inconsistent numbers of samples"),
         (WINE, WINE[:, 0], "Unknown label type: continuous"),
         (WINE[:1], None, "1 sample"),
-        (np.full((4, 4, 4), 16.0), [0, 1, 0, 1], "expected 0 to 1"),
+        (np.full((4, 4, 4), 16.0), [0, 1, 0, 1], "must be 0 to 1"),
         (np.zeros((4, 5, 5, 2)), None, "neither 1 nor 3 channels"),
         (WINE * 1e300, None, "beyond float32"),
     ],
@@ -451,7 +451,7 @@ def test_equal_views_without_labels_are_warned_of() -> None:
 def test_images_out_of_range_are_named_as_they_were_given(images: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = images[0] / 255, images[1]
     fitted = quick(max_iter=1, n_components=16, encoder_params=None).fit(x, y)
-    with pytest.raises(ValueError, match=r"^X: .*expected 0 to 1"):
+    with pytest.raises(ValueError, match=r"^X: .*must be 0 to 1"):
         fitted.transform(x * 1.5)
 
 

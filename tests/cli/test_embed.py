@@ -196,7 +196,7 @@ def test_image_files_by_name(
         with np.load(tmp_path / to) as found:
             same(found["features"], expected(run, pixels))
     files[1].write_bytes(b"no image")
-    for wrong, says in ((files, "cannot be read"), ([*files[:1], tmp_path / "gone.png"], "1 of 2 paths are no files")):
+    for wrong, says in ((files, "cannot be read"), ([*files[:1], tmp_path / "gone.png"], "1 of 2 paths are not files")):
         told = ask(monkeypatch, capsys, "embed", run.path, *wrong, "-o", tmp_path / "no.npz")
         assert told.status == 2
         assert one_paragraph(told.err)

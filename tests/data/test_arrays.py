@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-from kontrast.data.arrays import Items, from_arrays, from_file, from_mapping, from_object, numbered, resized
+from kontrast.data.arrays import Items, from_arrays, from_file, from_mapping, from_object, number_labels, resize_images
 from kontrast.data.dataset import DataSet, Memory, Options
 from kontrast.data.images import from_value
 from tests.data.pictures import noise
@@ -66,7 +66,7 @@ def test_an_open_layout_is_asked_for() -> None:
         from_arrays(square)
     assert values(from_arrays(square, layout="HWC")).shape == (2, 3, 3, 8)
     assert values(from_arrays(square, layout="CHW")).shape == (2, 3, 8, 3)
-    with pytest.raises(ValueError, match="layout is 'NHWC'"):
+    with pytest.raises(ValueError, match="layout='NHWC': must be"):
         from_arrays(square, layout="NHWC")
     with pytest.raises(ValueError, match="as CHW has 9 channels"):
         from_arrays(HWC, layout="CHW")
@@ -83,20 +83,20 @@ def test_two_dimensions_are_vectors(dtype: Any) -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x_train": np.array(["a"])}, "expected numbers"),
-        ({"x_train": np.zeros(3)}, r"shape \[3\]; expected images"),
+        ({"x_train": np.array(["a"])}, "must be numbers"),
+        ({"x_train": np.zeros(3)}, r"shape \[3\]: must be images"),
         ({"x_train": np.array([[1.0, np.nan]])}, "1 of 1 rows of x_train are not finite"),
         ({"x_train": np.array([[1e300]])}, "not finite"),
-        ({"x_train": HWC / 1.0}, "lie in 0 to 255; expected 0 to 1"),
+        ({"x_train": HWC / 1.0}, "from 0 to 255: must be 0 to 1"),
         ({"x_train": np.zeros((2, 8, 8, 4), np.uint8)}, "neither 1 nor 3 channels"),
-        ({"x_train": np.zeros((0, 3))}, "no rows"),
-        ({"x_train": HWC, "y_train": [0, 1]}, "y_train has 2 labels and x_train 6 rows"),
-        ({"x_train": HWC, "y_train": [0] * 6, "x_test": HWC, "y_test": [0]}, "y_test has 1 labels and x_test 6 rows"),
-        ({"x_train": [[1.0], [2.0, 3.0]]}, "rows of x_train differ in length"),
-        ({"x_train": HWC, "x_test": HWC[:, 1:]}, r"rows \[3, 9, 7\] and x_test \[3, 8, 7\]"),
-        ({"x_train": HWC, "y_test": [0]}, "y_test is given without x_test"),
-        ({"x_train": HWC, "y_train": np.eye(6)}, r"y_train is float64 \[6, 6\]; expected \[N\]"),
-        ({"x_train": HWC, "y_train": [-1, 0, 1, 2, 3, 4]}, "count from 0; seen -1"),
+        ({"x_train": np.zeros((0, 3))}, "must have at least one row"),
+        ({"x_train": HWC, "y_train": [0, 1]}, "y_train: must have 6 labels"),
+        ({"x_train": HWC, "y_train": [0] * 6, "x_test": HWC, "y_test": [0]}, "y_test: must have 6 labels"),
+        ({"x_train": [[1.0], [2.0, 3.0]]}, "x_train: must have rows of one shape"),
+        ({"x_train": HWC, "x_test": HWC[:, 1:]}, r"shape \[3, 8, 7\]: must be \[3, 9, 7\]"),
+        ({"x_train": HWC, "y_test": [0]}, "y_test: must be None"),
+        ({"x_train": HWC, "y_train": np.eye(6)}, r"y_train of float64 \[6, 6\]: must be \[N\]"),
+        ({"x_train": HWC, "y_train": [-1, 0, 1, 2, 3, 4]}, "labels=-1: must be 0 or more"),
         ({"x_train": HWC, "y_train": [0.5] * 6}, "whole numbers or strings"),
         ({"x_train": HWC, "y_train": [0] * 6, "x_test": HWC, "y_test": [1] * 6}, "1 classes are in the test labels"),
     ],
@@ -122,7 +122,7 @@ def test_wrong_arrays_say_what_is_expected(arrays: dict[str, Any], message: str)
     ],
 )  # fmt: skip
 def test_labels_become_numbers(train: Any, names: Any, expected: list[int], expected_names: list[str] | None) -> None:
-    labels, test, found = numbered(train, None, names)
+    labels, test, found = number_labels(train, None, names)
     assert labels is not None
     assert labels.dtype == torch.int64
     assert labels.tolist() == expected
@@ -131,10 +131,10 @@ def test_labels_become_numbers(train: Any, names: Any, expected: list[int], expe
 
 
 def test_labels_that_do_not_fit_the_names() -> None:
-    with pytest.raises(ValueError, match="do not fit 2 class_names"):
-        numbered([0, 5], None, ["a", "b"])
-    with pytest.raises(ValueError, match="do not fit 2 class_names"):
-        numbered(["a", "x"], None, ["a", "b"])
+    with pytest.raises(ValueError, match="must be 0 to 1 when there are 2 class_names"):
+        number_labels([0, 5], None, ["a", "b"])
+    with pytest.raises(ValueError, match="must be 0 to 1 when there are 2 class_names"):
+        number_labels(["a", "x"], None, ["a", "b"])
 
 
 def test_npz_with_everything(tmp_path: Path) -> None:
@@ -186,18 +186,18 @@ def test_files_that_are_not_plain_arrays(tmp_path: Path) -> None:
 def test_mappings_and_their_names() -> None:
     data = from_mapping({"images": HWC, "labels": [0, 1] * 3})
     assert data.num_classes == 2
-    with pytest.raises(ValueError, match=r"no x_train among the arrays 'foo'; expected \('x_train'"):
+    with pytest.raises(ValueError, match=r"x_train: must be among the arrays, which are 'foo'. .*\('x_train'"):
         from_mapping({"foo": HWC})
-    with pytest.raises(ValueError, match="x_train is there twice"):
+    with pytest.raises(ValueError, match="x_train: must be given once"):
         from_mapping({"images": HWC, "x_train": HWC})
 
 
 def test_resized_in_chunks_is_the_same_as_at_once() -> None:
     images = torch.randint(256, (1100, 1, 6, 5), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
-    assert torch.equal(resized(images, 3)[1050:], resized(images[1050:], 3))
-    assert resized(images[:, :, :5], 5) is not None
+    assert torch.equal(resize_images(images, 3)[1050:], resize_images(images[1050:], 3))
+    assert resize_images(images[:, :, :5], 5) is not None
     square = images[:, :, :5].contiguous()
-    assert resized(square, 5) is square
+    assert resize_images(square, 5) is square
 
 
 class Listed(Dataset[Any]):
@@ -249,7 +249,7 @@ def test_names_and_a_second_object_for_testing() -> None:
     assert data.class_names == ["no", "yes"]
     assert data.test is not None
     assert len(data.test) == 1
-    with pytest.raises(ValueError, match="expected the same"):
+    with pytest.raises(ValueError, match="as the training items"):
         from_object(Listed(items), Options(), test=Listed([(torch.zeros(3, 9, 9), 0)]))
 
 

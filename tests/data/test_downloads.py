@@ -35,7 +35,7 @@ def test_the_published_file(server: Server, tmp_path: Path, checksum: str) -> No
 @pytest.mark.parametrize("sent", [CONTENT[:-1], CONTENT + b"x", b"", b"\1" + CONTENT[1:], b"<html>log in first</html>"])
 def test_another_file_is_not_kept(server: Server, tmp_path: Path, sent: bytes) -> None:
     server.pages["/set.bin"] = sent
-    with pytest.raises(DownloadError, match=rf"sent {len(sent):,} bytes with the sha256 .*; expected {SHA[7:]}"):
+    with pytest.raises(DownloadError, match=rf"sent {len(sent):,} bytes with the sha256 .*; must be {SHA[7:]}"):
         download(f"{server.url}/set.bin", tmp_path / "set.bin", checksum=SHA)
     assert not list(tmp_path.iterdir()), "nor a part of it"
 
@@ -63,7 +63,7 @@ def test_without_end(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "/etc/passwd", "data:,x"])
 def test_only_the_web(tmp_path: Path, url: str) -> None:
-    with pytest.raises(DownloadError, match="expected http:// or https://"):
+    with pytest.raises(DownloadError, match="must begin with http:// or https://"):
         download(url, tmp_path / "x", checksum=SHA)
 
 
@@ -84,7 +84,7 @@ def test_no_such_page_and_no_such_server(server: Server, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("checksum", ["", "md5:", "abc", "sha1:" + 40 * "0", "sha256:" + 32 * "0"])
 def test_without_a_checksum_nothing_is_asked(server: Server, tmp_path: Path, checksum: str) -> None:
-    with pytest.raises(ValueError, match=r"expected md5:… or sha256:…"):
+    with pytest.raises(ValueError, match=r"must be md5:… or sha256:…"):
         download(f"{server.url}/set.bin", tmp_path / "x", checksum=checksum)
     assert not server.asked
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from kontrast.data import Folder, Memory, load
 from kontrast.data.dataset import Options
-from kontrast.data.folder import from_folder, listed_paths
+from kontrast.data.folder import from_folder, parse_paths
 from tests.data.pictures import classes, noise, write
 
 
@@ -60,7 +60,7 @@ def test_flat_is_unlabelled(tmp_path: Path) -> None:
     assert data.class_names is None
     with pytest.raises(ValueError, match="SupCon needs labels and these 4 rows have none"):
         data.train.require_labels("SupCon")
-    with pytest.raises(ValueError, match="no subfolders with images; expected one a class"):
+    with pytest.raises(ValueError, match="must have one subfolder per class"):
         from_folder(tmp_path, Options(labelled=True))
 
 
@@ -118,7 +118,7 @@ def test_files_of_other_kinds_are_listed_and_counted_but_need_no_limit(tmp_path:
 def test_classes_that_training_has_not(tmp_path: Path) -> None:
     classes(tmp_path / "train")
     classes(tmp_path / "test", names=("cat", "fox"))
-    with pytest.raises(ValueError, match="classes that training has not: fox"):
+    with pytest.raises(ValueError, match="classes that the training folder lacks: fox"):
         from_folder(tmp_path, Options())
 
 
@@ -134,7 +134,7 @@ def test_large_folders_stay_files_with_a_crop_at_decode(tmp_path: Path) -> None:
     assert torch.equal(data.train.inputs.labels, data.train.labels)
     part = data.limit(2).train
     assert part.inputs.read(torch.tensor([1]), lambda image, seed: image[:, :5, :6], [1]).shape == (1, 3, 5, 6)
-    with pytest.raises(ValueError, match="is no folder"):
+    with pytest.raises(ValueError, match="must be a folder"):
         from_folder(tmp_path / "absent", Options())
 
 
@@ -220,17 +220,17 @@ def test_one_image(files: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda f: [*f, "nowhere.png"], "1 of 7 paths are no files: nowhere.png; expected image files"),
-        (lambda f: [*f, f[0].parent], "1 of 7 paths are no files"),
-        (lambda f: (f, LABELS[:-1]), "y_train has 5 labels for 6 files"),
+        (lambda f: [*f, "nowhere.png"], "1 of 7 paths are not files: nowhere.png. They must be image files"),
+        (lambda f: [*f, f[0].parent], "1 of 7 paths are not files"),
+        (lambda f: (f, LABELS[:-1]), "y_train: must have 6 labels, one for each file; got 5"),
         (lambda f: [*f, Image.new("RGB", (4, 4))], "item 6 of the list is .* and others are paths"),
-        (lambda f: [*zip(f, LABELS, strict=True), f[0]], "expected paths, or .path, label., for every item"),
+        (lambda f: [*zip(f, LABELS, strict=True), f[0]], "all items must be paths, or all .path, label."),
     ],
 )
 def test_errors(files: list[Path], change: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         load(change(files), size=8)
-    with pytest.raises(ValueError, match="expected paths there too"):
+    with pytest.raises(ValueError, match="it must be paths too"):
         load(files, test=torch.zeros(2, 3, 8, 8))
 
 
@@ -244,7 +244,7 @@ def test_what_is_no_list_of_paths() -> None:
         [[1.0, 2.0]],
         [Image.new("L", (1, 1))],
     ):
-        assert listed_paths(other) is None
+        assert parse_paths(other) is None
 
 
 def test_names_of_a_folder_begin_below_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from kontrast.data import Memory, Split, bound, from_arrays, load, taken
 from kontrast.data.dataset import Rows
-from kontrast.data.identity import check_in_reach, digest_of, identity, what_it_is
+from kontrast.data.identity import check_in_reach, describe_source, digest_data, identity
 from kontrast.recipe import Recipe
 from tests.data.pictures import noise, write
 
@@ -150,10 +150,10 @@ def test_items_that_stay_in_their_object_are_all_looked_at() -> None:
     pictures = [Image.fromarray(noise(8 + i % 3, 8, seed=i)) for i in range(100)]
     data = load(pictures)
     assert not isinstance(data.train.inputs, Memory)
-    first = digest_of(data)
-    assert digest_of(load(pictures)) == first
+    first = digest_data(data)
+    assert digest_data(load(pictures)) == first
     pictures[97] = Image.fromarray(noise(8 + 97 % 3, 8, seed=1000))
-    assert digest_of(load(pictures)) != first
+    assert digest_data(load(pictures)) != first
 
 
 def test_random_items_are_warned_of() -> None:
@@ -166,7 +166,7 @@ def test_the_recipe_says_what_it_was_and_a_name_takes_its_place() -> None:
     recipe, data = bound(RECIPE, (PIXELS, LABELS))
     assert recipe.data.name == data.name == "arrays"
     assert recipe.data.given == "numpy uint8 [6, 8, 8, 3] and labels"
-    assert recipe.data.digest == digest_of(data)
+    assert recipe.data.digest == digest_data(data)
     assert Recipe.of(recipe.model_dump()).hash == recipe.hash
     named = recipe.override(["data=fashion-mini"])
     assert (named.data.given, named.data.digest, named.hash) == (None, None, RECIPE.hash)
@@ -199,8 +199,8 @@ def test_which_overrides_are_data(overrides: dict[str, Any], found: bool, rest: 
 
 
 def test_what_it_is() -> None:
-    assert what_it_is(["a.png", "b.png"]) == "a list of 2 image files"
-    assert what_it_is((["a.png"], [0])) == "a list of 1 image files and labels"
-    assert what_it_is(torch.zeros(2, 3)) == "a tensor float32 [2, 3]"
-    assert what_it_is(Drawn()) == "a Drawn of 6 items"
-    assert what_it_is(from_arrays(np.eye(3))) == "the DataSet 'arrays': 3 vectors (3,) without labels"
+    assert describe_source(["a.png", "b.png"]) == "a list of 2 image files"
+    assert describe_source((["a.png"], [0])) == "a list of 1 image files and labels"
+    assert describe_source(torch.zeros(2, 3)) == "a tensor float32 [2, 3]"
+    assert describe_source(Drawn()) == "a Drawn of 6 items"
+    assert describe_source(from_arrays(np.eye(3))) == "the DataSet 'arrays': 3 vectors (3,) without labels"

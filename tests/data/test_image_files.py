@@ -19,8 +19,8 @@ from kontrast.data.image_files import (
     Folder,
     Listing,
     check_images,
+    format_skipped,
     list_images,
-    shown,
     store,
     suffixes,
     warn_of_skipped,
@@ -75,7 +75,7 @@ def test_names_that_are_not_text(tmp_path: Path) -> None:
     os.rename(tmp_path / "a.png", os.fsencode(tmp_path) + b"/\xff\xfe.png")
     found = list_images(tmp_path, Options(check="full"))
     assert len(found) == 1
-    shown([(found.names[0], "why")]).encode()
+    format_skipped([(found.names[0], "why")]).encode()
 
 
 def test_damaged_files_are_listed_with_reasons(tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_no_images_says_what_is_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="it is empty"):
         list_images(tmp_path, Options())
     (tmp_path / "train.csv").write_text("x")
-    with pytest.raises(ValueError, match=r"no images in .*train\.csv.*\.jpg"):
+    with pytest.raises(ValueError, match=r"must hold at least one image .*train\.csv.*\.jpg"):
         list_images(tmp_path, Options())
     (tmp_path / "x.png").write_bytes(b"")
     with pytest.raises(ValueError, match=r"x\.png is the only image, and cannot be read: "):
         list_images(tmp_path, Options())
-    with pytest.raises(ValueError, match="is no folder"):
+    with pytest.raises(ValueError, match="must be a folder"):
         list_images(tmp_path / "absent", Options())
 
 
@@ -165,13 +165,13 @@ def test_a_crop_of_its_own_gives_it_a_shape(tmp_path: Path) -> None:
 
 def test_different_sizes_need_a_crop_and_a_crop_needs_seeds(tmp_path: Path) -> None:
     folder = Folder(files(tmp_path))
-    with pytest.raises(ValueError, match="differ in size; read them with a crop"):
+    with pytest.raises(ValueError, match="differ in size: read them with a crop"):
         folder.read(torch.tensor([0]))
-    with pytest.raises(ValueError, match="needs as many seeds, one each; seen none"):
+    with pytest.raises(ValueError, match="seeds: must be 1, one for each image, when a crop is given; got none"):
         folder.read(torch.tensor([0]), corner)
     with pytest.raises(ValueError, match="changed since they were listed"):
         Folder(files(tmp_path), shape=(3, 20, 30)).read(torch.arange(2))
-    with pytest.raises(ValueError, match="at least one path"):
+    with pytest.raises(ValueError, match="paths: must hold at least one"):
         Folder([])
 
 
@@ -180,7 +180,7 @@ def test_a_file_gone_bad_is_replaced_by_the_next_of_its_label(tmp_path: Path) ->
     folder = Folder(paths, crop=CentreCrop(8), labels=torch.tensor([0, 1, 0, 1, 0, 1]))
     expected = folder.read(torch.tensor([5, 1, 3]))
     Path(paths[3]).write_bytes(b"")
-    with pytest.warns(UserWarning, match=r"3\.png can no longer be read .* the next image with its label stands in"):
+    with pytest.warns(UserWarning, match=r"3\.png can no longer be read .* the next image with its label replaces it"):
         found = folder.read(torch.tensor([5, 1, 3]))
     assert torch.equal(found[:2], expected[:2])
     assert torch.equal(found[2], expected[0]), "5 follows 3 among the odd ones"
@@ -305,14 +305,14 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
     content = bytearray(first.path.read_bytes())
     content[PAGE + 7] ^= 255
     first.path.write_bytes(content)
-    with pytest.warns(UserWarning, match="not what was written.*made anew"):
+    with pytest.warns(UserWarning, match="damaged.*written again"):
         second, _ = store(listed(tmp_path / "a"), options)
     assert torch.equal(everything(second), expected)
 
 
 def test_a_cache_of_several_sizes_needs_one(tmp_path: Path) -> None:
     several(tmp_path / "a")
-    with pytest.raises(ValueError, match="differ in size and a cache holds one; give size="):
+    with pytest.raises(ValueError, match="size=None: must be set for a cache"):
         store(listed(tmp_path / "a"), Options(cache=tmp_path / "cache"))
     write(tmp_path / "b" / "1.png", (7, 9))
     inputs, _ = store(listed(tmp_path / "b"), Options(cache=tmp_path / "cache"))

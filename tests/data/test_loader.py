@@ -153,17 +153,17 @@ def test_in_order() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Shuffled(10, 11), "every epoch would be empty"),
-        (lambda: Shuffled(0, 1), "no samples"),
-        (lambda: WithReplacement(10, 0), "at least 1 sample"),
-        (lambda: WithReplacement(10, 2, steps=-1), "steps is -1; expected at least 1"),
-        (lambda: ClassBalanced(SAMPLER_LABELS, 2, steps=0), "steps is 0"),
-        (lambda: ClassBalanced(SAMPLER_LABELS, 2, classes=4), "classes is 4, but the labels hold 3"),
-        (lambda: ClassBalanced(SAMPLER_LABELS, 2, classes=0), "classes is 0.*expected 1 to 3"),
-        (lambda: ClassBalanced(None, 4), "ClassBalanced needs labels"),
-        (lambda: ClassBalanced(torch.eye(3), 4), r"labels are \[3, 3\]"),
-        (lambda: Shuffled(10, 5).batch(0, 2), r"step 2 of an epoch of 2"),
-        (lambda: InOrder(10, 5).batch(0, -1), r"step -1"),
+        (lambda: Shuffled(10, 11), "batch_size=11: must be at most the number of samples .10."),
+        (lambda: Shuffled(0, 1), "num_samples: must be at least 1"),
+        (lambda: WithReplacement(10, 0), "batch_size=0: must be at least 1"),
+        (lambda: WithReplacement(10, 2, steps=-1), "steps=-1: must be at least 1"),
+        (lambda: ClassBalanced(SAMPLER_LABELS, 2, steps=0), "steps=0: must be"),
+        (lambda: ClassBalanced(SAMPLER_LABELS, 2, classes=4), "classes=4: must be 1 to 3"),
+        (lambda: ClassBalanced(SAMPLER_LABELS, 2, classes=0), "classes=0: must be 1 to 3"),
+        (lambda: ClassBalanced(None, 4), "labels=None: must be set for ClassBalanced"),
+        (lambda: ClassBalanced(torch.eye(3), 4), r"labels of shape \[3, 3\]"),
+        (lambda: Shuffled(10, 5).batch(0, 2), r"step=2: must be 0 to 1"),
+        (lambda: InOrder(10, 5).batch(0, -1), r"step=-1: must be 0 to 1"),
     ],
 )
 def test_sampler_errors(make: Callable[[], object], says: str) -> None:
@@ -236,7 +236,7 @@ def test_ranks_share_the_global_batch(world_size: int) -> None:
 
 
 def test_more_ranks_than_rows() -> None:
-    with pytest.raises(ValueError, match="a batch of 5 cannot be shared by 7 ranks"):
+    with pytest.raises(ValueError, match="a batch of 5 rows: must have at least 7, one for each rank"):
         files(rank=0, world_size=7).batch(0, 0)
 
 
@@ -271,7 +271,7 @@ def test_draws_of_a_batch_are_the_same_on_every_rank_and_told_apart_by_stream() 
 
 
 def test_sampler_of_another_length() -> None:
-    with pytest.raises(ValueError, match="the sampler draws from 24 samples and the split has 23"):
+    with pytest.raises(ValueError, match="the sampler draws from 24 samples: must be 23"):
         Loader(Split(Memory(IMAGES), None), InOrder(24, 10))
 
 
@@ -281,7 +281,8 @@ def test_to_a_device_keeps_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"), [({"rank": 2, "world_size": 2}, "rank 2 of 2"), ({"workers": -1}, "workers")]
+    ("options", "says"),
+    [({"rank": 2, "world_size": 2}, "rank=2: must be 0 to 1 when world_size=2"), ({"workers": -1}, "workers")],
 )
 def test_loader_errors(options: dict[str, int], says: str) -> None:
     with pytest.raises(ValueError, match=says):

@@ -12,7 +12,7 @@ from PIL import Image
 from scipy import stats
 
 from kontrast.data.dataset import DataSet, Memory, Options, channel_statistics
-from kontrast.data.loading import SETS, Recoloured, conformed, load, names, noisy_labels
+from kontrast.data.loading import SETS, Recoloured, conform, load, names, noisy_labels
 from tests.data.pictures import classes, noise
 
 
@@ -131,7 +131,7 @@ def test_channels_and_labels_of_a_named_set() -> None:
 def test_a_loaded_set_has_its_size() -> None:
     data = load(X, size=4)
     assert load(data, size=4) is data
-    with pytest.raises(ValueError, match="size is 5, but 'arrays' is loaded already"):
+    with pytest.raises(ValueError, match="size=5: must be None for 'arrays', which is loaded already"):
         load(data, size=5)
 
 
@@ -151,19 +151,19 @@ def test_limits_are_even_and_seeded() -> None:
     [
         ("cifar", {}, "'cifar' is neither a set nor a path that exists; did you mean 'cifar10'"),
         ("/no/such/place", {}, "neither a set nor a path"),
-        ("digits", {"test": X}, "brings its own test split"),
-        ({"x_train": X}, {"test": X}, "give x_test and y_test in it"),
+        ("digits", {"test": X}, "which has its own test split"),
+        ({"x_train": X}, {"test": X}, "Put x_test and y_test into the mapping"),
         ("digits", {"sice": 3}, "no option 'sice'; did you mean 'size'.*limit, .*seed, .*channels, .*max_bad"),
         ("digits", {"test_limits": 3}, "did you mean 'test_limit'"),
         ("digits", {"root": "~nobody-here/x"}, "root is '~nobody-here/x', but there is no such user"),
         ((X, [0] * 4), {"test": (X, X, X)}, "test is a tuple of 3"),
-        ((list(X), [0] * 3), {}, "y_train has 3 labels for 4 rows"),
-        (np.eye(3), {"channels": 3}, r"holds vectors \(3,\); size and channels go with images"),
-        (np.eye(3), {"size": 3}, "size and channels go with images"),
-        (X, {"labelled": True}, "labelled=True, but the rows for training of 'arrays' have no labels"),
+        ((list(X), [0] * 3), {}, "y_train: must have 4 labels, one for each row; got 3"),
+        (np.eye(3), {"channels": 3}, r"holds vectors \(3,\): size and channels must be None"),
+        (np.eye(3), {"size": 3}, "size and channels must be None"),
+        (X, {"labelled": True}, "labelled=True: must have labels, and the training rows of 'arrays' have none"),
         ([*X], {"labelled": True}, "labelled=True"),
-        ((X, [0] * 4), {"test": X, "labelled": True}, "the rows for testing of 'arrays' have no labels"),
-        ("digits", {"size": -1}, "size is -1"),
+        ((X, [0] * 4), {"test": X, "labelled": True}, "the test rows of 'arrays' have none"),
+        ("digits", {"size": -1}, "size=-1: must be"),
         (7, {}, "a int cannot be indexed"),
     ],
 )
@@ -194,8 +194,8 @@ def test_noise(kind: str, wrong: float) -> None:
 
 def test_what_conforms_stays_itself() -> None:
     data = load("digits")
-    assert conformed(data, Options()) is data
-    assert conformed(data, Options(channels=1, labelled=True)) is data
+    assert conform(data, Options()) is data
+    assert conform(data, Options(channels=1, labelled=True)) is data
 
 
 def test_grey_made_rgb_repeats_pixels_and_statistics() -> None:
@@ -221,12 +221,12 @@ def test_inputs_outside_memory_are_recoloured_when_read() -> None:
 
 
 def test_labels_dropped_or_insisted_on() -> None:
-    bare = conformed(load("digits"), Options(labelled=False))
+    bare = conform(load("digits"), Options(labelled=False))
     assert bare.train.labels is None
     assert bare.test is not None
     assert bare.test.labels is None
-    with pytest.raises(ValueError, match="labelled=True, but the rows for training"):
-        conformed(bare, Options(labelled=True))
+    with pytest.raises(ValueError, match="labelled=True: must have labels, and the training rows"):
+        conform(bare, Options(labelled=True))
 
 
 K, N = 10, 20000
@@ -274,7 +274,7 @@ def test_seed_and_input() -> None:
         ({"noise": float("nan")}, "share of the labels"),
         ({"noise": 0.5, "kind": "flipped"}, "must be one of 'changed', 'redrawn'"),
         ({"noise": 0.5, "num_classes": 1}, "at least 2"),
-        ({"noise": 0.5, "num_classes": 5}, r"labels run from 0 to 9; with num_classes=5"),
+        ({"noise": 0.5, "num_classes": 5}, r"labels from 0 to 9: must be in 0 … 4 when num_classes=5"),
     ],
 )
 def test_errors(options: dict[str, object], says: str) -> None:

@@ -61,10 +61,10 @@ def load_arrays(features: Path, labels: Path | None = None) -> Arrays:
 
 def load_features(features: Path, labels: Path | None) -> tuple[Array, Array | None]:
     """Features and labels, these as whole numbers from 0; of a file that has rows for testing too, the others."""
-    from kontrast.data.arrays import numbered
+    from kontrast.data.arrays import number_labels
 
     found = load_arrays(features, labels)
-    y, _, _ = numbered(found.y, None, found.class_names)
+    y, _, _ = number_labels(found.y, None, found.class_names)
     return found.x, None if y is None else y.numpy()
 
 

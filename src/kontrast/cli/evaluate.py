@@ -104,7 +104,7 @@ def _subject(
     import torch
 
     from kontrast.cli._files import load_array, load_arrays
-    from kontrast.data.arrays import numbered
+    from kontrast.data.arrays import number_labels
     from kontrast.evaluate import Subject, hold_out
     from kontrast.evaluate._inputs import feature_rows
 
@@ -126,7 +126,7 @@ def _subject(
     if found.x_test is not None:
         return Subject.from_features(found.x, found.y, found.x_test, found.y_test, class_names=found.class_names)
     rows = feature_rows("features", found.x)
-    y, _, names = numbered(found.y, None, found.class_names)
+    y, _, names = number_labels(found.y, None, found.class_names)
     assert y is not None
     if len(y) != len(rows):
         raise ValueError(f"there are {len(y)} labels for {len(rows)} rows of features; expected one a row")

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.dataset import DataSet, Memory, Options, Split, channel_statistics, each_cropped
+from kontrast.data.dataset import DataSet, Memory, Options, Split, channel_statistics, crop_each
 from kontrast.data.images import CentreCrop, Crop, ImageError, as_uint8, from_value, native_type, with_channels
 from kontrast.files import DAMAGE, NoFile, open_regular, read_npz
 from kontrast.registry import one_line, quoted
@@ -54,9 +54,24 @@ def from_arrays(
     labelled: bool | None = None,
     note: str = "",
 ) -> DataSet:
-    """Arrays, tensors or lists as a data set. ``layout`` "HWC" or "CHW" decides where the shape leaves it open.
+    """Make a data set from arrays, tensors or lists.
 
-    ``size``, ``channels`` and ``labelled`` are those of `kontrast.data.dataset.Options`.
+    Args:
+        x_train: training rows: images or vectors (see the module).
+        y_train: their labels, integers or strings.
+        x_test: test rows.
+        y_test: their labels.
+        x_unlabelled: rows without labels.
+        class_names: names of the classes 0, 1, 2, …
+        name: of the data set.
+        layout: "HWC" or "CHW", where the shape of images allows both.
+        size: as in `Options`.
+        channels: as in `Options`.
+        labelled: as in `Options`.
+        note: source and licence.
+
+    Raises:
+        ValueError: rows or labels of a wrong type or shape, or that do not fit together.
 
     >>> from_arrays(np.zeros((4, 8, 8, 3), dtype=np.uint8), ["cat", "dog", "cat", "dog"])
     DataSet 'arrays': 4 images (3, 8, 8) in 2 classes
@@ -64,22 +79,22 @@ def from_arrays(
     DataSet 'arrays': 5 vectors (5,), 5 for testing without labels
     """
     if y_test is not None and x_test is None:
-        raise ValueError("y_test is given without x_test; expected both or neither")
-    if labelled is False:  # before they are looked at: labels that are none (−1 throughout) are a reason to drop them
+        raise ValueError("y_test: must be None when x_test is None")
+    if labelled is False:  # before they are checked: labels of −1 throughout are a reason to drop them
         y_train, y_test, class_names = None, None, None
     train, test, unlabelled = (
         None if x is None else Memory(_inputs(key, x, layout, size, channels))
         for key, x in (("x_train", x_train), ("x_test", x_test), ("x_unlabelled", x_unlabelled))
     )
     if train is None or not len(train):
-        raise ValueError("x_train has no rows; expected at least one")
+        raise ValueError("x_train: must have at least one row")
     for key, other in (("x_test", test), ("x_unlabelled", unlabelled)):
         if other is not None and other.shape != train.shape:
-            raise ValueError(f"x_train has rows {list(train.shape)} and {key} {list(other.shape)}; expected the same")
-    labels, test_labels, names = numbered(y_train, y_test, class_names)
+            raise ValueError(f"{key} has rows of shape {list(other.shape)}: must be {list(train.shape)}, as x_train")
+    labels, test_labels, names = number_labels(y_train, y_test, class_names)
     for key, y, rows in (("train", labels, train), ("test", test_labels, test)):
         if y is not None and rows is not None and len(y) != len(rows):
-            raise ValueError(f"y_{key} has {len(y)} labels and x_{key} {len(rows)} rows; expected one label a row")
+            raise ValueError(f"y_{key}: must have {len(rows)} labels, one for each row; got {len(y)}")
     mean, std = channel_statistics(train)
     return DataSet(
         name=name,
@@ -95,7 +110,7 @@ def from_arrays(
 
 
 def from_file(path: Path, **options: Any) -> DataSet:
-    """A ``.npz`` or ``.npy`` file as a data set; the options are those of `from_arrays`.
+    """Read a ``.npz`` or ``.npy`` file as a data set; the options are those of `from_arrays`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -107,31 +122,31 @@ def from_file(path: Path, **options: Any) -> DataSet:
         with open_regular(path) as file:
             first = file.read(6)
             if not first.startswith((b"PK", b"\x93NUMPY")):  # numpy takes anything else for a pickle
-                raise ValueError("its first bytes are those of neither kind; expected what np.savez or np.save writes")
+                raise ValueError("by its first bytes it is neither a .npz nor a .npy file. Write it with np.savez")
             file.seek(0)
             if first.startswith(b"PK"):
-                found = read_npz(path, "put back a copy of it")
+                found = read_npz(path, "restore a copy of it")
             else:
                 found = {"x_train": np.load(file, allow_pickle=False)}
                 if file.read(1):
-                    raise ValueError("it has more bytes than its head says, so it is damaged; put back a copy of it")
+                    raise ValueError("it has more bytes than its head says, so it is damaged. Restore a copy of it")
     except DAMAGE as error:
         if isinstance(error, FileNotFoundError):
             raise ValueError(no_such_data(str(path))) from None
         if isinstance(error, NoFile):
             raise
         pickled = "allow_pickle" in str(error)
-        cure = (
-            "it holds Python objects, which are not unpickled; save plain arrays"
+        reason = (
+            "it holds Python objects, which are not unpickled. Save plain arrays"
             if pickled
             else one_line(str(error)[:500])
         )
-        raise ValueError(f"{path} cannot be read as arrays: {cure}") from error
+        raise ValueError(f"{path} cannot be read as arrays: {reason}") from error
     return from_mapping(found, name=path.stem, note=str(path.name), **options)
 
 
 def from_mapping(values: Mapping[str, Any], **options: Any) -> DataSet:
-    """Arrays by name: ``x_train`` and what else there is of it; other names are passed over.
+    """Make a data set from arrays by name: ``x_train`` and the others of `KEYS`; unknown names are ignored.
 
     >>> from_mapping({"features": np.eye(2), "labels": [0, 1]})
     DataSet 'arrays': 2 vectors (2,) in 2 classes
@@ -140,49 +155,57 @@ def from_mapping(values: Mapping[str, Any], **options: Any) -> DataSet:
     for key, value in values.items():
         known = key if key in KEYS else ALIASES.get(key)
         if known is not None and known in named:
-            raise ValueError(f"{known} is there twice, once as {key!r}; expected one of them")
+            raise ValueError(f"{known}: must be given once; it is given again as {key!r}")
         if known is not None:
             named[known] = value
     if "x_train" not in named:
-        raise ValueError(f"no x_train among the arrays {', '.join(map(repr, values)) or '(none)'}; expected {KEYS}")
+        raise ValueError(
+            f"x_train: must be among the arrays, which are {', '.join(map(repr, values)) or 'none'}. Known names: "
+            f"{KEYS}"
+        )
     return from_arrays(**named, **options)
 
 
-def numbered(train: Any, test: Any, class_names: Any = None) -> tuple[Tensor | None, Tensor | None, list[str] | None]:
-    """Labels of the two splits as int64 0, 1, 2, … and the classes' names; None where there are no labels.
+def number_labels(
+    train: Any, test: Any, class_names: Any = None
+) -> tuple[Tensor | None, Tensor | None, list[str] | None]:
+    """Convert the labels of both splits to int64 0, 1, 2, …, and return the class names; None without labels.
 
-    >>> numbered(["b", "a"], ["a", "a"])
+    >>> number_labels(["b", "a"], ["a", "a"])
     (tensor([1, 0]), tensor([0, 0]), ['a', 'b'])
-    >>> numbered([3, 7, 3], None)
+    >>> number_labels([3, 7, 3], None)
     (tensor([0, 1, 0]), None, ['3', '7'])
     """
-    given = {key: _labels(key, y) for key, y in (("y_train", train), ("y_test", test)) if y is not None}
-    if not given:
+    labels = {key: _labels(key, y) for key, y in (("y_train", train), ("y_test", test)) if y is not None}
+    if not labels:
         return None, None, None
-    if len({y.dtype.kind == "U" for y in given.values()}) > 1:
-        raise ValueError("one of y_train and y_test holds strings, the other numbers; expected the same of both")
-    values = np.unique(np.concatenate(list(given.values())))
+    if len({y.dtype.kind == "U" for y in labels.values()}) > 1:
+        raise ValueError("y_train and y_test: must both hold strings, or both numbers")
+    values = np.unique(np.concatenate(list(labels.values())))
     names = None if class_names is None else [str(c) for c in np.asarray(class_names).tolist()]
     text = values.dtype.kind == "U"
     if not text and int(values[0]) < 0:
-        raise ValueError(f"labels count from 0; seen {int(values[0])}. Leave unlabelled rows out, or give no labels")
+        raise ValueError(
+            f"labels={int(values[0])}: must be 0 or more. Leave out rows without labels, or pass no labels"
+        )
     if not text and int(values[-1]) < (len(names) if names else len(values)):
-        result = {key: y.astype(np.int64) for key, y in given.items()}
+        result = {key: y.astype(np.int64) for key, y in labels.items()}
     else:
         if names is not None and not (text and set(values.tolist()) <= set(names)):
             raise ValueError(
-                f"labels {values[:5].tolist()} … do not fit {len(names)} class_names; expected 0 to {len(names) - 1}"
+                f"labels {values[:5].tolist()} …: must be 0 to {len(names) - 1} when there are {len(names)} class_names"
             )
         order = names if names is not None else values.tolist()
         place = {value: i for i, value in enumerate(order)}
-        result = {key: np.array([place[v] for v in y.tolist()], dtype=np.int64) for key, y in given.items()}
+        result = {key: np.array([place[v] for v in y.tolist()], dtype=np.int64) for key, y in labels.items()}
         names = [str(v) for v in order]
     if "y_train" in result and "y_test" in result:
         unseen = np.setdiff1d(result["y_test"], result["y_train"])
         if len(unseen):
-            seen = [names[i] if names else int(i) for i in unseen[:5]]
+            examples = [names[i] if names else int(i) for i in unseen[:5]]
             raise ValueError(
-                f"{len(unseen)} classes are in the test labels only ({seen} …); expected those of training"
+                f"{len(unseen)} classes are in the test labels only ({examples} …): test labels must be among those of "
+                f"training"
             )
     tensors = {key: torch.from_numpy(np.ascontiguousarray(y)) for key, y in result.items()}
     return tensors.get("y_train"), tensors.get("y_test"), names
@@ -193,59 +216,61 @@ def _labels(key: str, labels: Any) -> np.ndarray[Any, Any]:
         found = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else _unmasked(key, labels)
         found = np.char.decode(found) if found.dtype.kind == "S" else found
     except UnicodeDecodeError:
-        raise ValueError(f"{key} holds bytes that are not UTF-8; expected whole numbers or strings") from None
+        raise ValueError(f"{key} holds bytes that are not UTF-8: must be whole numbers or strings") from None
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{key} is no array ({one_line(str(error))}); expected [N] whole numbers or strings") from None
+        raise ValueError(
+            f"{key} is not an array ({one_line(str(error))}): must be [N] whole numbers or strings"
+        ) from None
     found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
     # Files written by spreadsheets hold 1.0, 2.0, …; from 2⁵³ on floats skip whole numbers.
     if found.dtype.kind == "f" and found.ndim == 1 and bool(((found == np.rint(found)) & (abs(found) < 2.0**53)).all()):
         found = found.astype(np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iuUb" or not len(found):
-        raise ValueError(f"{key} is {found.dtype} {list(found.shape)}; expected [N] whole numbers or strings")
+        raise ValueError(f"{key} of {found.dtype} {list(found.shape)}: must be [N] whole numbers or strings")
     if found.dtype.kind == "u" and int(found.max()) >= 2**63:
-        raise ValueError(f"{key} holds {int(found.max())}; expected whole numbers below 2⁶³, or strings")
+        raise ValueError(f"{key}={int(found.max())}: must be whole numbers below 2⁶³, or strings")
     return found.astype(np.int64) if found.dtype.kind in "iub" else found
 
 
 def _unmasked(key: str, values: Any) -> np.ndarray[Any, Any]:
-    """As an array; what is masked would come to light again."""
+    """Convert to an array; masked entries are refused because numpy would make them visible again."""
     masked = isinstance(values, np.ma.MaskedArray) and values.dtype.names is None
     hidden = int(np.ma.getmaskarray(values).sum()) if masked else 0
     if hidden:
-        raise ValueError(f"{key} has {hidden} masked entries; expected none. Leave those rows out, or fill them")
+        raise ValueError(f"{key} has {hidden} masked entries: must have none. Leave those rows out, or fill them")
     return np.asarray(values)
 
 
 def _inputs(key: str, values: Any, layout: str | None, size: int | None, channels: int | None) -> Tensor:
-    """uint8 ``[N, C, H, W]`` or float32 ``[N, D]`` of what was given."""
+    """Convert rows to uint8 ``[N, C, H, W]`` or float32 ``[N, D]``."""
     if isinstance(values, Tensor):
         x = values.detach().cpu()
         if x.is_complex():
-            raise ValueError(f"{key} is {x.dtype} {list(x.shape)}; expected numbers, images or vectors")
+            raise ValueError(f"{key} of {x.dtype} {list(x.shape)}: must be real numbers, images or vectors")
     else:
         if isinstance(values, np.ma.MaskedArray):
             values = _unmasked(key, values)
         try:
             array = np.asarray(values)
         except ValueError:
-            raise ValueError(f"the rows of {key} differ in length; expected all of one shape") from None
+            raise ValueError(f"{key}: must have rows of one shape; they differ in length") from None
         if array.dtype.kind not in "iufb":
-            raise ValueError(f"{key} is {array.dtype} {list(array.shape)}; expected numbers, images or vectors")
+            raise ValueError(f"{key} of {array.dtype} {list(array.shape)}: must be numbers, images or vectors")
         native = native_type(array.dtype)
         if not array.dtype.isnative or array.dtype.num != native.num:
             array = array.astype(native)
         x = torch.from_numpy(array if array.flags.writeable and array.flags.c_contiguous else array.copy())
     if 0 in x.shape[1:]:
-        raise ValueError(f"{key} has shape {list(x.shape)}, so its rows are empty; expected at least one number a row")
+        raise ValueError(f"{key} has shape {list(x.shape)}: must have at least one number in each row")
     if x.ndim == 2:
         vectors = x.to(torch.float32)
         bad = int((~torch.isfinite(vectors)).any(1).sum())
         if bad:
-            raise ValueError(f"{bad} of {len(x)} rows of {key} are not finite (in float32); expected finite numbers")
+            raise ValueError(f"{bad} of {len(x)} rows of {key} are not finite in float32: must be finite numbers")
         return vectors.contiguous()
     if x.ndim not in (3, 4):
         raise ValueError(
-            f"{key} has shape {list(x.shape)}; expected images [N, H, W], [N, H, W, C] or [N, C, H, W], "
+            f"{key} has shape {list(x.shape)}: must be images [N, H, W], [N, H, W, C] or [N, C, H, W], "
             "or vectors [N, D]"
         )
     x = x[:, None] if x.ndim == 3 else _channels_first(key, x, layout)
@@ -254,13 +279,13 @@ def _inputs(key: str, values: Any, layout: str | None, size: int | None, channel
     except ImageError as error:
         raise ValueError(f"{key}: {error}") from None
     images = images if channels is None else with_channels(images, channels)
-    return images if size is None else resized(images, size)
+    return images if size is None else resize_images(images, size)
 
 
-def resized(images: Tensor, size: int) -> Tensor:
-    """Images ``[N, C, H, W]`` brought to ``size`` pixels square, a chunk at a time.
+def resize_images(images: Tensor, size: int) -> Tensor:
+    """Resize images ``[N, C, H, W]`` to ``size`` pixels square, a chunk at a time.
 
-    >>> resized(torch.zeros(2, 3, 8, 6, dtype=torch.uint8), 4).shape
+    >>> resize_images(torch.zeros(2, 3, 8, 6, dtype=torch.uint8), 4).shape
     torch.Size([2, 3, 4, 4])
     """
     if tuple(images.shape[2:]) == (size, size):
@@ -270,23 +295,23 @@ def resized(images: Tensor, size: int) -> Tensor:
 
 def _channels_first(key: str, x: Tensor, layout: str | None) -> Tensor:
     if layout not in (None, "HWC", "CHW"):
-        raise ValueError(f"layout is {layout!r}; expected 'HWC' or 'CHW', or None to see it by the shape")
+        raise ValueError(f"layout={layout!r}: must be 'HWC' or 'CHW', or None to decide by the shape")
     first, last = x.shape[1] in (1, 3), x.shape[3] in (1, 3)
     if layout is None and first == last:
         why = "could be either" if first else "has neither 1 nor 3 channels"
         raise ValueError(
-            f"{key} has shape {list(x.shape)}, which {why}; expected [N, H, W, C] or [N, C, H, W] with C = 1 or 3"
-            + ("; say which by layout='HWC' or 'CHW'" if first else "")
+            f"{key} has shape {list(x.shape)}, which {why}: must be [N, H, W, C] or [N, C, H, W] with C = 1 or 3"
+            + (". Set layout='HWC' or 'CHW'" if first else "")
         )
     last = last if layout is None else layout == "HWC"
     channels = x.shape[3 if last else 1]
     if channels not in (1, 3):
-        raise ValueError(f"{key} as {layout} has {channels} channels {list(x.shape)}; expected 1 or 3")
+        raise ValueError(f"{key} as {layout} has {channels} channels {list(x.shape)}: must be 1 or 3")
     return x.permute(0, 3, 1, 2) if last else x
 
 
 class Items:
-    """The items of an object, converted when read.
+    """Inputs that are items of an indexable object, converted when read.
 
     >>> Items([torch.zeros(3, 4, 4), torch.ones(3, 2, 2)], shape=None).read(
     ...     torch.tensor([1]), lambda image, seed: image[:, :1, :1], [0])
@@ -314,19 +339,19 @@ class Items:
         return self._shape
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """Asks the object for the items ``indices``, one by one."""
+        """Read the items ``indices`` one by one (see `Inputs.read`)."""
         rows = [_value(self.source[int(i)], int(i), self.channels, labelled=False)[0] for i in indices]
         if crop is not None:
-            return each_cropped(rows, crop, seeds)
+            return crop_each(rows, crop, seeds)
         if self.crop is not None:
-            return each_cropped(rows, self.crop, [0] * len(rows))
+            return crop_each(rows, self.crop, [0] * len(rows))
         if self.shape is None:
-            raise ValueError("these images differ in size; read them with a crop, or load them with size=…")
+            raise ValueError("these images differ in size: read them with a crop, or load them with size=…")
         return torch.stack(rows)
 
 
 def from_object(source: Any, options: Options, *, test: Any = None, name: str | None = None) -> DataSet:
-    """A map-style object (``len`` and indexing) as training rows, and perhaps another one for testing.
+    """Make a data set from an object with ``len`` and indexing, and perhaps another one for testing.
 
     >>> pairs = [(torch.zeros(1, 4, 4), "cat"), (torch.ones(1, 4, 4), "dog")]
     >>> from_object(pairs, Options())
@@ -337,10 +362,10 @@ def from_object(source: Any, options: Options, *, test: Any = None, name: str | 
     if tested[0] is not None:
         inputs, tested = _coloured(inputs, tested[0]), (_coloured(tested[0], inputs), tested[1])
         if tested[0].shape != inputs.shape:
-            raise ValueError(f"training items are {inputs.shape} and test items {tested[0].shape}; expected the same")
+            raise ValueError(f"test items have shape {tested[0].shape}: must be {inputs.shape}, as the training items")
     names = getattr(source, "classes", None)
     known = isinstance(names, list | tuple) and all(isinstance(n, str) for n in names)
-    y_train, y_test, class_names = numbered(labels, tested[1], names if known else None)
+    y_train, y_test, class_names = number_labels(labels, tested[1], names if known else None)
     mean, std = channel_statistics(inputs)
     return DataSet(
         name=name or type(source).__name__,
@@ -370,14 +395,14 @@ def is_random(source: Any, rows: int = 3) -> bool:
 
 
 def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] | None]:
-    """The object's inputs and its labels, after one look at each item."""
+    """Read every item once: the object's inputs and its labels."""
     if not hasattr(source, "__getitem__") or not hasattr(source, "__len__"):
         raise ValueError(
-            f"a {type(source).__name__} cannot be indexed; expected a map-style Dataset with len() and [i]. Collect an "
+            f"a {type(source).__name__} cannot be indexed: must be a map-style Dataset with len() and [i]. Collect an "
             "iterable one into a list first"
         )
     if not len(source):
-        raise ValueError(f"the {type(source).__name__} is empty; expected at least one item")
+        raise ValueError(f"the {type(source).__name__} is empty: must have at least one item")
     rows: list[Tensor] = []
     labels: list[Any] = []
     size, held = options.size, 0
@@ -401,18 +426,18 @@ def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] |
         else:
             rows.append(row)
     if labels and len(labels) != len(source):
-        raise ValueError(f"{len(labels)} of {len(source)} items have labels; expected all or none")
+        raise ValueError(f"{len(labels)} of {len(source)} items have labels: must be all or none")
     if rows:
         return Memory(torch.stack(rows)), labels or None
     shape = next(iter(shapes)) if len(shapes) == 1 else None
     if shape is None and any(len(s) == 1 for s in shapes):
-        raise ValueError(f"items have shapes {sorted(shapes)[:3]} …; expected vectors of one length, or images")
+        raise ValueError(f"items have shapes {sorted(shapes)[:3]} …: must be vectors of one length, or images")
     images = shape is None or len(shape) == 3
     return Items(source, shape=shape, channels=channels or 1 if images else None, crop=crop), labels or None
 
 
 def _coloured(inputs: Memory | Items, other: Memory | Items) -> Memory | Items:
-    """``inputs`` as RGB if those of the ``other`` split are, so that the two go together."""
+    """Convert ``inputs`` to RGB if those of the ``other`` split are RGB."""
     mine, others = (x.channels if isinstance(x, Items) else x.shape[0] for x in (inputs, other))
     vectors = any(x.shape is not None and len(x.shape) == 1 for x in (inputs, other))
     if vectors or (mine, others) != (1, 3):
@@ -427,7 +452,7 @@ def _value(item: Any, index: int, channels: int | None, *, labelled: bool = True
     """An item's image or vector, and its label if it has one."""
     value, label = item, None
     if isinstance(item, dict):
-        raise ValueError(f"item {index} is a dict of {', '.join(map(repr, item))}; expected (image, label) or an image")
+        raise ValueError(f"item {index} is a dict of {', '.join(map(repr, item))}; must be (image, label) or an image")
     if isinstance(item, tuple | list) and item and not isinstance(item[0], int | float):
         value, label = item[0], item[1] if len(item) > 1 else None
     if not labelled:
@@ -435,8 +460,8 @@ def _value(item: Any, index: int, channels: int | None, *, labelled: bool = True
     if isinstance(label, Tensor | np.generic | np.ndarray):
         if math.prod(label.shape) != 1:
             raise ValueError(
-                f"item {index} has a label of shape {list(label.shape)}; expected one number or string. Of one-hot "
-                "labels give the place of the one (argmax), or load with labelled=False"
+                f"item {index} has a label of shape {list(label.shape)}: must be one number or string. Convert "
+                "one-hot labels by argmax, or load with labelled=False"
             )
         label = label.item()
     if isinstance(value, list | tuple) or (isinstance(value, Tensor | np.ndarray) and value.ndim == 1):
@@ -448,13 +473,13 @@ def _value(item: Any, index: int, channels: int | None, *, labelled: bool = True
 
 
 def _vector(value: Any, index: int) -> Tensor:
-    """An item that is a feature vector, float32 ``[D]``, finite."""
+    """A feature vector, float32 ``[D]``, finite."""
     try:
         row = torch.as_tensor(value)
     except (RuntimeError, TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"item {index} is {quoted(value)}; expected numbers (a vector), or an image as an array or tensor"
+            f"item {index} is {quoted(value)}: must be numbers (a vector), or an image as an array or tensor"
         ) from None
     if row.is_complex() or not row.numel() or not bool(row.isfinite().all()):
-        raise ValueError(f"item {index} is {quoted(row.tolist())}; expected finite numbers, at least one")
+        raise ValueError(f"item {index} is {quoted(row.tolist())}: must be finite numbers, at least one")
     return row.to(torch.float32)

@@ -1,19 +1,17 @@
-"""Decoded once, read ever after: the images of a folder at one size, in one file.
+"""The cache: the images of a folder, decoded once at one size, in one file.
 
     magic 8 bytes | header's place 8, length 8, CRC-32 8 | zeros to 4096 | uint8 [N, C, H, W]
                   | CRC-32 of each image, uint32 [N] | header (JSON)
 
-The header (written last, when all is known) holds the version, the shape, a fingerprint of the folder (every file's
-name, size and time of change, and how the images were made), the files that were skipped, a checksum of the data, and
-the time that the file was written.
-It is checked on every opening, and each image against its CRC-32 whenever it is read, so that what a failing disk has
-changed is never trained on. All data are read and checked when asked for, and when the file's own time of change is not
-the one it was given when written (it was copied or touched, or an image was found damaged); a cache that does not hold
-is made anew, never trusted. It is written beside its place and renamed into it, so a reader sees the whole of it or
-nothing, and two writers do no harm.
+The header (written last) holds the version, the shape, a fingerprint of the folder (name, size and modification time of
+every file, and how the images were made), the skipped files, a checksum of the data, and the time of writing. It is
+checked on every opening, and each image is checked against its CRC-32 whenever it is read, so that damage by a failing
+disk never reaches training. All data are checked on request, and when the file's modification time is not the recorded
+one (it was copied or touched, or an image was damaged). A damaged cache is written again, never trusted. It is written
+under a temporary name and renamed, so a reader sees a complete file or none, and two writers do no harm.
 
-Images are read by the system call and not through a memory map: of a file that is cut while it is in use that gives an
-error which names it, where a map gives a signal that ends the process.
+Images are read by system calls and not through a memory map: if the file is truncated while in use, a read raises an
+error that names it, where a memory map would end the process by a signal.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.dataset import each_cropped
+from kontrast.data.dataset import crop_each
 from kontrast.data.images import Crop
 from kontrast.files import clear_leftovers, whole_file
 
@@ -51,13 +49,20 @@ class CacheError(ValueError):
 
 
 class OutOfDate(CacheError):
-    """A cache file that is whole, but of another version or of another folder."""
+    """A cache file that is intact, but of another version or of another folder."""
 
 
 class CachedImages:
-    """Images ``[N, C, H, W]`` in a cache file, each checked as it is read; processes share the system's copy of it.
+    """Images ``[N, C, H, W]`` in a cache file, each checked when it is read; processes share the system's page cache.
 
-    ``fingerprint`` is what the images were made from; None takes whatever the file holds.
+    Args:
+        path: the file.
+        fingerprint: the `fingerprint` that the file must have; None accepts any.
+        verify: whether all data are read and checked when the file is opened.
+
+    Raises:
+        CacheError: the file is damaged.
+        OutOfDate: the file has another fingerprint or version.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +78,7 @@ class CachedImages:
         self.path = Path(path)
         self.header = read_header(self.path)
         if fingerprint is not None and self.header["fingerprint"] != fingerprint:
-            raise OutOfDate(f"{path} was made from other files, or at another size; the folder has changed since")
+            raise OutOfDate(f"{path} was made from other files, or at another size: the folder has changed since")
         self._shape = tuple(self.header["shape"])
         changed = os.stat(self.path).st_mtime_ns
         if verify or changed // 1000 != self.header["written"] // 1000:  # some file systems keep microseconds
@@ -86,7 +91,7 @@ class CachedImages:
         self._bytes = math.prod(self._shape)
         table = os.pread(self._file.fileno(), 4 * len(self), PAGE + len(self) * self._bytes)
         if len(table) != 4 * len(self) or zlib.crc32(table) != self.header["sums"]:
-            raise CacheError(f"the checksums of {self.path} are damaged; remove the file to make it anew")
+            raise CacheError(f"the checksums of {self.path} are damaged. Remove the file, and it is written again")
         self._sums = np.frombuffer(table, "<u4")
 
     def __getstate__(self) -> dict[str, Any]:  # a worker opens the file itself
@@ -109,28 +114,28 @@ class CachedImages:
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """The files that could not be read when it was made, with the reasons."""
+        """The files that could not be read when the cache was written, with the reasons."""
         return [(os.fsdecode(bytes.fromhex(name)), reason) for name, reason in self.header["skipped"]]
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """Rows by index, each cropped if a crop is given; a `CacheError` if one is not what was written."""
-        wanted = indices.tolist()
-        rows = torch.empty(len(wanted), *self._shape, dtype=torch.uint8)
+        """Read rows by number (see `Inputs.read`); raises a `CacheError` if an image is damaged."""
+        numbers = indices.tolist()
+        rows = torch.empty(len(numbers), *self._shape, dtype=torch.uint8)
         to, size, handle = rows.view(-1).numpy().data, self._bytes, self._file.fileno()
-        for place, i in enumerate(wanted):
+        for place, i in enumerate(numbers):
             i = range(len(self))[i]  # negative ones from the end; others are an IndexError
             part = to[place * size : (place + 1) * size]
             if os.preadv(handle, [part], PAGE + i * size) != size or zlib.crc32(part) != self._sums[i]:
                 with contextlib.suppress(OSError):  # so that the next opening checks all of it
                     os.utime(self.path)
                 raise CacheError(
-                    f"image {i} in the cache {self.path} is not what was written; call again, and the cache is checked "
-                    "and made anew (or remove the file)"
+                    f"image {i} in the cache {self.path} is damaged. Run again: the cache is checked "
+                    "and written again (or remove the file)"
                 )
-        return rows if crop is None else each_cropped(rows, crop, seeds)
+        return rows if crop is None else crop_each(rows, crop, seeds)
 
     def verify(self) -> None:
-        """Reads all data and compares their checksum; a `CacheError` if they are not what was written."""
+        """Read all data and compare their checksum; raises a `CacheError` if they are damaged."""
         digest = hashlib.blake2b(digest_size=16)
         with self.path.open("rb") as file:
             file.seek(PAGE)
@@ -139,35 +144,35 @@ class CachedImages:
                 digest.update(part)
                 left -= len(part)
         if digest.hexdigest() != self.header["checksum"]:
-            raise CacheError(f"the data of {self.path} are not what was written; remove the file to make it anew")
+            raise CacheError(f"the data of {self.path} are damaged. Remove the file, and it is written again")
         with contextlib.suppress(OSError):  # so that the next opening need not read all of it, if we may touch it
             os.utime(self.path, ns=(self.header["written"], self.header["written"]))
 
 
 def open_or_write(path: Path, fingerprint: str, write: Callable[[], None], *, verify: bool = False) -> CachedImages:
-    """The cache at ``path`` if it holds and was made from ``fingerprint``; else ``write()`` makes it, and it is opened.
+    """Open the cache at ``path`` if it is intact and has this fingerprint; else call ``write()`` and open it.
 
-    A damaged file is said to be so; one that is merely out of date is replaced without a word.
+    A damaged file gives a warning; one that is only out of date is replaced silently.
     """
-    clear_leftovers(path)  # of a writer that was killed after another had made it: they can be large
+    clear_leftovers(path)  # left by a killed writer; they can be large
     try:
         return CachedImages(path, fingerprint=fingerprint, verify=verify)
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
         raise ValueError(
-            f"the cache {path} cannot be opened ({error.strerror or error}); expected a file that may be read. "
-            "Remove it, or name another folder by cache=…"
+            f"the cache {path} cannot be opened ({error.strerror or error}): must be a readable file. "
+            "Remove it, or set another folder by cache=…"
         ) from error
     except CacheError as error:
         if not isinstance(error, OutOfDate):
-            warnings.warn(f"{error} (made anew now)", UserWarning, stacklevel=2)
+            warnings.warn(f"{error} (it is written again now)", UserWarning, stacklevel=2)
     write()
     return CachedImages(path, fingerprint=fingerprint)
 
 
 def fingerprint(folder: Path, names: Iterable[str], **made: Any) -> str:
-    """A hash of each file's name, size and time of change below ``folder``, and of how the images are ``made``.
+    """Hash the name, size and modification time of each file below ``folder``, and how the images are ``made``.
 
     >>> fingerprint(Path("."), [], size=64) == fingerprint(Path("."), [], size=32)
     False
@@ -176,10 +181,10 @@ def fingerprint(folder: Path, names: Iterable[str], **made: Any) -> str:
     for name in names:
         try:
             status = os.stat(folder / name)
-            seen = f"{status.st_size} {status.st_mtime_ns}"
+            state = f"{status.st_size} {status.st_mtime_ns}"
         except OSError:
-            seen = "gone"
-        digest.update(os.fsencode(name) + b"\0" + seen.encode() + b"\n")
+            state = "gone"
+        digest.update(os.fsencode(name) + b"\0" + state.encode() + b"\n")
     return digest.hexdigest()
 
 
@@ -191,7 +196,7 @@ def write_cache(
     fingerprint: str,
     skipped: Callable[[], Sequence[tuple[str, str]]] = list,
 ) -> None:
-    """Writes images ``[n, C, H, W]`` as they come. ``skipped()`` is asked at the end, when it is known."""
+    """Write chunks of images ``[n, C, H, W]``. ``skipped()`` is called at the end, when all chunks were read."""
     sums: list[int] = []
     count, digest, written = 0, hashlib.blake2b(digest_size=16), time.time_ns()
     with contextlib.ExitStack() as stack:
@@ -200,13 +205,13 @@ def write_cache(
             file = stack.enter_context(whole_file(path))
         except OSError as error:
             raise ValueError(
-                f"no cache file can be written in {path.parent} ({error.strerror or error}); expected a folder that is "
-                "there or can be made, and may be written to. Name another by cache=…"
+                f"no cache file can be written in {path.parent} ({error.strerror or error}): must be a writable "
+                "folder. Set another by cache=…"
             ) from error
         file.seek(PAGE)
         for chunk in chunks:
             if chunk.dtype != torch.uint8 or tuple(chunk.shape[1:]) != shape:
-                raise ValueError(f"a chunk is {chunk.dtype} {list(chunk.shape)}; expected uint8 [n, *{shape}]")
+                raise ValueError(f"chunk of {chunk.dtype} {list(chunk.shape)}: must be uint8 [n, *{shape}]")
             rows = chunk.contiguous().numpy()
             file.write(rows.data)
             digest.update(rows.data)
@@ -228,20 +233,22 @@ def write_cache(
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The header of a cache file; a `CacheError` if it or the file's length is not as written."""
+    """Read the header of a cache file; raises a `CacheError` if it is damaged or the file has another length."""
     with path.open("rb") as file:
         start = file.read(len(MAGIC) + 24)
         if len(start) < len(MAGIC) + 24 or not start.startswith(MAGIC):
-            raise CacheError(f"{path} is no cache of images; remove it or name another folder for the cache")
+            raise CacheError(f"{path} is not a cache of images. Remove it, or set another folder by cache=…")
         place, length, crc = struct.unpack("<QQQ", start[len(MAGIC) :])
         file.seek(place)
         header = file.read(length)
         ended = file.read(1) == b""
     if len(header) != length or zlib.crc32(header) != crc or not ended:
-        raise CacheError(f"{path} is damaged or incomplete; remove it to make it anew")
+        raise CacheError(f"{path} is damaged or incomplete. Remove it, and it is written again")
     record: dict[str, Any] = json.loads(header)
     if record["version"] != VERSION:
-        raise OutOfDate(f"{path} has version {record['version']}, this is version {VERSION}; remove it to make it anew")
+        raise OutOfDate(
+            f"{path} has version {record['version']}, must be {VERSION}. Remove it, and it is written again"
+        )
     if place != PAGE + record["count"] * (math.prod(record["shape"]) + 4):
-        raise CacheError(f"{path} does not hold as much as its header says; remove it to make it anew")
+        raise CacheError(f"{path} is shorter or longer than its header says. Remove it, and it is written again")
     return record

@@ -31,38 +31,47 @@ from kontrast.files import expanded
 
 @runtime_checkable
 class Inputs(Protocol):
-    """What a split's inputs can do: a length, a shape, and reading rows by index."""
+    """The inputs of a split: a length, a shape, and reading of rows by number."""
 
     def __len__(self) -> int: ...
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """(C, H, W) or (D,); None where images differ in size, and ``read`` needs a crop."""
+        """(C, H, W) or (D,); None where images differ in size and ``read`` needs a crop."""
         ...
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """Rows ``indices [n]``: uint8 ``[n, C, H, W]`` or float32 ``[n, D]``, on the CPU.
+        """Read the rows ``indices [n]``: uint8 ``[n, C, H, W]`` or float32 ``[n, D]``, on the CPU.
 
-        A ``crop`` is applied to each image with its own entry of ``seeds``, so what it draws depends on neither worker
-        nor rank.
+        Args:
+            indices: row numbers, int64.
+            crop: applied to each image with its own entry of ``seeds``, so that what it draws depends on neither worker
+                nor rank.
+            seeds: one for each row; required with a crop.
         """
         ...
 
 
-def each_cropped(images: Sequence[Tensor] | Tensor, crop: Crop, seeds: Sequence[int] | None) -> Tensor:
-    """``crop`` on each of n images with its own seed, stacked; the one loop that inputs share.
+def crop_each(images: Sequence[Tensor] | Tensor, crop: Crop, seeds: Sequence[int] | None) -> Tensor:
+    """Crop each of n images with its own seed and stack the results.
 
-    >>> each_cropped(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), lambda image, seed: image[:, :4, :4], [0, 1]).shape
+    >>> crop_each(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), lambda image, seed: image[:, :4, :4], [0, 1]).shape
     torch.Size([2, 3, 4, 4])
     """
     if seeds is None or len(seeds) != len(images):
-        seen = "none" if seeds is None else str(len(seeds))
-        raise ValueError(f"a crop of {len(images)} images needs as many seeds, one each; seen {seen}")
+        count = "none" if seeds is None else str(len(seeds))
+        raise ValueError(f"seeds: must be {len(images)}, one for each image, when a crop is given; got {count}")
     return torch.stack([crop(image, int(seed)) for image, seed in zip(images, seeds, strict=True)])
 
 
 class Memory:
-    """A tensor in memory: uint8 images ``[N, C, H, W]`` or float32 vectors ``[N, D]``.
+    """Inputs in memory.
+
+    Args:
+        values: uint8 images ``[N, C, H, W]`` or float32 vectors ``[N, D]``.
+
+    Raises:
+        ValueError: another type or shape.
 
     >>> Memory(torch.eye(3)).read(torch.tensor([2]))
     tensor([[0., 0., 1.]])
@@ -72,7 +81,8 @@ class Memory:
         images = values.dtype == torch.uint8 and values.ndim == 4
         if not images and not (values.dtype == torch.float32 and values.ndim == 2):
             raise ValueError(
-                f"inputs are {values.dtype} {list(values.shape)}; images are uint8 [N, C, H, W], vectors float32 [N, D]"
+                f"values of {values.dtype} {list(values.shape)}: must be uint8 images [N, C, H, W] or float32 vectors "
+                f"[N, D]"
             )
         self.values = values
 
@@ -88,17 +98,21 @@ class Memory:
         return tuple(self.values.shape[1:])
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """Rows by index; each one cropped if a crop is given."""
+        """Read rows by number, each cropped if a crop is given (see `Inputs.read`)."""
         rows = self.values.index_select(0, indices)
         if crop is None:
             return rows
         if rows.ndim != 4:
-            raise ValueError(f"vectors {list(self.shape)} have nothing to crop; read them without a crop")
-        return each_cropped(rows, crop, seeds)
+            raise ValueError(f"crop: must be None for vectors {list(self.shape)}; only images can be cropped")
+        return crop_each(rows, crop, seeds)
 
 
 class Rows:
-    """Some rows of other inputs, in a given order; nothing is copied.
+    """Some rows of other inputs, in a given order, without a copy.
+
+    Args:
+        inputs: the inputs to take rows of.
+        rows: row numbers, int64 ``[n]``.
 
     >>> Rows(Memory(torch.eye(3)), torch.tensor([2, 0])).read(torch.tensor([0]))
     tensor([[0., 0., 1.]])
@@ -115,19 +129,28 @@ class Rows:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """That of the inputs it takes rows of."""
+        """The shape of the underlying inputs."""
         return self.inputs.shape
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """The rows' rows."""
+        """Read rows by number (see `Inputs.read`)."""
         return self.inputs.read(self.rows[indices], crop, seeds)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Inputs, and labels int64 ``[N]`` unless there are none.
+    """Inputs with their labels: one split of a data set.
 
-    ``names`` are those of the rows' files, from the data's folder on; None where rows are no files.
+    Args:
+        inputs: the rows.
+        labels: int64 ``[N]``, from 0 on; None without labels.
+        names: the rows' file names relative to the data's folder; None if rows are not files.
+
+    Raises:
+        ValueError: labels or names that do not fit the inputs.
+
+    >>> len(Split(Memory(torch.eye(3)), torch.tensor([0, 1, 2])))
+    3
     """
 
     inputs: Inputs
@@ -137,21 +160,28 @@ class Split:
     def __post_init__(self) -> None:
         labels = self.labels
         if self.names is not None and len(self.names) != len(self.inputs):
-            raise ValueError(f"{len(self.names)} names for {len(self.inputs)} rows; expected one a row")
+            raise ValueError(f"names: must be {len(self.inputs)}, one for each row; got {len(self.names)}")
         if labels is None:
             return
         if labels.ndim != 1 or labels.dtype != torch.int64 or len(labels) != len(self.inputs):
             raise ValueError(
-                f"labels are {labels.dtype} {list(labels.shape)}; expected torch.int64 [{len(self.inputs)}], one a row"
+                f"labels of {labels.dtype} {list(labels.shape)}: must be torch.int64 [{len(self.inputs)}], one for "
+                f"each row"
             )
         if len(labels) and int(labels.min()) < 0:
-            raise ValueError(f"labels count from 0; seen {int(labels.min())}. Pass labels=None for unlabelled rows")
+            raise ValueError(f"labels={int(labels.min())}: must be 0 or more. Pass labels=None for rows without labels")
 
     def __len__(self) -> int:
         return len(self.inputs)
 
     def require_labels(self, what: str) -> Tensor:
-        """The labels; an error that says who needs them if there are none.
+        """Return the labels, or raise an error that says who needs them.
+
+        Args:
+            what: who needs the labels; the error begins with it.
+
+        Raises:
+            ValueError: the split has no labels.
 
         >>> Split(Memory(torch.eye(2))).require_labels("SupCon")
         Traceback (most recent call last):
@@ -166,7 +196,7 @@ class Split:
         return self.labels
 
     def subset(self, indices: Tensor) -> Split:
-        """The rows ``indices [n]``, in that order (copied where they lie in memory).
+        """Return the rows ``indices [n]``, in that order (a copy if the inputs are in memory).
 
         >>> Split(Memory(torch.eye(3)), torch.tensor([0, 1, 2])).subset(torch.tensor([2, 1])).labels
         tensor([2, 1])
@@ -182,19 +212,26 @@ class Split:
         return Split(inputs, None if self.labels is None else self.labels[indices], names)
 
     def with_labels(self, labels: Tensor | None) -> Split:
-        """The same inputs with other labels, or none."""
+        """Return the same inputs with other labels, or with none."""
         return replace(self, labels=labels)
 
     def limited(self, n: int, seed: int = 0) -> Split:
-        """At most ``n`` rows, as evenly over the classes as they allow, in their old order.
+        """Return at most ``n`` rows, as evenly over the classes as possible, in their old order.
 
-        With one seed, fewer rows are always among the more: 1,000 rows are part of the 2,000.
+        With one seed, a smaller limit keeps a subset of a larger one: the 1,000 rows are among the 2,000.
+
+        Args:
+            n: how many rows, at least 1.
+            seed: which rows are drawn.
+
+        Raises:
+            ValueError: ``n`` is below 1.
 
         >>> Split(Memory(torch.eye(7)), torch.tensor([0, 0, 0, 0, 0, 1, 2])).limited(5).labels  # small classes: all
         tensor([0, 0, 0, 1, 2])
         """
         if n < 1:
-            raise ValueError(f"limit is {n}; expected at least 1 row (None for all)")
+            raise ValueError(f"limit={n}: must be at least 1. Use None for all rows")
         if n >= len(self):
             return self
         drawn = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
@@ -203,7 +240,14 @@ class Split:
         return self.subset(drawn[:n].sort().values)
 
     def balanced(self, per_class: int, seed: int = 0) -> Split:
-        """Exactly ``per_class`` rows of each class, in their old order.
+        """Return exactly ``per_class`` rows of each class, in their old order.
+
+        Args:
+            per_class: how many rows of each class.
+            seed: which rows are drawn.
+
+        Raises:
+            ValueError: no labels, or a class with fewer rows.
 
         >>> Split(Memory(torch.eye(6)), torch.tensor([0, 0, 0, 1, 1, 0])).balanced(2).labels.bincount()
         tensor([2, 2])
@@ -213,14 +257,14 @@ class Split:
         if per_class < 1 or int(counts.min()) < per_class:
             smallest = int(counts.argmin())
             raise ValueError(
-                f"per_class is {per_class}; expected 1 to {int(counts.min())}, as many as the smallest class "
-                f"(label {int(classes[smallest])}) has. limited(n) takes what there is"
+                f"per_class={per_class}: must be 1 to {int(counts.min())}, the size of the smallest class "
+                f"(label {int(classes[smallest])}). Use limited(n) to allow uneven classes"
             )
         return self.limited(per_class * len(classes), seed)
 
 
 def _turn(labels: Tensor) -> Tensor:
-    """How many rows of its class stand before each row: taking rows in turns keeps the classes even. int64 ``[N]``."""
+    """For each row the number of rows of its class before it, int64 ``[N]``: sorting by it keeps the classes even."""
     order = torch.argsort(labels, stable=True)
     _, counts = torch.unique_consecutive(labels[order], return_counts=True)
     first = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
@@ -231,10 +275,19 @@ def _turn(labels: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DataSet:
-    """A data set: its splits, the names of its classes, and the channel statistics it is normalised with.
+    """A data set: its splits, the names of its classes, and the statistics it is normalised with.
 
-    ``mean`` and ``std`` are per channel for pixels in 0…1 (per feature for vectors). ``note`` says where the data come
-    from and under which licence, ``skipped`` which files could not be read and why.
+    Args:
+        name: a short name.
+        train: the training rows.
+        test: the test rows, if there are any.
+        unlabelled: further rows without labels, if there are any.
+        class_names: names of the classes 0, 1, 2, …; None without names.
+        kind: "image" or "vector".
+        mean: per channel for pixels in 0…1, per feature for vectors.
+        std: the same.
+        note: the source of the data and their licence.
+        skipped: files that could not be read, each with the reason.
 
     >>> data = DataSet(name="eyes", train=Split(Memory(torch.eye(4)), torch.tensor([0, 1, 0, 1])), kind="vector",
     ...     mean=(0.25,) * 4, std=(0.5,) * 4, class_names=["even", "odd"])
@@ -270,7 +323,7 @@ class DataSet:
 
     @property
     def num_classes(self) -> int:
-        """How many classes; an error if the training rows have no labels."""
+        """The number of classes; raises a ValueError if the training rows have no labels."""
         labels = self.train.require_labels("the number of classes")
         if self.class_names:
             return len(self.class_names)
@@ -278,9 +331,12 @@ class DataSet:
         return max(int(y.max()) for y in (labels, tested) if y is not None and len(y)) + 1
 
     def limit(self, n: int | None, seed: int = 0, *, test: int | None = None) -> DataSet:
-        """At most ``n`` rows of the training and of the unlabelled split, classes even; testing stays whole.
+        """Keep at most ``n`` rows of the training and of the unlabelled split, evenly over the classes.
 
-        ``test`` limits the testing rows too; accuracy is then no longer the set's usual figure.
+        Args:
+            n: how many rows; None keeps all.
+            seed: which rows are drawn.
+            test: limits the test rows too; accuracy is then no longer comparable with published figures.
         """
 
         def cut(split: Split | None, most: int | None) -> Split | None:
@@ -292,23 +348,31 @@ class DataSet:
 
 
 def default_root() -> Path:
-    """Where data sets lie: ``$KONTRAST_DATA``, else ``~/.cache/kontrast``."""
-    given = os.environ.get("KONTRAST_DATA")
-    return expanded(given, "KONTRAST_DATA") if given else Path.home() / ".cache" / "kontrast"
+    """The folder of named data sets: ``$KONTRAST_DATA``, else ``~/.cache/kontrast``."""
+    folder = os.environ.get("KONTRAST_DATA")
+    return expanded(folder, "KONTRAST_DATA") if folder else Path.home() / ".cache" / "kontrast"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to load.
+    """How to load a data set.
 
-    ``root`` is where named sets lie (`default_root`) and ``download`` whether they may be fetched. ``size`` brings
-    every image to that many pixels square, ``channels`` makes it RGB (3) or grey (1); None leaves images as they are,
-    and makes those of folders RGB. ``labelled=False`` drops labels and takes a folder's subfolders for mere folders,
-    not classes; ``labelled=True`` insists on labels. ``memory`` is how many bytes of images are held in memory,
-    ``cache`` the folder for cache files (True: one below ``root``), ``verify`` whether a cache's data are checked on
-    opening. ``check`` is how closely files are looked at beforehand: names only, headers and ends, or decoded in full.
-    ``max_bad`` is how many unreadable files are skipped before it stops: a number, or a share below 1; None is 1 % but
-    at least 10.
+    Args:
+        root: the folder of named sets (default: ``$KONTRAST_DATA``, else ``~/.cache/kontrast``).
+        download: whether missing files may be downloaded.
+        size: resize every image to this many pixels square; None keeps the sizes.
+        channels: 3 (RGB) or 1 (grey); None keeps the channels of arrays and sets, and makes images of folders RGB.
+        labelled: False drops labels and treats subfolders as plain folders; True requires labels; None takes what is
+            there.
+        memory: how many bytes of images may be held in memory.
+        cache: the folder for cache files; True is ``images`` below the root; None or False uses no cache.
+        verify: whether all data of a cache are checked when it is opened.
+        check: how files are checked before loading: "names" only, "headers" and file ends, or "full" decoding.
+        max_bad: how many unreadable files are skipped before loading stops: a number, or a share below 1; None is 1 %,
+            but at least 10.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> Options(size=64).bad_limit(5000), Options(max_bad=0).bad_limit(5000), Options(max_bad=0.5).bad_limit(5000)
     (50, 0, 2500)
@@ -327,19 +391,19 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
-            raise ValueError(f"size is {self.size!r}; expected a number of pixels, 1 or more, or None")
+            raise ValueError(f"size={self.size!r}: must be a number of pixels, 1 or more, or None")
         if self.channels not in (None, 1, 3):
             raise ValueError(
-                f"channels is {self.channels!r}; expected 3 (RGB), 1 (grey), or None for what the data have"
+                f"channels={self.channels!r}: must be 3 (RGB), 1 (grey), or None to keep the channels of the data"
             )
         if self.labelled not in (None, True, False):
-            raise ValueError(f"labelled is {self.labelled!r}; expected True, False, or None for what the data have")
+            raise ValueError(f"labelled={self.labelled!r}: must be True, False, or None to use labels if there are any")
         if not isinstance(self.memory, int | float) or self.memory < 0:
-            raise ValueError(f"memory is {self.memory!r}; expected a number of bytes, 0 or more")
+            raise ValueError(f"memory={self.memory!r}: must be a number of bytes, 0 or more")
         if self.check not in ("names", "headers", "full"):
-            raise ValueError(f"check is {self.check!r}; expected 'names', 'headers' or 'full'")
+            raise ValueError(f"check={self.check!r}: must be 'names', 'headers' or 'full'")
         if self.max_bad is not None and (not isinstance(self.max_bad, int | float) or self.max_bad < 0):
-            raise ValueError(f"max_bad is {self.max_bad!r}; expected a number of files, a share below 1, or None")
+            raise ValueError(f"max_bad={self.max_bad!r}: must be a number of files, a share below 1, or None")
 
     def bad_limit(self, files: int) -> int:
         """How many of ``files`` may be unreadable."""
@@ -349,12 +413,12 @@ class Options:
 
     @property
     def where(self) -> Path:
-        """The folder that named sets are looked for in."""
+        """The folder of named sets."""
         return default_root() if self.root is None else self.root
 
     @property
     def cache_folder(self) -> Path | None:
-        """The folder that cache files lie in; None if there is to be no cache."""
+        """The folder of cache files; None without a cache."""
         if self.cache is None or self.cache is False:
             return None
         return self.where / "images" if self.cache is True else expanded(self.cache, "cache")
@@ -365,16 +429,29 @@ SAMPLE = 1024  # rows that are read where they do not lie in memory; an image's 
 
 
 def channel_statistics(inputs: Inputs, *, size: int = 224) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """(1): per channel of images, per feature of vectors.
+    """Compute mean and standard deviation per channel of images, per feature of vectors, in one pass and float64.
 
-    Of what does not lie in memory `SAMPLE` rows are read, evenly taken; of images that differ in size, the middle of
-    each at ``size``.
+        (1)  mean_c = 1/n Σ x_c,   std_c = √(1/n Σ (x_c − mean_c)²)        n = all pixels of channel c, x in 0…1
+
+    Pixels are integers, so their sums and sums of squares are exact in float64 (below 2⁵³, that is 10¹¹ pixels);
+    vectors are summed about the first chunk's mean, so that a large offset does not swallow the deviations. A constant
+    channel gets std 1, so that dividing by it gives zeros and not NaN.
+
+    Args:
+        inputs: at least one row. If they are not in memory, `SAMPLE` evenly spaced rows are read.
+        size: images that differ in size are centre-cropped to this many pixels.
+
+    Returns:
+        Means and standard deviations.
+
+    Raises:
+        ValueError: no rows.
 
     >>> channel_statistics(Memory(torch.tensor([0, 255, 255, 0], dtype=torch.uint8).reshape(2, 1, 1, 2)))
     ((0.5,), (0.5,))
     """
     if not len(inputs):
-        raise ValueError("no rows, no statistics; expected at least one")
+        raise ValueError("inputs: must have at least one row to compute statistics")
     varied = inputs.shape is None
     count = len(inputs) if isinstance(inputs, Memory) else min(len(inputs), SAMPLE)
     taken = torch.arange(count) * len(inputs) // count

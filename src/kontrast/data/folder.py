@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.data.arrays import numbered
+from kontrast.data.arrays import number_labels
 from kontrast.data.dataset import DataSet, Options, Split, channel_statistics
 from kontrast.data.image_files import SHOWN, Folder, Listing, list_images, store, warn_of_skipped
 from kontrast.files import expanded
@@ -44,14 +44,14 @@ UNLABELLED = ("unlabelled", "unlabeled")
 
 @dataclass(frozen=True)
 class Part:
-    """One split of a folder: its images, labels, and what was skipped (named from the data set's folder)."""
+    """One split of a folder: its images and labels, and the skipped files (named relative to the data set's folder)."""
 
     split: Split
     skipped: tuple[tuple[str, str], ...]
 
 
 def from_folder(path: Path, options: Options) -> DataSet:
-    """The images below ``path`` as a data set.
+    """Make a data set of the images below ``path``.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -63,7 +63,7 @@ def from_folder(path: Path, options: Options) -> DataSet:
     DataSet 'pets': 2 images (3, 4, 4) in 2 classes
     """
     if not path.is_dir():
-        raise ValueError(f"{path} is no folder; expected one with images in it")
+        raise ValueError(f"{path}: must be a folder with images")
     inside = {entry.name.lower(): entry for entry in sorted(path.iterdir()) if entry.is_dir()}
     folders = {name for name in inside if not name.startswith(".")}
     known = {"train", *TESTING, *UNLABELLED}
@@ -72,7 +72,7 @@ def from_folder(path: Path, options: Options) -> DataSet:
     listed = replace(options, check="names")
     train = list_images(inside["train"] if has_splits else path, listed)
     classes = class_folders(train, options.labelled)
-    parts = {"train": own_part(train, classes, options, folder=path)}
+    parts = {"train": read_own_part(train, classes, options, folder=path)}
     names = classes
     for name in TESTING if has_splits else ():
         if name in folders:
@@ -81,23 +81,23 @@ def from_folder(path: Path, options: Options) -> DataSet:
             if classes is not None and theirs is None:
                 continue  # ImageNet's own test folder, flat: without labels it tests nothing
             names = names or theirs
-            parts["test"] = own_part(found, names if theirs else None, options, folder=path)
+            parts["test"] = read_own_part(found, names if theirs else None, options, folder=path)
             break
     for name in UNLABELLED if has_splits else ():
         if name in folders:
-            parts["unlabelled"] = own_part(list_images(inside[name], listed), None, options, folder=path)
+            parts["unlabelled"] = read_own_part(list_images(inside[name], listed), None, options, folder=path)
     others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
     note = f"images in the folder {one_line(path.resolve().name)}"
     note += f"; {others:,} files of other kinds beside them" if others else ""
-    return assembled(path.resolve().name, parts, names, options, note=note)
+    return assemble(path.resolve().name, parts, names, options, note=note)
 
 
-def own_part(
+def read_own_part(
     listing: Listing, classes: Collection[str] | None, options: Options, *, folder: Path | None = None
 ) -> Part:
-    """The split of a listing of the user's own, what is no image by its suffix listed with the skipped.
+    """Read a split of the user's own folder; files of other kinds are added to the skipped.
 
-    ``folder`` is the data's, which the rows' names begin below; None: the listing's.
+    ``folder`` is the data's folder, which the rows' names are relative to; None: the listing's.
     """
     part = read_part(listing, classes, options)
     if folder is not None and folder != listing.folder and part.split.names is not None:
@@ -106,7 +106,7 @@ def own_part(
     return replace(part, skipped=(*part.skipped, *((name, OTHER) for name in listing.others)))
 
 
-def assembled(
+def assemble(
     name: str,
     parts: dict[str, Part],
     class_names: list[str] | None,
@@ -115,9 +115,9 @@ def assembled(
     statistics: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     note: str = "",
 ) -> DataSet:
-    """A data set of its parts ``train``, ``test``, ``unlabelled``.
+    """Make a data set of its parts ``train``, ``test``, ``unlabelled``.
 
-    Statistics are computed if not given, or given for other channels (RGB, where grey was asked for).
+    Statistics are computed if they are not given, or given for other channels (RGB, where grey is requested).
     """
     train = parts["train"].split
     fit = statistics if statistics and len(statistics[0]) == (options.channels or 3) else None
@@ -140,7 +140,7 @@ def assembled(
 
 
 def class_folders(listing: Listing, labelled: bool | None = None) -> list[str] | None:
-    """The subfolders that hold images, sorted, if they are classes; None if the folder has no labels.
+    """The subfolders with images, sorted, if they are classes; None if the folder has no labels.
 
     >>> class_folders(Listing(Path("."), ["dog/1.png", "cat/1.png", "cat/old/2.png"]))
     ['cat', 'dog']
@@ -151,24 +151,27 @@ def class_folders(listing: Listing, labelled: bool | None = None) -> list[str] |
         return None
     found = sorted({name.partition("/")[0] for name in listing.names if "/" in name})
     if labelled and not found:
-        raise ValueError(f"labelled=True, but {listing.folder} has no subfolders with images; expected one a class")
+        raise ValueError(
+            f"labelled=True: must have one subfolder per class, and {listing.folder} has no subfolders with images"
+        )
     return found if len(found) > 1 or labelled else None
 
 
 def read_part(listing: Listing, classes: Collection[str] | None, options: Options) -> Part:
-    """The split of a listing; with ``classes``, its first level of folders gives the labels."""
+    """Read the split of a listing; with ``classes``, the first level of folders gives the labels."""
     if classes is not None:
         stray = {i: "beside the class folders, in none" for i, name in enumerate(listing.names) if "/" not in name}
         unknown = sorted({n.partition("/")[0] for n in listing.names if "/" in n} - set(classes))
         if unknown:
             raise ValueError(
-                f"{listing.folder} has classes that training has not: {', '.join(map(one_line, unknown[:5]))}; "
-                "expected the same folders"
+                f"{listing.folder} has classes that the training folder lacks: "
+                f"{', '.join(map(one_line, unknown[:5]))}. "
+                "Both must have the same subfolders"
             )
         if len(stray) > options.bad_limit(len(listing)):
             raise ValueError(
-                f"{len(stray):,} images lie in {listing.folder} itself, beside {len(classes)} class folders; put them "
-                "into classes, or load with labelled=False"
+                f"{len(stray):,} images lie in {listing.folder} itself, beside {len(classes)} class folders. Move them "
+                "into class folders, or load with labelled=False"
             )
         listing = listing.without(stray)
     files = len(listing) + len(listing.skipped)
@@ -185,7 +188,7 @@ def read_part(listing: Listing, classes: Collection[str] | None, options: Option
 
 
 def _warn_of_empty(listing: Listing, kept: Listing, classes: Collection[str]) -> None:
-    """A warning that names the classes which have files in ``listing`` but no image that could be read."""
+    """Warn about classes that have files in ``listing``, but no readable image."""
     named = [*listing.names, *(name for name, _ in listing.skipped)]
     had = {name.partition("/")[0] for name in named if "/" in name} & set(classes)
     empty = sorted(had - {name.partition("/")[0] for name in kept.names})
@@ -199,16 +202,16 @@ def _warn_of_empty(listing: Listing, kept: Listing, classes: Collection[str]) ->
         )
 
 
-Listed = tuple[list[str], Any]
-"""Paths, and the labels, or None."""
+PathList = tuple[list[str], Any]
+"""Paths, and their labels or None."""
 
 
-def listed_paths(source: Any) -> Listed | None:
-    """The paths and labels of one of the forms above; None if it is none of them.
+def parse_paths(source: Any) -> PathList | None:
+    """The paths and labels of one of the forms of the module's second table; None if it is none of them.
 
-    >>> listed_paths(["a.jpg", "b.png"]), listed_paths([("a.jpg", 1), ("b.png", 0)])
+    >>> parse_paths(["a.jpg", "b.png"]), parse_paths([("a.jpg", 1), ("b.png", 0)])
     ((['a.jpg', 'b.png'], None), (['a.jpg', 'b.png'], [1, 0]))
-    >>> listed_paths([1.5, 2.5]) is None
+    >>> parse_paths([1.5, 2.5]) is None
     True
     """
     if isinstance(source, np.ndarray) and source.dtype.kind == "U" and source.ndim == 1:
@@ -217,7 +220,7 @@ def listed_paths(source: Any) -> Listed | None:
         return None
     if _is_pair(source):
         rows, labels = source
-        found = listed_paths(rows)
+        found = parse_paths(rows)
         if found is not None and (labels is None or isinstance(labels, list | tuple | np.ndarray | Tensor)):
             return found[0], labels
         return None
@@ -231,13 +234,13 @@ def listed_paths(source: Any) -> Listed | None:
     kind = paths if any(paths) else items
     other = next(i for i, is_one in enumerate(kind) if not is_one)
     raise ValueError(
-        f"item {other} of the list is {quoted(source[other])}, and others are paths; expected paths, or (path, label), "
-        "for every item"
+        f"item {other} of the list is {quoted(source[other])}, and others are paths: all items must be paths, or all "
+        "(path, label)"
     )
 
 
-def from_paths(train: Listed, options: Options, *, test: Listed | None = None) -> DataSet:
-    """The images of lists of files as a data set.
+def from_paths(train: PathList, options: Options, *, test: PathList | None = None) -> DataSet:
+    """Make a data set of lists of image files.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -251,26 +254,26 @@ def from_paths(train: Listed, options: Options, *, test: Listed | None = None) -
     splits = {"train": train} if test is None else {"train": train, "test": test}
     parts: dict[str, Part] = {}
     labels: dict[str, Any] = {}
-    for key, (paths, given) in splits.items():
-        parts[key], labels[key] = _read(key, paths, None if options.labelled is False else given, options)
-    y_train, y_test, names = numbered(labels["train"], labels.get("test"))
+    for key, (paths, y) in splits.items():
+        parts[key], labels[key] = _read(key, paths, None if options.labelled is False else y, options)
+    y_train, y_test, names = number_labels(labels["train"], labels.get("test"))
     for key, y in (("train", y_train), ("test", y_test)):
         if key in parts:
             found = parts[key]
             parts[key] = Part(Split(found.split.inputs, y, found.split.names), found.skipped)
     count = sum(len(paths) for paths, _ in splits.values())
-    return assembled("files", parts, names, options, note=f"a list of {count:,} files from Python")
+    return assemble("files", parts, names, options, note=f"a list of {count:,} files from Python")
 
 
 def _read(key: str, paths: Sequence[str], labels: Any, options: Options) -> tuple[Part, list[Any] | None]:
-    """The images of the files that can be read, and their labels."""
+    """Read the files that can be read, with their labels."""
     if labels is not None and len(labels) != len(paths):
-        raise ValueError(f"y_{key} has {len(labels)} labels for {len(paths)} files; expected one label a file")
+        raise ValueError(f"y_{key}: must have {len(paths)} labels, one for each file; got {len(labels)}")
     full = [Path(os.path.abspath(expanded(path, "a path"))) for path in paths]
-    missing = [given for given, path in zip(paths, full, strict=True) if not path.is_file()]
+    missing = [name for name, path in zip(paths, full, strict=True) if not path.is_file()]
     if missing:
-        shown = ", ".join(one_line(name) for name in missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
-        raise ValueError(f"{len(missing):,} of {len(paths):,} paths are no files: {shown}; expected image files")
+        names = ", ".join(one_line(name) for name in missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
+        raise ValueError(f"{len(missing):,} of {len(paths):,} paths are not files: {names}. They must be image files")
     folder = Path(os.path.commonpath([path.parent for path in full]))
     listing = Listing(folder, [path.relative_to(folder).as_posix() for path in full])
     inputs, kept = store(listing, options)

@@ -32,7 +32,7 @@ from torch import Tensor
 from kontrast.data.arrays import ALIASES, KEYS, is_random
 from kontrast.data.cache import CachedImages
 from kontrast.data.dataset import DataSet, Inputs, Memory, Rows, Split
-from kontrast.data.folder import listed_paths
+from kontrast.data.folder import parse_paths
 from kontrast.data.image_files import Folder
 from kontrast.data.images import CentreCrop
 from kontrast.data.loading import load
@@ -43,12 +43,12 @@ ROWS = 64
 
 
 def identity(split: Split, *, times: bool = False, whole: bool = False) -> str:
-    """Of a split's inputs and labels.
+    """Compute a digest of a split's inputs and labels: inputs with the same digest have the same rows.
 
     Args:
-        split: whose rows.
-        times: two copies of a folder are not the same.
-        whole: everything is read, so that rows that differ anywhere have another identity; files' names do not count.
+        split: the rows.
+        times: whether modification times of files count; two copies of a folder then differ.
+        whole: read everything, so that any difference gives another digest; file names do not count then.
 
     Returns:
         32 hexadecimal digits.
@@ -60,33 +60,33 @@ def identity(split: Split, *, times: bool = False, whole: bool = False) -> str:
     >>> identity(a) == identity(b)
     False
     """
-    seen = hashlib.blake2b(f"{len(split)} {split.inputs.shape}".encode(), digest_size=16)
+    digest = hashlib.blake2b(f"{len(split)} {split.inputs.shape}".encode(), digest_size=16)
     if split.labels is not None:
-        seen.update(raw(split.labels))
-    seen.update(_content(split.inputs, times, whole))
-    return seen.hexdigest()
+        digest.update(raw(split.labels))
+    digest.update(_content(split.inputs, times, whole))
+    return digest.hexdigest()
 
 
 def _content(inputs: Inputs, times: bool, whole: bool) -> bytes:
-    seen = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     if whole and not isinstance(inputs, Memory):
         for i in range(len(inputs)):
-            seen.update(_row(inputs, i))
+            digest.update(_row(inputs, i))
     elif isinstance(inputs, Rows):
-        seen.update(_content(inputs.inputs, times, whole) + raw(inputs.rows))
+        digest.update(_content(inputs.inputs, times, whole) + raw(inputs.rows))
     elif isinstance(inputs, Memory):
-        seen.update(raw(inputs.values))
+        digest.update(raw(inputs.values))
     elif isinstance(inputs, CachedImages):
-        seen.update(inputs.header["checksum"].encode())
+        digest.update(inputs.header["checksum"].encode())
     elif isinstance(inputs, Folder):
         for path in inputs.paths:
-            seen.update(os.fsencode(os.path.basename(path)) + b"\0" + _about(path, times))
+            digest.update(os.fsencode(os.path.basename(path)) + b"\0" + _about(path, times))
     else:
         count = min(ROWS, len(inputs))
         crop = CentreCrop(32) if inputs.shape is None else None
         rows = torch.arange(count) * len(inputs) // max(count, 1)
-        seen.update(raw(inputs.read(rows, crop, [0] * count if crop else None)))
-    return seen.digest()
+        digest.update(raw(inputs.read(rows, crop, [0] * count if crop else None)))
+    return digest.digest()
 
 
 def _row(inputs: Inputs, index: int) -> bytes:
@@ -102,14 +102,14 @@ def _row(inputs: Inputs, index: int) -> bytes:
 
 
 def _as_it_is(image: Tensor, seed: int) -> Tensor:
-    """A crop that keeps all of an image, whatever its size."""
+    """A crop that keeps the whole image, whatever its size."""
     return image
 
 
 def _about(path: str, times: bool) -> bytes:
     try:
         stat = os.stat(path)
-    except OSError:  # said when it is read
+    except OSError:  # the error comes when it is read
         return b"gone"
     return f"{stat.st_size} {stat.st_mtime_ns if times else ''}".encode()
 
@@ -121,7 +121,13 @@ def raw(tensor: Tensor) -> memoryview | bytes:
 
 
 def taken(overrides: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The object among a recipe's overrides, if ``data`` or ``data.name`` is one, and the other overrides.
+    """Separate the data object from a recipe's overrides, if ``data`` or ``data.name`` is one.
+
+    Args:
+        overrides: settings of a recipe.
+
+    Returns:
+        The object or None, and the other overrides.
 
     >>> taken({"seed": 1, "data": {"name": [1.0, 2.0], "size": 32}})
     ([1.0, 2.0], {'seed': 1, 'data': {'size': 32}})
@@ -152,7 +158,14 @@ def _is_object(value: Any) -> bool:
 
 
 def bound(recipe: Recipe, source: Any) -> tuple[Recipe, DataSet]:
-    """The recipe with what the data are written into it, and the data set, loaded as the recipe asks.
+    """Load a data object as the recipe says, and write its description and digest into the recipe.
+
+    Args:
+        recipe: the recipe, whose data section says how to load.
+        source: whatever `load` takes.
+
+    Returns:
+        The recipe with ``data.name``, ``data.given`` and ``data.digest``, and the data set.
 
     >>> from kontrast.data import load
     >>> recipe = Recipe.of({"method": "simclr", "train": {"epochs": 1}})
@@ -162,8 +175,7 @@ def bound(recipe: Recipe, source: Any) -> tuple[Recipe, DataSet]:
     >>> again.hash == bound(recipe, load("digits", limit=100))[0].hash, again.hash == recipe.hash
     (True, False)
     """
-    wanted = recipe.data
-    options = {name: getattr(wanted, name) for name in ("size", "channels", "labelled")}
+    options = {name: getattr(recipe.data, name) for name in ("size", "channels", "labelled")}
     if is_random(source):
         warnings.warn(
             f"the items of the {type(source).__name__} change from one reading to the next, so they are other data "
@@ -173,20 +185,28 @@ def bound(recipe: Recipe, source: Any) -> tuple[Recipe, DataSet]:
             stacklevel=3,
         )
     data = load(source, root=recipe.run.data_root, cache=recipe.run.cache or None, **options)
-    digest = digest_of(data)
-    if wanted.digest not in (None, digest):
+    digest = digest_data(data)
+    if recipe.data.digest not in (None, digest):
         warnings.warn(
-            f"these data (digest {digest}) are not those of the recipe ({wanted.given}, digest {wanted.digest}): it is "
+            f"these data (digest {digest}) are not those of the recipe ({recipe.data.given}, digest "
+            f"{recipe.data.digest}): it is "
             "another run, in a folder of its own",
             UserWarning,
             stacklevel=3,
         )
-    said = {"data.name": data.name, "data.given": what_it_is(source), "data.digest": digest}
-    return recipe.override(said), data
+    settings = {"data.name": data.name, "data.given": describe_source(source), "data.digest": digest}
+    return recipe.override(settings), data
 
 
 def check_in_reach(recipe: Recipe) -> None:
-    """An error if the recipe's data were given from Python: no folder holds them."""
+    """Check that the recipe's data can be loaded from its own settings.
+
+    Args:
+        recipe: the recipe of a run.
+
+    Raises:
+        ValueError: the data were given from Python; no folder holds them.
+    """
     if recipe.data.digest is not None:
         raise ValueError(
             f"the data of {recipe.folder} were given from Python ({recipe.data.given}, digest {recipe.data.digest}), "
@@ -196,44 +216,44 @@ def check_in_reach(recipe: Recipe) -> None:
         )
 
 
-def digest_of(data: DataSet) -> str:
-    """32 digits over the content of all splits, in their order; the set's name and the files' names do not count.
+def digest_data(data: DataSet) -> str:
+    """Compute 32 digits over the content of all splits, in order; the names of the set and of files do not count.
 
     >>> import torch
     >>> from kontrast.data import from_arrays
     >>> one, other = from_arrays(torch.eye(3)), from_arrays(np.eye(3), name="other")
-    >>> digest_of(one) == digest_of(other), digest_of(one) == digest_of(from_arrays(torch.eye(3).flip(0)))
+    >>> digest_data(one) == digest_data(other), digest_data(one) == digest_data(from_arrays(torch.eye(3).flip(0)))
     (True, False)
     """
-    seen = hashlib.blake2b(repr((data.kind, data.mean, data.std, data.class_names)).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr((data.kind, data.mean, data.std, data.class_names)).encode(), digest_size=16)
     for name in ("train", "test", "unlabelled"):
         split = getattr(data, name)
-        seen.update(f"{name} {'none' if split is None else identity(split, whole=True)}".encode())
-    return seen.hexdigest()
+        digest.update(f"{name} {'none' if split is None else identity(split, whole=True)}".encode())
+    return digest.hexdigest()
 
 
-def what_it_is(source: Any) -> str:
-    """An object in a few words, for the recipe's file.
+def describe_source(source: Any) -> str:
+    """Describe an object in a few words, for the recipe's file.
 
-    >>> what_it_is([Image.new("RGB", (4, 4))] * 3), what_it_is((np.zeros((5, 8)), [0, 1, 0, 1, 0]))
+    >>> describe_source([Image.new("RGB", (4, 4))] * 3), describe_source((np.zeros((5, 8)), [0, 1, 0, 1, 0]))
     ('a list of 3 PIL images', 'numpy float64 [5, 8] and labels')
     """
     if isinstance(source, DataSet):
-        said = f"the {source!r}"
+        text = f"the {source!r}"
     elif isinstance(source, np.ndarray | Tensor):
-        said = f"{'a tensor' if isinstance(source, Tensor) else 'numpy'} {_dtype(source)} {list(source.shape)}"
+        text = f"{'a tensor' if isinstance(source, Tensor) else 'numpy'} {_dtype(source)} {list(source.shape)}"
     elif isinstance(source, Mapping):
-        said = f"a mapping with {', '.join(map(str, source))}"
-    elif (paths := listed_paths(source)) is not None:
-        said = f"a list of {len(paths[0]):,} image files" + (" and labels" if paths[1] is not None else "")
+        text = f"a mapping with {', '.join(map(str, source))}"
+    elif (paths := parse_paths(source)) is not None:
+        text = f"a list of {len(paths[0]):,} image files" + (" and labels" if paths[1] is not None else "")
     elif isinstance(source, tuple) and len(source) == 2 and isinstance(source[0], np.ndarray | Tensor | list | tuple):
-        said = what_it_is(source[0]) + (" and labels" if source[1] is not None else "")
+        text = describe_source(source[0]) + (" and labels" if source[1] is not None else "")
     elif isinstance(source, list | tuple):
         images = all(isinstance(item, Image.Image) for item in source)
-        said = f"a list of {len(source):,} {'PIL images' if images else 'items'}"
+        text = f"a list of {len(source):,} {'PIL images' if images else 'items'}"
     else:
-        said = f"a {type(source).__name__} of {len(source):,} items" if hasattr(source, "__len__") else repr(source)
-    return one_line(said)[:200]
+        text = f"a {type(source).__name__} of {len(source):,} items" if hasattr(source, "__len__") else repr(source)
+    return one_line(text)[:200]
 
 
 def _dtype(source: np.ndarray[Any, Any] | Tensor) -> str:

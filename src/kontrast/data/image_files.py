@@ -1,4 +1,4 @@
-"""Image files: which lie in a folder, which of them can be read, and where their pixels are kept.
+"""Image files: list a folder, check which files can be read, and decide where their pixels are kept.
 
 Hidden files and folders are ignored, links are followed but not in circles. A file counts as an image by its suffix, or
 if it has no suffix; other files (annotations, notes) are listed as *others*. An image that cannot be read is *skipped*:
@@ -36,9 +36,10 @@ SHOWN = 10  # skipped files that a message names
 
 @dataclass(frozen=True)
 class Listing:
-    """The images of a folder: paths below ``folder``, sorted; ``sizes`` (height, width) where headers were read.
+    """The images of a folder.
 
-    ``skipped`` are images by name that are none, with the reason; ``others`` are files that are none by their suffix.
+    ``names`` are paths below ``folder``, sorted; ``sizes`` are (height, width), if headers were read. ``skipped`` are
+    image files that cannot be read, with the reason; ``others`` are files that are no images by their suffix.
     """
 
     folder: Path
@@ -52,16 +53,16 @@ class Listing:
 
     @property
     def paths(self) -> list[str]:
-        """Where each image lies."""
+        """The path of each image."""
         return [os.path.join(self.folder, name) for name in self.names]
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """The one (height, width) of all images; None if they differ or were not looked at."""
+        """The (height, width) of all images; None if they differ or were not read."""
         return self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
 
     def without(self, bad: dict[int, str]) -> Listing:
-        """The listing without images ``{index: reason}``, which join the skipped."""
+        """Return the listing without the images ``{index: reason}``, which join the skipped."""
         kept = [i for i in range(len(self)) if i not in bad]
         return replace(
             self,
@@ -72,7 +73,7 @@ class Listing:
 
 
 def list_images(folder: Path, options: Options, only: Collection[str] | None = None) -> Listing:
-    """Every image below ``folder`` (below its subfolders ``only``), after the check that the options ask for.
+    """List every image below ``folder`` (below its subfolders ``only``), and check them as the options say.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -83,15 +84,18 @@ def list_images(folder: Path, options: Options, only: Collection[str] | None = N
     (['a.jpg', 'b.png'], (2, 4))
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder} is no folder; expected one with images in it")
+        raise ValueError(f"{folder}: must be a folder with images")
     listing = _walk(folder, only)
     if not len(listing):
-        raise ValueError(f"no images in {folder} ({_holds(folder)}); known suffixes: {', '.join(sorted(suffixes()))}")
+        raise ValueError(
+            f"{folder}: must hold at least one image ({_holds(folder)}). Known suffixes: "
+            f"{', '.join(sorted(suffixes()))}"
+        )
     return listing if options.check == "names" else check_images(listing, options)
 
 
 def check_images(listing: Listing, options: Options) -> Listing:
-    """The listing with the sizes of its images, and without the files that are none."""
+    """Return the listing with the sizes of its images, and without the files that cannot be read."""
     sizes: list[tuple[int, int]] = []
     bad: dict[int, str] = {}
     for i, found in enumerate(_checked(listing.paths, options.check == "full")):
@@ -99,12 +103,12 @@ def check_images(listing: Listing, options: Options) -> Listing:
         if isinstance(found, str):
             bad[i] = found
     checked = replace(listing, sizes=sizes).without(bad)
-    stop_if_too_many(checked, options)
+    check_skipped(checked, options)
     return checked
 
 
-def stop_if_too_many(listing: Listing, options: Options) -> None:
-    """An error if more files were skipped than allowed, or none is left."""
+def check_skipped(listing: Listing, options: Options) -> None:
+    """Raise a ValueError if more files were skipped than allowed, or no image is left."""
     files = len(listing) + len(listing.skipped)
     if len(listing.skipped) <= options.bad_limit(files) and len(listing):
         return
@@ -113,29 +117,31 @@ def stop_if_too_many(listing: Listing, options: Options) -> None:
         raise ValueError(f"{one_line(str(listing.folder / name))} is the only image, and cannot be read: {reason}")
     if not len(listing):
         raise ValueError(
-            f"none of the {files:,} image files in {listing.folder} can be read: {shown(listing.skipped)}. Expected at "
-            "least one; mend them, or name another folder"
+            f"none of the {files:,} image files in {listing.folder} can be read: {format_skipped(listing.skipped)}. "
+            f"Repair "
+            "them, or name another folder"
         )
     raise ValueError(
         f"{len(listing.skipped):,} of {files:,} image files in {listing.folder} cannot be read, more than the "
-        f"{options.bad_limit(files):,} allowed: {shown(listing.skipped)}. Mend or remove them, or raise max_bad"
+        f"{options.bad_limit(files):,} allowed: {format_skipped(listing.skipped)}. Repair or remove them, or raise "
+        f"max_bad"
     )
 
 
 def warn_of_skipped(skipped: Sequence[tuple[str, str]], files: int, folder: Path) -> None:
-    """A warning that lists what was skipped, if anything was."""
+    """Warn about the skipped files, if there are any."""
     if skipped:
         warnings.warn(
-            f"skipped {len(skipped):,} of {files:,} image files in {folder}: {shown(skipped)}",
+            f"skipped {len(skipped):,} of {files:,} image files in {folder}: {format_skipped(skipped)}",
             UserWarning,
             stacklevel=3,
         )
 
 
-def shown(skipped: Sequence[tuple[str, str]]) -> str:
-    """The first of the skipped files with their reasons, and how many more there are.
+def format_skipped(skipped: Sequence[tuple[str, str]]) -> str:
+    """The first skipped files with their reasons, and the number of the others.
 
-    >>> shown([("a.jpg", "truncated")])
+    >>> format_skipped([("a.jpg", "truncated")])
     'a.jpg (truncated)'
     """
     listed = ", ".join(one_line(f"{name} ({reason})") for name, reason in skipped[:SHOWN])
@@ -144,15 +150,15 @@ def shown(skipped: Sequence[tuple[str, str]]) -> str:
 
 @cache
 def suffixes() -> frozenset[str]:
-    """The suffixes of image formats that PIL can read pixels of, with their dot; films and documents are left out."""
+    """The suffixes, with the dot, of image formats that PIL reads pixels of; films and documents are left out."""
     Image.init()
     known = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
     return frozenset(known - {".pdf", ".eps", ".ps", ".mpg", ".mpeg", ".h5", ".hdf", ".grib", ".bufr", ".wmf", ".emf"})
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """PIL's remarks about odd but readable files are not ours to pass on; its warning of size is our refusal."""
+def ignore_pil_warnings() -> Iterator[None]:
+    """Ignore PIL's warnings about unusual but readable files, and about sizes, which `decode` checks itself."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\..*")
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -160,7 +166,7 @@ def quietly() -> Iterator[None]:
 
 
 def _walk(folder: Path, only: Collection[str] | None = None) -> Listing:
-    """What lies below ``folder``, by name; links that lead nowhere are skipped."""
+    """List the files below ``folder`` by name; broken links are skipped."""
     listing = Listing(folder, [])
 
     def visit(place: str, below: str, above: frozenset[tuple[int, int]]) -> None:
@@ -193,7 +199,7 @@ def _walk(folder: Path, only: Collection[str] | None = None) -> Listing:
 
 
 def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
-    """(height, width) of each file, or why it is none; PIL waits for disk and decodes without Python's lock."""
+    """(height, width) of each file, or why it cannot be read; PIL reads and decodes without Python's lock."""
 
     def look(path: str) -> tuple[int, int] | str:
         try:
@@ -202,25 +208,34 @@ def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
             return str(error)
         return height, width
 
-    with quietly(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with ignore_pil_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         yield from pool.map(look, paths, chunksize=64)
 
 
 def _holds(folder: Path) -> str:
-    """What lies in a folder without images, in a few words."""
+    """The content of a folder without images, in a few words."""
     found = sorted(entry.name for entry in os.scandir(folder))
     return f"it holds {', '.join(map(one_line, found[:5]))}{' …' if len(found) > 5 else ''}" if found else "it is empty"
 
 
 class Folder:
-    """Image files by path, decoded when read.
+    """Image files, decoded when they are read.
 
-    ``shape`` (C, H, W) is that of all images, if they have one; ``crop`` brings them to one where ``read`` is given
-    none. A file that cannot be read after all (files are checked when listed, but the disk may have changed) is
-    replaced by the next one with the same label, with a warning; after ``max_bad`` such files it is an error.
+    Files are checked when they are listed, but may change later. A file that can no longer be read is replaced by the
+    next one with the same label, with a warning; after ``max_bad`` such files it is an error.
+
+    Args:
+        paths: the files, at least one.
+        shape: (C, H, W) of all images, if they have one shape.
+        crop: applied when ``read`` gets no crop.
+        labels: int64 ``[N]``; used to replace unreadable files.
+        channels: 3 (RGB) or 1 (grey).
+        max_bad: how many files may become unreadable.
+
+    Raises:
+        ValueError: no paths.
 
     >>> import tempfile
-    >>> from PIL import Image
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (4, 2), "red").save(f"{folder}/a.png")
     ...     Folder([f"{folder}/a.png"], shape=(3, 2, 4)).read(torch.tensor([0]))[0, :, 0, 0]
@@ -238,7 +253,7 @@ class Folder:
         max_bad: int = 10,
     ) -> None:
         if not len(paths):
-            raise ValueError("no image files; expected at least one path")
+            raise ValueError("paths: must hold at least one image file")
         size = getattr(crop, "size", None)
         self.paths, self.crop, self.labels, self.channels, self.max_bad = list(paths), crop, labels, channels, max_bad
         self._shape = (channels, *size) if size else shape if crop is None else None
@@ -256,60 +271,57 @@ class Folder:
         return self._shape
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """Decodes the files ``indices`` and crops each: uint8 ``[n, C, H, W]``."""
+        """Decode the files ``indices`` and crop each: uint8 ``[n, C, H, W]`` (see `Inputs.read`)."""
         if crop is None and self.shape is None and self.crop is None:
-            raise ValueError(
-                "these images differ in size; read them with a crop, or load them with size=… to bring them to one"
-            )
+            raise ValueError("these images differ in size: read them with a crop, or load them with size=…")
         if crop is not None and (seeds is None or len(seeds) != len(indices)):
-            seen = "none" if seeds is None else str(len(seeds))
-            raise ValueError(f"a crop of {len(indices)} images needs as many seeds, one each; seen {seen}")
-        wanted = crop or self.crop
-        drawn = seeds if crop is not None and seeds is not None else [0] * len(indices)
-        images = [self._image(int(i), wanted, int(seed)) for i, seed in zip(indices, drawn, strict=True)]
+            count = "none" if seeds is None else str(len(seeds))
+            raise ValueError(f"seeds: must be {len(indices)}, one for each image, when a crop is given; got {count}")
+        used = crop or self.crop
+        crop_seeds = seeds if crop is not None and seeds is not None else [0] * len(indices)
+        images = [self._image(int(i), used, int(seed)) for i, seed in zip(indices, crop_seeds, strict=True)]
         if any(image.shape != images[0].shape for image in images):
             raise ValueError(
-                f"{one_line(self.paths[int(indices[0])])} gives {list(images[0].shape)} and others of the batch other "
-                "shapes; the files have changed since they were listed, load them anew"
+                f"{one_line(self.paths[int(indices[0])])} has shape {list(images[0].shape)} and other images of the "
+                "batch have other shapes: the files have changed since they were listed. Load them again"
             )
         return torch.stack(images) if images else torch.empty(0, *(self.shape or (self.channels, 0, 0))).byte()
 
     def _image(self, index: int, crop: Crop | None, seed: int) -> Tensor:
-        """Image ``index``, or the next one of its label that can be read."""
+        """Image ``index``, or the next one with its label that can be read."""
         if index not in self.bad:
             try:
                 return decode(self.paths[index], channels=self.channels, crop=crop, seed=seed)
             except ImageError as error:
-                self._found_bad(index, str(error))
+                self._add_bad(index, str(error))
         after = torch.arange(index + 1, index + len(self)) % len(self)
         if self.labels is not None:
             after = after[self.labels[after] == self.labels[index]]
         for other in after.tolist():
-            if other not in self.bad:  # which of the others are known to be bad changes nothing: they are passed over
+            if other not in self.bad:  # bad ones are skipped, so it does not matter which are known already
                 return self._image(other, crop, seed)
         raise ValueError(
-            f"neither {one_line(self.paths[index])} nor any other file of its label can be read; mend or remove them"
+            f"neither {one_line(self.paths[index])} nor any other file of its label can be read. Repair or remove them"
         )
 
-    def _found_bad(self, index: int, reason: str) -> None:
+    def _add_bad(self, index: int, reason: str) -> None:
         self.bad[index] = reason
         message = f"{one_line(self.paths[index])} can no longer be read ({one_line(reason)})"
         if len(self.bad) > self.max_bad:
             raise ValueError(
-                f"{message}; with it {len(self.bad)} files, more than the {self.max_bad} allowed: mend or remove them, "
-                "or raise max_bad"
+                f"{message}; with it {len(self.bad)} files, more than the {self.max_bad} allowed. Repair or remove "
+                "them, or raise max_bad"
             )
-        warnings.warn(f"{message}; the next image with its label stands in for it", UserWarning, stacklevel=5)
+        warnings.warn(f"{message}; the next image with its label replaces it", UserWarning, stacklevel=5)
 
 
 CHUNK, CHUNK_BYTES = 256, 2**26  # images that are decoded before they are put in place: at most so many, so large
 
 
 def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
-    """Inputs for the images of a listing (by name only), and the listing without those that turned out to be none.
+    """Return inputs for the images of a listing (by name only), and the listing without the unreadable files.
 
     >>> import tempfile
-    >>> from PIL import Image
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (8, 6)).save(f"{folder}/a.png")
     ...     store(Listing(Path(folder), ["a.png"]), Options(size=4))[0]
@@ -335,13 +347,13 @@ def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
         rows[filled : filled + len(chunk)] = chunk
         filled += len(chunk)
     listing = listing.without(bad)
-    stop_if_too_many(listing, options)
+    check_skipped(listing, options)
     assert rows is not None
     return Memory(rows[:filled]), listing
 
 
 def _shape(listing: Listing, options: Options) -> tuple[int, int, int] | None:
-    """(C, H, W) of every image: at the size asked for, or their own if it is the same for all."""
+    """(C, H, W) of every image: at the requested size, or their own if all have the same."""
     size = (options.size, options.size) if options.size is not None else listing.size
     return None if size is None else (options.channels or 3, *size)
 
@@ -351,7 +363,7 @@ def _fits(listing: Listing, shape: tuple[int, int, int], options: Options) -> bo
 
 
 def _decoded(listing: Listing, options: Options, shape: tuple[int, int, int], bad: dict[int, str]) -> Iterator[Tensor]:
-    """All images, decoded by threads, in chunks uint8 ``[n, *shape]``; what cannot be read so goes into ``bad``."""
+    """Decode all images in threads, in chunks uint8 ``[n, *shape]``; unreadable files are added to ``bad``."""
     crop = None if options.size is None else CentreCrop(options.size)
 
     def image(path: str) -> Tensor | str:
@@ -361,24 +373,24 @@ def _decoded(listing: Listing, options: Options, shape: tuple[int, int, int], ba
             return str(error)
 
     paths, step = listing.paths, max(1, min(CHUNK, CHUNK_BYTES // math.prod(shape)))
-    with quietly(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with ignore_pil_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         for start in range(0, len(paths), step):
-            kept: list[Tensor] = []
+            images: list[Tensor] = []
             for i, found in enumerate(pool.map(image, paths[start : start + step]), start):
                 if isinstance(found, str):
                     bad[i] = found
                 elif tuple(found.shape) != shape:
                     bad[i] = f"{list(found.shape)} and not {list(shape)} as it was when listed"
                 else:
-                    kept.append(found)
-            if kept:
-                yield torch.stack(kept)
-            if len(bad) > options.bad_limit(len(paths)):  # no use in decoding the rest
-                stop_if_too_many(listing.without(bad), options)
+                    images.append(found)
+            if images:
+                yield torch.stack(images)
+            if len(bad) > options.bad_limit(len(paths)):  # the rest need not be decoded
+                check_skipped(listing.without(bad), options)
 
 
 def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, Listing]:
-    """The images in a cache file, which is made first if there is none or the folder has changed."""
+    """The images in a cache file, which is written first if there is none or the folder has changed."""
     channels = options.channels or 3
     made = fingerprint(listing.folder, listing.names, size=options.size, channels=channels)
     place = hashlib.blake2b(os.fsencode(listing.folder.resolve()), digest_size=4).hexdigest()
@@ -392,8 +404,8 @@ def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, L
             shape = _shape(check_images(listing, replace(options, check="headers")), options)
             if shape is None:
                 raise ValueError(
-                    f"the images in {listing.folder} differ in size and a cache holds one; give size=…, somewhat "
-                    "larger than the crops that training takes (256 for 224)"
+                    f"size=None: must be set for a cache, because the images in {listing.folder} differ in size. Use a "
+                    "size somewhat larger than the training crops (256 for 224)"
                 )
         chunks = _decoded(listing, options, shape, bad)
         write_cache(path, chunks, shape=shape, fingerprint=made, skipped=partial(_left_out, listing, bad, options))
@@ -401,11 +413,11 @@ def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, L
     images = open_or_write(path, made, write, verify=options.verify)
     reasons = dict(images.skipped)
     kept = listing.without({i: reasons[n] for i, n in enumerate(listing.names) if n in reasons})
-    stop_if_too_many(kept, options)  # the cache may have been made when more were allowed
+    check_skipped(kept, options)  # the cache may have been made when more were allowed
     return images, kept
 
 
 def _left_out(listing: Listing, bad: dict[int, str], options: Options) -> list[tuple[str, str]]:
-    """What could not be decoded, once all has been; an error (and no cache) if that is too much."""
-    stop_if_too_many(listing.without(bad), options)
+    """The files that could not be decoded; raises, so that no cache is written, if they are too many."""
+    check_skipped(listing.without(bad), options)
     return [(listing.names[i], reason) for i, reason in sorted(bad.items())]

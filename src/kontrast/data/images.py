@@ -1,17 +1,17 @@
-"""One image file or object → uint8 ``[C, H, W]``, whatever it was.
+"""Image files and image objects to uint8 ``[C, H, W]``, and the centre crop.
 
-| what it is | what becomes of it |
+| input | conversion |
 |---|---|
 | grey, RGB, CMYK, YCbCr, HSV, 1-bit | converted by PIL |
 | palette, with or without transparency | through RGBA |
-| transparent (RGBA, LA, PA) | laid on white, as a viewer shows it |
+| transparent (RGBA, LA, PA) | placed on white, as a viewer shows it |
 | 16 bits a channel | divided by 257, so 65535 becomes 255 |
-| float | 0…1 becomes 0…255; refused outside that |
+| float | 0…1 becomes 0…255; other values are refused |
 | several frames | the first |
 | EXIF orientation | applied |
 
-Refused with an `ImageError`: what PIL cannot identify or decode, truncated files, and images of more than `MOST_PIXELS`
-(a small file can unfold to gigabytes; the size is read from the header, before anything is decoded).
+An `ImageError` is raised for files that PIL cannot identify or decode, truncated files, and images of more than
+`MOST_PIXELS` (a small file can decode to gigabytes; the size is read from the header, before anything is decoded).
 
 Deviates: torchvision's ``ImageFolder`` drops the alpha channel and shows the colours hidden behind it, clips 16-bit
 images at 255 and ignores EXIF orientation.
@@ -42,21 +42,29 @@ then told the (height, width) that the image had, so that what is drawn does not
 """
 MOST_PIXELS = 89_478_485  # what PIL itself begins to warn at: 256 MB of RGB
 NEVER = ("EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG")  # PIL hands EPS, a program, to Ghostscript; films, no pixels
-logging.getLogger("PIL").addHandler(logging.NullHandler())  # else what it says of damaged files goes to the terminal
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # its messages about damaged files do not go to the terminal
 WIDE_MODES = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 
 
 class ImageError(ValueError):
-    """A file or object that does not give an image; the message says why, without the file's name."""
+    """A file or object that is not a readable image; the message gives the reason without the file's name."""
 
 
 def decode(
     path: str | os.PathLike[str], *, channels: int = 3, crop: Crop | None = None, seed: int = 0, check: bool = False
 ) -> Tensor:
-    """The image in a file, uint8 ``[channels, h, w]``; ``crop(image, seed)`` of it, if one is given.
+    """Decode an image file to uint8 ``[channels, h, w]``.
 
-    ``check`` stops after the header and the file's end (truncation) and gives an empty image ``[channels, h, w]`` on
-    torch's meta device.
+    Args:
+        path: the file.
+        channels: 3 (RGB) or 1 (grey).
+        crop: if given, the result is ``crop(image, seed)``.
+        seed: of the crop.
+        check: read only the header and the end of the file (truncation), and return an empty image ``[channels, h, w]``
+            on torch's meta device.
+
+    Raises:
+        ImageError: the file is not an image, is damaged, or has more than `MOST_PIXELS` pixels.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +76,7 @@ def decode(
         with Image.open(path, formats=formats()) as image:
             width, height = image.size
             if width * height > MOST_PIXELS:
-                raise ImageError(f"{width}×{height} pixels are more than {MOST_PIXELS:,}; reduce it first")
+                raise ImageError(f"{width}×{height} pixels are more than {MOST_PIXELS:,}. Reduce it first")
             # A PNG file is decoded whole by PIL if asked for metadata that its head has not.
             has_exif = image.format != "PNG" or "exif" in image.info
             turned = has_exif and image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
@@ -84,7 +92,7 @@ def decode(
     except UnidentifiedImageError:
         raise ImageError("not an image that PIL knows") from None
     except Image.DecompressionBombError:
-        raise ImageError(f"more than {MOST_PIXELS:,} pixels; reduce it first") from None
+        raise ImageError(f"more than {MOST_PIXELS:,} pixels. Reduce it first") from None
     except (
         OSError,
         SyntaxError,
@@ -108,7 +116,7 @@ def decode(
 
 @cache
 def formats() -> tuple[str, ...]:
-    """The formats that are read, whatever a file is named: all of PIL's but `NEVER`.
+    """The formats that are read, whatever a file is called: all of PIL's but `NEVER`.
 
     >>> "PNG" in formats(), "EPS" in formats()
     (True, False)
@@ -118,20 +126,20 @@ def formats() -> tuple[str, ...]:
 
 
 def from_pil(image: Image.Image, channels: int = 3) -> Tensor:
-    """A PIL image of any mode → uint8 ``[channels, h, w]``; channels are 3 (RGB) or 1 (grey).
+    """Convert a PIL image of any mode to uint8 ``[channels, h, w]``; channels are 3 (RGB) or 1 (grey).
 
     >>> from_pil(Image.new("I;16", (1, 1), 65535), channels=1)
     tensor([[[255]]], dtype=torch.uint8)
     """
     mode = {1: "L", 3: "RGB"}.get(channels)
     if mode is None:
-        raise ValueError(f"channels is {channels}; expected 3 (RGB) or 1 (grey)")
+        raise ValueError(f"channels={channels}: must be 3 (RGB) or 1 (grey)")
     if image.mode in WIDE_MODES or image.mode == "F":
         wide = np.asarray(image, dtype=np.float64)
         least, most = float(wide.min()), float(wide.max())
         top = 1 if image.mode == "F" else 65535
         if not (least >= 0 and most <= top):
-            raise ImageError(f"values {least:g} to {most:g} in mode {image.mode}; expected 0 to {top}")
+            raise ImageError(f"values {least:g} to {most:g} in mode {image.mode}: must be 0 to {top}")
         image = Image.fromarray(np.rint(wide * (255 / top)).astype(np.uint8))
     if image.mode in ("P", "PA", "LA", "La", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
@@ -145,7 +153,7 @@ def from_pil(image: Image.Image, channels: int = 3) -> Tensor:
 
 
 def from_value(value: Any, channels: int | None = None) -> Tensor:
-    """An image object → uint8 ``[C, h, w]``: a PIL image, an array HWC or HW, a tensor CHW or HW; float is 0…1.
+    """Convert an image object to uint8 ``[C, h, w]``: a PIL image, an array HWC or HW, a tensor CHW or HW (floats 0…1).
 
     >>> from_value(np.zeros((2, 4, 3), dtype=np.uint8)).shape, from_value(torch.ones(1, 2, 4)).max()
     (torch.Size([3, 2, 4]), tensor(255, dtype=torch.uint8))
@@ -155,23 +163,23 @@ def from_value(value: Any, channels: int | None = None) -> Tensor:
         return from_pil(value, channels or (1 if grey else 3))
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "iufb":
-            raise ImageError(f"an image is an array of {value.dtype}; expected numbers")
+            raise ImageError(f"an image is an array of {value.dtype}: must be numbers")
         value = torch.from_numpy(value.astype(native_type(value.dtype), order="C"))
         value = value.permute(2, 0, 1) if value.ndim == 3 else value
     if not isinstance(value, Tensor) or value.ndim not in (2, 3):
-        seen = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
-        raise ImageError(f"an image is {seen}; expected a PIL image, an array [H, W, C] or a tensor [C, H, W]")
+        form = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise ImageError(f"an image is {form}: must be a PIL image, an array [H, W, C] or a tensor [C, H, W]")
     value = value[None] if value.ndim == 2 else value
     if 0 in value.shape:
-        raise ImageError(f"an image is empty, {list(value.shape)}; expected at least a pixel")
+        raise ImageError(f"an image has shape {list(value.shape)}: must have at least one pixel")
     if len(value) not in (1, 3):
-        raise ImageError(f"an image has {len(value)} channels {list(value.shape)}; expected 1 or 3")
+        raise ImageError(f"an image has {len(value)} channels {list(value.shape)}: must be 1 or 3")
     pixels = as_uint8(value)
     return (pixels if channels is None else with_channels(pixels, channels)).contiguous()
 
 
 def native_type(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of the same numbers that torch takes: in this machine's byte order, by the name that numpy prefers.
+    """The type for the same numbers that torch accepts: native byte order, and no type wider than float64.
 
     >>> native_type(np.dtype(">f4")), native_type(np.dtype(np.longdouble))
     (dtype('float32'), dtype('float64'))
@@ -180,7 +188,7 @@ def native_type(kind: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def with_channels(pixels: Tensor, channels: int) -> Tensor:
-    """Images uint8 ``[…, C, h, w]`` as RGB (grey repeated) or as grey (luma, rounded as PIL does).
+    """Convert images uint8 ``[…, C, h, w]`` to RGB (grey repeated) or to grey (luma, rounded as PIL does).
 
     >>> with_channels(torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(3, 1, 1), 1)
     tensor([[[76]]], dtype=torch.uint8)
@@ -197,13 +205,13 @@ def with_channels(pixels: Tensor, channels: int) -> Tensor:
 
 
 def as_uint8(pixels: Tensor) -> Tensor:
-    """Pixels of another type → uint8: floats are 0…1, uint16 is 0…65535, other integers 0…255, bool 0 or 255.
+    """Convert pixels to uint8: floats are 0…1, uint16 is 0…65535, other integers 0…255, bool 0 or 255.
 
     >>> as_uint8(torch.tensor([0.0, 0.5, 1.0]))
     tensor([  0, 128, 255], dtype=torch.uint8)
     """
     if pixels.is_complex():
-        raise ImageError(f"pixels are {pixels.dtype}; expected uint8, or floats 0 to 1")
+        raise ImageError(f"pixels are {pixels.dtype}: must be uint8, or floats 0 to 1")
     if pixels.dtype == torch.uint8 or not pixels.numel():
         return pixels.to(torch.uint8)
     if pixels.dtype == torch.bool:
@@ -214,16 +222,21 @@ def as_uint8(pixels: Tensor) -> Tensor:
     least, most = float(values.min()), float(values.max())
     if not (least >= 0 and most <= top):
         raise ImageError(
-            f"pixels of {pixels.dtype} lie in {least:g} to {most:g}; expected 0 to {top}. Give uint8 images, or floats "
+            f"pixels of {pixels.dtype} from {least:g} to {most:g}: must be 0 to {top}. Pass uint8 images, or floats "
             "before they are normalised"
         )
     return values.to(torch.uint8) if top == 255 else (values.double() * (255 / top)).round_().to(torch.uint8)
 
 
 class CentreCrop:
-    """The middle square of an image at ``size`` pixels: the shorter side is resized, bilinear with antialiasing.
+    """The central square of an image, resized to ``size`` pixels, bilinear with antialiasing.
 
-    ``fraction`` is the part of the shorter side that is kept: 0.875 is the usual "resize 256, crop 224".
+    Args:
+        size: pixels of the output, square.
+        fraction: the share of the shorter side that is kept: 0.875 is the usual "resize 256, crop 224".
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> CentreCrop(4)(torch.zeros(3, 9, 6, dtype=torch.uint8)).shape
     torch.Size([3, 4, 4])
@@ -233,19 +246,19 @@ class CentreCrop:
 
     def __init__(self, size: int, fraction: float = 1.0) -> None:
         if size < 1 or not 0 < fraction <= 1:
-            raise ValueError(f"size is {size} and fraction {fraction}; expected size ≥ 1 and 0 < fraction ≤ 1")
+            raise ValueError(f"size={size}, fraction={fraction}: must be size ≥ 1 and 0 < fraction ≤ 1")
         self.size, self.fraction = (size, size), fraction
 
     def __repr__(self) -> str:
         return f"CentreCrop({self.size[0]}" + (f", fraction={self.fraction})" if self.fraction < 1 else ")")
 
     def box(self, height: int, width: int, seed: int = 0) -> tuple[int, int, int, int]:
-        """(top, left, height, width) of what is kept; nothing is drawn, so ``seed`` is without effect."""
+        """(top, left, height, width) of the square that is kept; nothing is drawn, so ``seed`` has no effect."""
         side = max(1, round(min(height, width) * self.fraction))
         return (height - side) // 2, (width - side) // 2, side, side
 
     def __call__(self, image: Tensor, seed: int = 0) -> Tensor:
-        """``image`` uint8 ``[C, h, w]`` or a batch ``[n, C, h, w]``, its middle at the size wanted."""
+        """Crop ``image`` uint8 ``[C, h, w]``, or a batch ``[n, C, h, w]``."""
         top, left, height, width = self.box(image.shape[-2], image.shape[-1], seed)
         part = image[..., top : top + height, left : left + width]
         if (height, width) == self.size:
@@ -260,9 +273,9 @@ class CentreCrop:
 
 
 def _draft(image: Image.Image, crop: Crop | None, seed: int, full: tuple[int, int], turned: bool) -> None:
-    """Lets a JPEG be decoded at 1/2, 1/4 or 1/8 where the crop's box then still covers the size it is resized to.
+    """Let PIL decode a JPEG at 1/2, 1/4 or 1/8 if the crop's box then still covers the size it is resized to.
 
-    ``full`` is (height, width) as the image is seen, ``turned`` whether it is stored on its side.
+    ``full`` is (height, width) as the image is displayed, ``turned`` whether it is stored rotated by 90 degrees.
     """
     box, size = getattr(crop, "box", None), getattr(crop, "size", None)
     if image.format != "JPEG" or box is None or size is None:
@@ -275,7 +288,7 @@ def _draft(image: Image.Image, crop: Crop | None, seed: int, full: tuple[int, in
 
 
 def _has_end(path: str | os.PathLike[str], kind: str | None) -> bool:
-    """Whether the last bytes of a JPEG or PNG file hold its end; it was not truncated then, the commonest damage."""
+    """Whether the last bytes of a JPEG or PNG file hold its end mark; truncation is the most common damage."""
     mark = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(kind or "")
     if mark is None:
         return True

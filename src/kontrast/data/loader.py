@@ -33,7 +33,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 class Stream(IntEnum):
-    """What a draw is for. Draws of your own take numbers from 100 on."""
+    """The purpose of a draw. Draws of your own take numbers from 100 on."""
 
     ORDER = 1  # which samples are in a batch
     CROP = 2  # crops at decoding
@@ -45,7 +45,11 @@ class Stream(IntEnum):
 
 
 def seed_of(seed: int, *numbers: int) -> int:
-    """(1): one number of 63 bits for a draw that is named by several.
+    """Combine several numbers into one seed of 63 bits (1).
+
+    Args:
+        seed: the seed of the run.
+        *numbers: the stream, then whatever else names the draw, such as epoch and step.
 
     >>> seed_of(0, Stream.ORDER, 2) == seed_of(0, Stream.ORDER, 2), seed_of(0, Stream.ORDER, 2) == seed_of(0, 2, 1)
     (True, False)
@@ -57,7 +61,11 @@ def seed_of(seed: int, *numbers: int) -> int:
 
 
 def generator(seed: int, *numbers: int) -> torch.Generator:
-    """A generator on the CPU for that draw.
+    """Make a CPU generator for one draw.
+
+    Args:
+        seed: the seed of the run.
+        *numbers: as for `seed_of`.
 
     >>> one, same, other = (torch.rand(2, generator=generator(0, s, 7)) for s in (3, Stream.AUGMENT, Stream.CROP))
     >>> one.equal(same), one.equal(other)
@@ -73,7 +81,7 @@ def _mix(x: int) -> int:
 
 
 class Sampler(Protocol):
-    """Rows of the data set for each batch."""
+    """The row numbers of each batch."""
 
     @property
     def steps(self) -> int:
@@ -84,7 +92,16 @@ class Sampler(Protocol):
 
 
 class Shuffled:
-    """Every sample once an epoch, in an order of its own each time; the last, smaller batch is dropped unless kept.
+    """Every sample once in an epoch, in a new order each time.
+
+    Args:
+        num_samples: rows of the split.
+        batch_size: rows of a global batch.
+        seed: of the order.
+        drop_last: whether a last, smaller batch is dropped.
+
+    Raises:
+        ValueError: no samples, or a batch size outside its range.
 
     >>> sampler = Shuffled(10, 4, seed=0)
     >>> sampler.steps, sorted(torch.cat([Shuffled(10, 4, drop_last=False).batch(0, k) for k in range(3)]).tolist())
@@ -95,11 +112,11 @@ class Shuffled:
         _check(num_samples, batch_size)
         if drop_last and batch_size > num_samples:
             raise ValueError(
-                f"batch_size {batch_size} is above the {num_samples} samples, so every epoch would be empty: "
-                f"use a smaller batch, or drop_last=False"
+                f"batch_size={batch_size}: must be at most the number of samples ({num_samples}) when drop_last=True. "
+                "Use a smaller batch, or drop_last=False"
             )
         self.num_samples, self.batch_size, self.seed, self.drop_last = num_samples, batch_size, seed, drop_last
-        self._order: tuple[int, Tensor] | None = None  # of the epoch asked for last
+        self._order: tuple[int, Tensor] | None = None  # of the epoch used last
 
     @property
     def steps(self) -> int:
@@ -116,7 +133,16 @@ class Shuffled:
 
 
 class WithReplacement:
-    """Every batch drawn uniformly from all samples, as Graf et al. do; an epoch is as many steps as given.
+    """Every batch drawn uniformly from all samples, as Graf et al. do.
+
+    Args:
+        num_samples: rows of the split.
+        batch_size: rows of a global batch.
+        seed: of the draws.
+        steps: batches in an epoch; None is ``num_samples / batch_size``, rounded up.
+
+    Raises:
+        ValueError: a number below 1.
 
     >>> WithReplacement(3, 5, steps=100).batch(0, 7).shape
     torch.Size([5])
@@ -141,9 +167,19 @@ class WithReplacement:
 
 
 class ClassBalanced:
-    """``per_class`` samples of each of ``classes`` classes a batch (of all, if left out), in random order.
+    """``per_class`` samples of each class in a batch, in random order.
 
-    Classes and samples are drawn anew for each batch; a class with fewer samples than asked for gives some twice.
+    Classes and samples are drawn anew for each batch; a class with fewer samples gives some of them twice.
+
+    Args:
+        labels: int64 ``[N]``.
+        per_class: samples of each class.
+        classes: how many classes are drawn for a batch; None: all.
+        seed: of the draws.
+        steps: batches in an epoch; None is ``N / batch size``, rounded up.
+
+    Raises:
+        ValueError: no labels, or a number outside its range.
 
     >>> labels = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2])
     >>> labels[ClassBalanced(labels, per_class=2, steps=10).batch(0, 3)].bincount()
@@ -160,17 +196,16 @@ class ClassBalanced:
         steps: int | None = None,
     ) -> None:
         if labels is None:
-            raise ValueError("ClassBalanced needs labels and got None; Shuffled and WithReplacement do without")
+            raise ValueError("labels=None: must be set for ClassBalanced. Use Shuffled without labels")
         if labels.ndim != 1:
-            raise ValueError(f"labels are {list(labels.shape)}; expected [N], one a sample")
+            raise ValueError(f"labels of shape {list(labels.shape)}: must be [N], one for each sample")
         _check(len(labels), per_class, steps)
         self.members = [torch.nonzero(labels == c)[:, 0] for c in torch.unique(labels)]
         self.per_class, self.seed = per_class, seed
         self.classes = len(self.members) if classes is None else classes
         if not 1 <= self.classes <= len(self.members):
             raise ValueError(
-                f"classes is {classes}, but the labels hold {len(self.members)}; expected 1 to {len(self.members)}, or "
-                "None for all"
+                f"classes={classes}: must be 1 to {len(self.members)}, the number of classes in labels, or None for all"
             )
         self.batch_size = self.classes * per_class
         self._steps = math.ceil(len(labels) / self.batch_size) if steps is None else steps
@@ -197,6 +232,13 @@ class ClassBalanced:
 class InOrder:
     """Every sample once, first to last: for evaluation.
 
+    Args:
+        num_samples: rows of the split.
+        batch_size: rows of a global batch.
+
+    Raises:
+        ValueError: a number below 1.
+
     >>> [InOrder(5, 2).batch(0, k).tolist() for k in range(3)]
     [[0, 1], [2, 3], [4]]
     """
@@ -218,23 +260,27 @@ class InOrder:
 
 def _check(num_samples: int, batch_size: int, steps: int | None = None) -> None:
     if num_samples < 1:
-        raise ValueError("there are no samples to draw from")
+        raise ValueError("num_samples: must be at least 1")
     if batch_size < 1:
-        raise ValueError(f"a batch needs at least 1 sample, got {batch_size}")
+        raise ValueError(f"batch_size={batch_size}: must be at least 1")
     if steps is not None and steps < 1:
-        raise ValueError(
-            f"steps is {steps}; expected at least 1 batch an epoch, or None for as many as the samples give"
-        )
+        raise ValueError(f"steps={steps}: must be at least 1, or None for as many as the samples give")
 
 
 def _check_step(step: int, steps: int) -> None:
     if not 0 <= step < steps:
-        raise ValueError(f"step {step} of an epoch of {steps} (0 … {steps - 1})")
+        raise ValueError(f"step={step}: must be 0 to {steps - 1}, the last of the epoch")
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """One rank's part of a global batch."""
+    """One rank's part of a global batch.
+
+    >>> from kontrast.data import load
+    >>> batch = Loader(load("digits").train, InOrder(1437, 32)).batch(epoch=0, step=1)
+    >>> batch.inputs.shape, batch.place, batch.total
+    (torch.Size([32, 1, 8, 8]), slice(0, 32, None), 32)
+    """
 
     inputs: Tensor  # uint8 [n, C, H, W] (or [n, V, C, H, W] from a crop of several views), or float32 [n, D]
     labels: Tensor | None  # int64 [n]
@@ -246,14 +292,16 @@ class Batch:
     seed: int
 
     def generator(self, stream: int = Stream.AUGMENT, *numbers: int) -> torch.Generator:
-        """For random draws about the global batch, the same on every rank; ``stream`` tells what they are for.
+        """Make a generator for draws about the global batch, the same on every rank.
 
-        Without one it is that of augmentations: ``views(batch.inputs, batch.generator())``.
+        Args:
+            stream: the purpose of the draws; without it, augmentation: ``views(batch.inputs, batch.generator())``.
+            *numbers: whatever else names the draw.
         """
         return generator(self.seed, stream, self.epoch, self.step, *numbers)
 
     def to(self, device: torch.device | str) -> Batch:
-        """The same batch on a device; ``indices`` too."""
+        """Move the batch to a device, ``indices`` too."""
         labels = None if self.labels is None else self.labels.to(device, non_blocking=True)
         return Batch(
             self.inputs.to(device, non_blocking=True),
@@ -269,6 +317,18 @@ class Batch:
 
 class Loader:
     """The batches of a split in the order of a sampler.
+
+    Args:
+        split: the rows.
+        sampler: which rows are in which batch.
+        seed: of the crops and of `Batch.generator`.
+        rank: which part of each global batch is read.
+        world_size: the number of ranks.
+        workers: processes that decode; 0 decodes here. Rows in memory need none.
+        crop: applied to each image when it is read.
+
+    Raises:
+        ValueError: a rank or number of workers outside its range, or a sampler for another number of rows.
 
     >>> from kontrast.data import Memory, Shuffled, Split
     >>> split = Split(Memory(torch.arange(12.0).view(6, 2)), torch.arange(6) % 2)
@@ -290,14 +350,12 @@ class Loader:
         crop: Crop | None = None,
     ) -> None:
         if not 0 <= rank < world_size:
-            raise ValueError(f"rank {rank} of {world_size}: ranks are numbered 0 … world_size − 1")
+            raise ValueError(f"rank={rank}: must be 0 to {world_size - 1} when world_size={world_size}")
         if workers < 0:
-            raise ValueError(f"workers must be 0 (decode here) or more, got {workers}")
+            raise ValueError(f"workers={workers}: must be 0 (decode in this process) or more")
         rows = getattr(sampler, "num_samples", None)
         if rows is not None and rows != len(split):
-            raise ValueError(
-                f"the sampler draws from {rows:,} samples and the split has {len(split):,}; make it for these"
-            )
+            raise ValueError(f"the sampler draws from {rows:,} samples: must be {len(split):,}, the rows of the split")
         self.split, self.sampler, self.seed, self.crop = split, sampler, seed, crop
         self.rank, self.world_size = rank, world_size
         # Rows in memory are there at once: a worker would only copy them between processes.
@@ -307,10 +365,10 @@ class Loader:
         return self.sampler.steps
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch from step ``start`` on."""
+        """Iterate over the batches of an epoch from step ``start`` on."""
         if self.workers == 0:
             return (self.batch(epoch, step) for step in range(start, len(self)))
-        return _raised(
+        return _raise_errors(
             DataLoader(
                 _Batches(self, epoch),
                 batch_size=None,
@@ -321,12 +379,12 @@ class Loader:
         )
 
     def batch(self, epoch: int, step: int) -> Batch:
-        """One batch, by itself."""
+        """Read one batch."""
         whole = self.sampler.batch(epoch, step)
         if len(whole) < self.world_size:
             raise ValueError(
-                f"a batch of {len(whole)} cannot be shared by {self.world_size} ranks: raise the batch size (it is the "
-                f"global one), or drop the last batch"
+                f"a batch of {len(whole)} rows: must have at least {self.world_size}, one for each rank. Raise the "
+                "(global) batch size, or drop the last batch"
             )
         place = slice(*(len(whole) * r // self.world_size for r in (self.rank, self.rank + 1)))
         indices = whole[place]
@@ -339,7 +397,7 @@ class Loader:
 
 
 class _Batches(Dataset["Batch | ValueError"]):
-    """An epoch as torch's loader wants it: batch k at k, or what is wrong with it."""
+    """An epoch as torch's DataLoader takes it: batch k at index k, or the error that reading it raised."""
 
     def __init__(self, loader: Loader, epoch: int) -> None:
         self.loader, self.at = loader, epoch
@@ -347,11 +405,11 @@ class _Batches(Dataset["Batch | ValueError"]):
     def __getitem__(self, step: int) -> Batch | ValueError:
         try:
             return self.loader.batch(self.at, step)
-        except ValueError as error:  # raised in the worker it would come out as a page of tracebacks
+        except ValueError as error:  # raised in the worker, it would be printed as a page of tracebacks
             return error
 
 
-def _raised(batches: Iterable[Batch | ValueError]) -> Iterator[Batch]:
+def _raise_errors(batches: Iterable[Batch | ValueError]) -> Iterator[Batch]:
     for batch in batches:
         if isinstance(batch, ValueError):
             raise batch
@@ -359,5 +417,5 @@ def _raised(batches: Iterable[Batch | ValueError]) -> Iterator[Batch]:
 
 
 def _one_thread(worker: int) -> None:
-    """Workers share the cores; each with threads of its own they would get in each other's way."""
+    """Workers share the cores: with several threads each they would slow each other down."""
     torch.set_num_threads(1)

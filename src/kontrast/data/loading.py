@@ -34,7 +34,7 @@ from torch import Tensor
 
 from kontrast.data.arrays import from_arrays, from_file, from_mapping, from_object
 from kontrast.data.dataset import DataSet, Inputs, Memory, Options, channel_statistics
-from kontrast.data.folder import Listed, from_folder, from_paths, listed_paths
+from kontrast.data.folder import PathList, from_folder, from_paths, parse_paths
 from kontrast.data.image_files import suffixes
 from kontrast.data.images import CentreCrop, Crop, with_channels
 from kontrast.data.loader import Stream, generator
@@ -46,7 +46,7 @@ SETS = Family("kontrast.data.sets")
 
 
 def names() -> list[str]:
-    """The names of the sets, as one writes them.
+    """The names of the data sets.
 
     >>> names()
     ['cifar10', 'cifar100', 'digits', 'fashion-mini', 'fashion-mnist', 'imagenet100', 'stl10', 'svhn', 'tiny-imagenet']
@@ -67,13 +67,27 @@ def load(
     layout: str | None = None,
     **options: Any,
 ) -> DataSet:
-    """The data set that ``source`` names or is.
+    """Load the data set that ``source`` names or is.
 
-    ``limit`` keeps at most so many training rows, classes even, drawn with ``seed``; testing stays whole unless
-    ``test_limit`` says otherwise. ``noise`` replaces that share of the training labels (`noisy_labels`). ``test`` is
-    a second object for testing, ``layout`` how arrays of images lie ("HWC" or "CHW", where their shape leaves it
-    open). The other options are those of `kontrast.data.dataset.Options`: ``download``, ``size``, ``channels``,
-    ``labelled``, ``memory``, ``cache``, ``verify``, ``check``, ``max_bad``.
+    Args:
+        source: a set's name, a path or an object (see the module).
+        test: a second object, for testing.
+        root: the folder of named sets, as in `Options`.
+        limit: at most so many training rows, evenly over the classes, drawn with ``seed``.
+        test_limit: at most so many test rows; None keeps all.
+        seed: of the limits and the label noise.
+        noise: the share of training labels to replace (`noisy_labels`).
+        noise_kind: "changed" or "redrawn".
+        layout: "HWC" or "CHW" for arrays of images, where their shape allows both.
+        **options: those of `kontrast.data.Options`: ``download``, ``size``, ``channels``, ``labelled``, ``memory``,
+            ``cache``, ``verify``, ``check``, ``max_bad``.
+
+    Returns:
+        The data set.
+
+    Raises:
+        ValueError: an unknown name or option (the error names the nearest one), missing or damaged files, or data of a
+            wrong type or shape.
 
     >>> load("fashion-mini", limit=1000)
     DataSet 'fashion-mini': 1,000 images (1, 28, 28), 2,000 for testing in 10 classes
@@ -89,7 +103,7 @@ def load(
             hint = nearest(name, known)
             raise ValueError(f"load has no option {name!r}{hint} Options: {', '.join(known)}")
     chosen = Options(root=None if root is None else expanded(root, "root"), **options)
-    data = conformed(_opened(source, test, layout, chosen), chosen)
+    data = conform(_open_source(source, test, layout, chosen), chosen)
     data = data if limit is None and test_limit is None else data.limit(limit, seed, test=test_limit)
     if not noise:
         return data
@@ -98,17 +112,17 @@ def load(
     return replace(data, train=data.train.with_labels(noisy))
 
 
-def _opened(source: Any, test: Any, layout: str | None, options: Options) -> DataSet:
+def _open_source(source: Any, test: Any, layout: str | None, options: Options) -> DataSet:
     if isinstance(source, DataSet | str | os.PathLike) and test is not None:
-        raise ValueError("test= goes with an object or array; a set, folder or file brings its own test split")
+        raise ValueError("test: must be None when data is a set, folder or file, which has its own test split")
     if isinstance(source, DataSet):
         return source
     if isinstance(source, str) and source.replace("-", "_") in SETS.names():
-        found: DataSet = SETS[source](options).load()
-        return found
+        loaded: DataSet = SETS[source](options).load()
+        return loaded
     if isinstance(source, str | os.PathLike):
         return _from_path(source, layout, options)
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "layout": layout,
         "size": options.size,
         "channels": options.channels,
@@ -116,9 +130,9 @@ def _opened(source: Any, test: Any, layout: str | None, options: Options) -> Dat
     }
     if isinstance(source, Mapping):
         if test is not None:
-            raise ValueError("test= beside a mapping; give x_test and y_test in it")
-        return from_mapping(source, **given)
-    paths = listed_paths(source)
+            raise ValueError("test: must be None when data is a mapping. Put x_test and y_test into the mapping")
+        return from_mapping(source, **settings)
+    paths = parse_paths(source)
     if paths is not None:
         return from_paths(paths, options, test=_test_paths(test))
     if isinstance(source, np.ndarray | Tensor):
@@ -128,23 +142,23 @@ def _opened(source: Any, test: Any, layout: str | None, options: Options) -> Dat
     rows, labels = source
     held = test if isinstance(test, tuple) else (test, None)
     if len(held) != 2:
-        raise ValueError(f"test is a tuple of {len(held)}; expected (x, y) as for training, or x alone")
+        raise ValueError(f"test is a tuple of {len(held)}: must be (x, y) as for training, or x alone")
     if isinstance(rows, np.ndarray | Tensor) or all(isinstance(row, list | tuple) for row in rows):
-        return from_arrays(rows, labels, *held, **given)
-    tested = None if test is None else _zipped("y_test", *held)
-    return from_object(_zipped("y_train", rows, labels), options, test=tested)
+        return from_arrays(rows, labels, *held, **settings)
+    test_items = None if test is None else _zip_labels("y_test", *held)
+    return from_object(_zip_labels("y_train", rows, labels), options, test=test_items)
 
 
-def _test_paths(test: Any) -> Listed | None:
-    """What is tested on, where training has a list of files."""
-    found = listed_paths(test)
+def _test_paths(test: Any) -> PathList | None:
+    """The paths to test on, where the training images are files."""
+    found = parse_paths(test)
     if test is not None and found is None:
-        raise ValueError(f"the training images are files, and test is {quoted(test)}; expected paths there too")
+        raise ValueError(f"the training images are files, and test is {quoted(test)}: it must be paths too")
     return found
 
 
 def _is_pair(source: Any) -> bool:
-    """Whether it is (x, y), rows and a label each, and not a tuple of two items."""
+    """Whether it is (x, y), rows and one label for each, and not a tuple of two items."""
     if not isinstance(source, tuple) or len(source) != 2:
         return False
     x, y = source
@@ -156,12 +170,12 @@ def _is_pair(source: Any) -> bool:
     return rows and (y is None or all(not isinstance(label, Image.Image) and np.ndim(label) == 0 for label in y))
 
 
-def _zipped(key: str, rows: Any, labels: Any) -> list[Any]:
-    """Images and their labels as items."""
+def _zip_labels(key: str, rows: Any, labels: Any) -> list[Any]:
+    """Pair images with their labels."""
     if labels is None:
         return list(rows)
     if len(labels) != len(rows):
-        raise ValueError(f"{key} has {len(labels)} labels for {len(rows)} rows; expected one label a row")
+        raise ValueError(f"{key}: must have {len(rows)} labels, one for each row; got {len(labels)}")
     return list(zip(rows, labels, strict=True))
 
 
@@ -175,19 +189,18 @@ def _from_path(source: str | os.PathLike[str], layout: str | None, options: Opti
         return from_paths(([str(path)], None), options)
     if path.exists():
         raise ValueError(
-            f"{path} is a file of another kind; expected a folder of images, an image, a .npz or a .npy file"
+            f"{path} is a file of another kind: must be a folder of images, an image, a .npz or a .npy file"
         )
     raise ValueError(no_such_data(str(source)))
 
 
-def conformed(data: DataSet, options: Options) -> DataSet:
-    """``data`` with the channels and labels that the options ask for; itself if it has them.
+def conform(data: DataSet, options: Options) -> DataSet:
+    """Return ``data`` with the channels and labels that the options request; itself if it has them.
 
-    A set's own statistics are repeated for grey made RGB, and computed from the data for RGB made grey.
+    The statistics of a set are repeated for grey made RGB, and computed from the data for RGB made grey.
 
-    >>> from kontrast.data.loading import load
     >>> grey = load("fashion-mini", limit=100)
-    >>> conformed(grey, Options(channels=3, labelled=False))
+    >>> conform(grey, Options(channels=3, labelled=False))
     DataSet 'fashion-mini': 100 images (3, 28, 28), 2,000 for testing without labels
     """
     if options.labelled is False and (
@@ -195,17 +208,20 @@ def conformed(data: DataSet, options: Options) -> DataSet:
     ):
         bare = None if data.test is None else data.test.with_labels(None)
         data = replace(data, train=data.train.with_labels(None), test=bare, class_names=None)
-    for which, split in (("training", data.train), ("testing", data.test)):
+    for which, split in (("training", data.train), ("test", data.test)):
         if options.labelled and split is not None and split.labels is None:
             raise ValueError(
-                f"labelled=True, but the rows for {which} of {data.name!r} have no labels; expected one a row. Give "
-                "them, or leave labelled out"
+                f"labelled=True: must have labels, and the {which} rows of {data.name!r} have none. Add labels, or "
+                f"leave "
+                "labelled out"
             )
     shape, size, channels = data.train.inputs.shape, options.size, options.channels
     if data.kind == "vector" and (size is not None or channels is not None):
-        raise ValueError(f"{data.name!r} holds vectors {shape}; size and channels go with images, leave them out")
+        raise ValueError(f"{data.name!r} holds vectors {shape}: size and channels must be None. They are for images")
     if size is not None and (shape is None or shape[1:] != (size, size)):
-        raise ValueError(f"size is {size}, but {data.name!r} is loaded already, with images {shape}; load it anew")
+        raise ValueError(
+            f"size={size}: must be None for {data.name!r}, which is loaded already with images {shape}. Load it again"
+        )
     if channels is None or _channels(data.train.inputs) == channels:
         return data
     splits = {
@@ -220,7 +236,7 @@ def conformed(data: DataSet, options: Options) -> DataSet:
 
 
 class Recoloured:
-    """Inputs that are not in memory, made RGB or grey when read.
+    """Inputs that are not in memory, converted to RGB or grey when read.
 
     >>> Recoloured(Memory(torch.zeros(2, 1, 4, 4, dtype=torch.uint8)), 3).read(torch.tensor([1])).shape
     torch.Size([1, 3, 4, 4])
@@ -242,7 +258,7 @@ class Recoloured:
         return None if shape is None else (self.channels, *shape[1:])
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
-        """The rows, cropped as they are and then converted."""
+        """Read and crop the rows, then convert them (see `Inputs.read`)."""
         return with_channels(self.inputs.read(indices, crop, seeds), self.channels)
 
 
@@ -253,7 +269,7 @@ def _recoloured(inputs: Inputs, channels: int) -> Inputs:
 
 
 def _channels(inputs: Inputs) -> int:
-    """Of images: by their shape, or where they differ in size by the first."""
+    """The channels of images: from their shape, or from the first image where they differ in size."""
     if inputs.shape is not None:
         return inputs.shape[0]
     return inputs.read(torch.tensor([0]), CentreCrop(1), [0]).shape[-3]
@@ -263,24 +279,37 @@ KINDS = ("changed", "redrawn")
 
 
 def noisy_labels(labels: Tensor, noise: float, num_classes: int, *, kind: str = "changed", seed: int = 0) -> Tensor:
-    """``labels [N]`` in 0 … K−1 with the share ``noise`` of them replaced; the rest, and the input, stay as they are.
+    """Replace the share ``noise`` of the labels.
+
+    Args:
+        labels: int64 ``[N]`` in 0 … K−1; the tensor itself is not changed.
+        noise: the share, 0 … 1.
+        num_classes: K, at least 2.
+        kind: "changed" (always another class) or "redrawn" (any class).
+        seed: which labels are replaced, and by what.
+
+    Returns:
+        A copy of the labels with some replaced.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> labels = torch.zeros(10, dtype=torch.long)
     >>> int((noisy_labels(labels, 0.3, num_classes=5) != labels).sum())
     3
     """
     if not isinstance(labels, Tensor):
-        raise ValueError(f"label noise needs labels, a tensor [N] of whole numbers; got {type(labels).__name__}")
+        raise ValueError(f"labels of type {type(labels).__name__}: must be a tensor [N] of whole numbers")
     if not 0 <= noise <= 1:
-        raise ValueError(f"noise is a share of the labels, 0 … 1, got {noise}")
+        raise ValueError(f"noise={noise}: must be a share of the labels, 0 … 1")
     if kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
+        raise ValueError(f"kind={kind!r}: must be one of {', '.join(map(repr, KINDS))}")
     if num_classes < 2:
-        raise ValueError(f"labels of {num_classes} class cannot be changed: noise needs at least 2")
+        raise ValueError(f"num_classes={num_classes}: must be at least 2 to change labels")
     if len(labels) and not (int(labels.min()) >= 0 and int(labels.max()) < num_classes):
         raise ValueError(
-            f"labels run from {int(labels.min())} to {int(labels.max())}; with num_classes={num_classes} they must be "
-            f"in 0 … {num_classes - 1}"
+            f"labels from {int(labels.min())} to {int(labels.max())}: must be in 0 … {num_classes - 1} when "
+            f"num_classes={num_classes}"
         )
     n = len(labels)
     chosen = torch.randperm(n, generator=generator(seed, Stream.NOISE, 0))[: round(noise * n)].to(labels.device)

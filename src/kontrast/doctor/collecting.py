@@ -16,7 +16,7 @@ from torch import Tensor
 
 from kontrast import analysed
 from kontrast.data import DataSet, Split
-from kontrast.data.arrays import numbered
+from kontrast.data.arrays import number_labels
 from kontrast.data.images import native_type
 from kontrast.doctor.record import Record
 from kontrast.files import RUN_AGAIN, expanded, read_json
@@ -94,7 +94,7 @@ def collect_features(features: Any, labels: Any = None, *, temperature: float | 
         raise ValueError(f"{bad} of {len(x)} rows of features hold NaN or infinity: leave them out, and find out why")
     arrays = {"features": x}
     if labels is not None:
-        y, _, _ = numbered(labels, None)
+        y, _, _ = number_labels(labels, None)
         assert y is not None
         if len(y) != len(x):
             raise ValueError(f"there are {len(y)} labels for {len(x)} rows of features; expected one a row")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from kontrast.augment import Operation
 from kontrast.data import DataSet, Split
-from kontrast.data.arrays import numbered
+from kontrast.data.arrays import number_labels
 from kontrast.evaluate import _stored
 from kontrast.evaluate._inputs import both_rows, whole
 from kontrast.evaluate.features import extract, fraction_of
@@ -71,7 +71,7 @@ class Subject:
         for key, labels in (("train", train_labels), ("test", test_labels)):
             if labels is None:
                 raise ValueError(f"{key}_labels is None; an evaluation needs a label for each of the {key} rows")
-        y, y_test, names = numbered(train_labels, test_labels, class_names)
+        y, y_test, names = number_labels(train_labels, test_labels, class_names)
         assert y is not None
         assert y_test is not None
         for key, found, rows in (("train", y, x), ("test", y_test, x_test)):

@@ -44,9 +44,24 @@ from kontrast.data import DataSet, Memory, Shuffled, Split, Stream, generator, s
 from kontrast.evaluate import votes
 from kontrast.losses._inputs import directions, number, whole_number
 from kontrast.recipe import Recipe
-from kontrast.sklearn._learning import LOSSES, encoded, encoder_of, method_of, train, validation_of
-from kontrast.sklearn._parameters import check_known, check_parameters, device_of, warn_of_equal_views
-from kontrast.sklearn._rows import images_of, scaler_of, standardised, statistics_of, vectors_of, view_of
+from kontrast.sklearn._learning import (
+    LOSSES,
+    check_known,
+    check_parameters,
+    device_of,
+    encoded,
+    encoder_of,
+    images_of,
+    method_of,
+    scaler_of,
+    standardised,
+    statistics_of,
+    train,
+    validation_of,
+    vectors_of,
+    view_of,
+    warn_of_equal_views,
+)
 from kontrast.train import Job, RunFolder
 from kontrast.train.monitors.knn import NEIGHBOURS
 from kontrast.train.monitors.knn import TEMPERATURE as OF_VOTES

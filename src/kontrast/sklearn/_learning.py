@@ -1,29 +1,204 @@
-"""What the estimator's parameters stand for, and the training of it by the package's own loop.
+"""The parts of `ContrastiveEncoder` that do not need scikit-learn's base classes.
 
-A loss has a method that trains by it, with labels or without; the rows become a `DataSet` in memory; `Training` runs in
-a temporary folder. Nothing here knows scikit-learn.
+Checks of its parameters; rows as a `DataSet` in memory, their standardisation and their views; the method that belongs
+to a loss, with labels or without; and the training by kontrast's own loop in a temporary folder.
 """
 
 from __future__ import annotations
 
 import inspect
 import signal
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
 from kontrast import augment, losses, methods, models
-from kontrast.data import DataSet, Split
+from kontrast.data import DataSet, Memory, Split, from_arrays
+from kontrast.data.dataset import channel_statistics
 from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.features import checked, frozen
 from kontrast.registry import nearest
-from kontrast.train import Job, RunFolder, Stopped, Training, checkpoint
+from kontrast.train import Job, RunFolder, Stopped, Training, checkpoint, pick_device
 from kontrast.train.job import held_out
 from kontrast.train.metrics import read_metrics
 from kontrast.train.stopping import Patience
+
+JOINTLY = "jointly"
+SWITCHES = ("normalize", "early_stopping")
+OPTIONS = ("loss_params", "encoder_params", "augmentation_params")
+
+
+def check_parameters(params: Mapping[str, Any]) -> None:
+    """Raises ValueError for switches that are none, options that are no mapping, shapes that are no shape.
+
+    >>> good = dict.fromkeys(OPTIONS) | dict.fromkeys(SWITCHES, False) | {"verbose": 0, "image_shape": (8, 8)}
+    >>> check_parameters({**good, "standardize": True})
+    >>> check_parameters({**good, "standardize": "no"})
+    Traceback (most recent call last):
+        ...
+    ValueError: standardize is 'no'; expected True (each feature), 'jointly' (all by one mean and deviation) or False
+    """
+    for name in SWITCHES:
+        if not isinstance(params[name], bool | np.bool_):
+            raise ValueError(f"{name} is {params[name]!r}; expected True or False")
+    if not isinstance(params["verbose"], int | np.bool_):  # a count, to other estimators
+        raise ValueError(f"verbose is {params['verbose']!r}; expected True or False, or how much as a whole number")
+    standardize = params["standardize"]
+    if not isinstance(standardize, bool | np.bool_) and standardize != JOINTLY:
+        raise ValueError(
+            f"standardize is {standardize!r}; expected True (each feature), {JOINTLY!r} (all by one mean and "
+            "deviation) or False"
+        )
+    for name in OPTIONS:
+        if not isinstance(params[name], Mapping | None):
+            raise ValueError(f"{name} is {params[name]!r}; expected options by name, such as {{'width': 32}}, or None")
+    shape = params["image_shape"]
+    if shape is not None:
+        sides = list(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else []
+        if len(sides) not in (2, 3) or not all(isinstance(side, int | np.integer) and side > 0 for side in sides):
+            raise ValueError(
+                f"image_shape is {shape!r}; expected two or three whole numbers, such as (28, 28) or (3, 32, 32)"
+            )
+
+
+def device_of(name: str) -> torch.device:
+    """The device of this name, or of a GPU if there is one.
+
+    >>> device_of("abacus")
+    Traceback (most recent call last):
+        ...
+    ValueError: device is 'abacus': ...
+    """
+    try:
+        return pick_device(name)
+    except ValueError as error:  # as recipes say it
+        raise ValueError(str(error).removeprefix("run.")) from error
+
+
+def warn_of_equal_views(augmentation: Any, *, loss: str, labelled: bool) -> None:
+    """A warning where two views of a row are the same and nothing else says what is alike."""
+    if not labelled and isinstance(augmentation, str) and augmentation == "none":
+        warnings.warn(
+            f"augmentation='none' makes two equal views of each row, and loss {loss!r} without y learns from how they "
+            "differ: it only pushes rows apart; take 'auto', or give y to a loss that learns from it",
+            UserWarning,
+            stacklevel=4,  # where fit was called
+        )
+
+
+def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Raises ValueError where no label is one that was fitted: numbers for names, most likely.
+
+    >>> check_known(np.array([2, 3]), np.array([1, 2]))
+    >>> check_known(np.array(["1", "2"]), np.array([1, 2]))
+    Traceback (most recent call last):
+        ...
+    ValueError: no label of y is among classes_: y holds '1', '2'; the encoder was fitted on 1, 2
+    """
+    known = set(classes.tolist())
+    given = list(dict.fromkeys(y.tolist()))
+    if known.isdisjoint(given):
+        seen, fitted = (", ".join(map(repr, few[:5])) + ", …" * (len(few) > 5) for few in (given, classes.tolist()))
+        raise ValueError(f"no label of y is among classes_: y holds {seen}; the encoder was fitted on {fitted}")
+
+
+NOISE = {"noise": 0.3, "dropout": 0.2}  # chosen on fashion-mini's pixels and their principal components
+
+Statistics = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+def statistics_of(data: DataSet, standardize: bool | str) -> Statistics:
+    """Mean and deviation of images, channel by channel or of all channels together, or 0 and 1; vectors have theirs.
+
+    >>> pixels = np.stack([np.zeros((2, 4, 4)), np.ones((2, 4, 4)), np.ones((2, 4, 4))], axis=3)
+    >>> statistics_of(from_arrays(pixels), True)[0], statistics_of(from_arrays(pixels), False)
+    ((0.0, 1.0, 1.0), ((0.0,), (1.0,)))
+    >>> [round(number, 4) for (number,) in statistics_of(from_arrays(pixels), "jointly")]
+    [0.6667, 0.4714]
+    """
+    if data.kind == "image" and not standardize:
+        return (0.0,), (1.0,)
+    if data.kind == "vector" or standardize != JOINTLY:
+        return data.mean, data.std
+    assert isinstance(data.train.inputs, Memory)
+    return channel_statistics(Memory(data.train.inputs.values.flatten(1, 2)[:, None]))
+
+
+def scaler_of(x: NDArray[Any], standardize: bool | str) -> StandardScaler | None:
+    """What standardises vectors: feature by feature, all numbers as one feature, or nothing.
+
+    >>> x = np.array([[0.0, 10.0], [2.0, 30.0]])
+    >>> standardised(x, scaler_of(x, True)).tolist()
+    [[-1.0, -1.0], [1.0, 1.0]]
+    >>> standardised(x, scaler_of(x, "jointly")).round(2).tolist()
+    [[-0.89, -0.04], [-0.72, 1.64]]
+    """
+    if not standardize:
+        return None
+    return StandardScaler().fit(x.reshape(-1, 1) if standardize == JOINTLY else x)
+
+
+def standardised(x: NDArray[Any], scaler: StandardScaler | None) -> NDArray[Any]:
+    """In the type that X has: float32 would swallow small deviations of large numbers."""
+    return x if scaler is None else scaler.transform(x.reshape(-1, scaler.n_features_in_)).reshape(x.shape)
+
+
+def vectors_of(x: NDArray[Any]) -> DataSet:
+    """A matrix as data, in float32."""
+    with np.errstate(over="ignore"):
+        rows = torch.from_numpy(np.array(x, dtype=np.float32, order="C"))
+    if not bool(rows.isfinite().all()):
+        raise ValueError("X holds numbers beyond float32's range of 3.4e38, after standardising; expected less")
+    return DataSet(name="X", train=Split(Memory(rows)), kind="vector", mean=(0.0,), std=(1.0,))
+
+
+def images_of(x: NDArray[Any]) -> DataSet:
+    """Images in any layout as data, with the statistics of their channels."""
+    x = x.astype(np.float32) if x.dtype.kind == "f" else x  # a copy: the caller's pixels stay as they are
+    try:
+        return from_arrays(x, name="X")
+    except ValueError as error:  # which calls X as data files do
+        raise ValueError(str(error).replace("x_train", "X")) from None
+
+
+def view_of(
+    augmentation: str | augment.Operation, data: DataSet, *, labelled: bool, params: Mapping[str, Any] | None
+) -> augment.Compose:
+    """What makes one view of these rows, normalised as the encoder sees them."""
+    options, vectors = dict(params or {}), data.kind == "vector"
+    assert isinstance(data.train.inputs, Memory)
+    rows = data.train.inputs
+    statistics: dict[str, Any] = {} if vectors else {"mean": data.mean, "std": data.std}
+    if augmentation == "auto":
+        if vectors:
+            augmentation = "vector-noise" if labelled else "corruption"
+        else:
+            augmentation = "crop-flip" if labelled else "strong"
+        if augmentation == "vector-noise":
+            options = {**NOISE, **options}
+        if augmentation == "crop-flip":
+            options.setdefault("padding", max(1, min(rows.shape[1:]) // 8))  # 4 of 32 pixels, as published
+    if isinstance(augmentation, augment.Operation):
+        if options:
+            raise ValueError(f"augmentation_params {options} go with a preset's name; {augmentation!r} has its own")
+        return augment.Compose([augmentation, *([] if vectors else [augment.Normalize(data.mean, data.std)])])
+    if augmentation == "corruption":
+        if not vectors:
+            raise ValueError("augmentation 'corruption' is for vectors, and X are images; take 'strong' or 'weak'")
+        return augment.Compose([augment.MarginalCorruption(rows.values, **options)])
+    if vectors and augmentation not in ("none", "vector-noise"):
+        augment.describe(augmentation)  # an unknown name is the first thing to say
+        raise ValueError(f"preset {augmentation!r} is for images; vectors have 'vector-noise', 'corruption', 'none'")
+    size = None if vectors else (rows.shape[1], rows.shape[2])
+    return augment.preset(augmentation, size=size, **statistics, **options)
+
 
 DRAWN = 512  # rows that random views are drawn for at once: other numbers would be other draws
 SMALL = {"key_parts": 1}  # batches are small here: batch norm over an eighth of one would be noise

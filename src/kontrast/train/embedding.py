@@ -9,8 +9,8 @@ from typing import Any
 
 from kontrast.data import DataSet, Folder, Inputs, Rows, Split
 from kontrast.data import load as load_data
-from kontrast.data.folder import listed_paths
-from kontrast.data.identity import what_it_is
+from kontrast.data.folder import parse_paths
+from kontrast.data.identity import describe_source
 from kontrast.data.image_files import suffixes
 from kontrast.evaluate.features import features_of
 from kontrast.evaluate.result import Progress
@@ -124,12 +124,12 @@ def _files(data: Any) -> list[str] | None:
     if isinstance(data, str | os.PathLike):
         path = expanded(data)
         return [os.fspath(data)] if path.is_file() and path.suffix.lower() in suffixes() else None
-    found = listed_paths(data)
+    found = parse_paths(data)
     return None if found is None else found[0]
 
 
 def _told(data: Any) -> str:
-    return os.fspath(data) if isinstance(data, str | os.PathLike) else what_it_is(data)
+    return os.fspath(data) if isinstance(data, str | os.PathLike) else describe_source(data)
 
 
 def _paths(inputs: Inputs, data: Any) -> list[str] | None:

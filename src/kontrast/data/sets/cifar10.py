@@ -1,5 +1,9 @@
 """CIFAR-10: 50,000 + 10,000 colour images of 32×32 pixels in 10 classes (Krizhevsky 2009).
 
+The batches are pickles, and a pickle is a program that names functions and calls them. Each file must have its
+published checksum, and is read without calling any function that it names: each is replaced by a stand-in that keeps
+its arguments (an array's shape, type and bytes), and every other name is an error.
+
 Mean and std are those of the papers' code (wang-liu, tcl and sce agree).
 
 Deviates: the std they all use, (0.2023, …), is the mean of the deviations within each image; that of all pixels is
@@ -25,7 +29,8 @@ from kontrast.data.sets._base import NamedSet
 class CIFAR10(NamedSet):
     """``cifar-10-batches-py`` below the root; addresses and checksums are torchvision's.
 
-    The batches are pickles. Each is held to its checksum, and read without making any object (`read_batch`).
+    Args:
+        options: how to load.
     """
 
     name: ClassVar[str] = "cifar10"
@@ -50,11 +55,11 @@ class CIFAR10(NamedSet):
             return [[_read(folder / name, md5) for name, md5 in part] for part in (*parts, [meta])]
 
         def fetch() -> None:
-            self.unpacked(published.url, published.filename, published.tgz_md5)
+            self.download_archive(published.url, published.filename, published.tgz_md5)
 
-        train, test, (names,) = self.fetched(opened, folder, files, published.url, fetch)
+        train, test, (names,) = self.read_or_download(opened, folder, files, published.url, fetch)
         first, second = (self._joined(batches) for batches in (train, test))
-        return self.made(first, second, names[published.meta["key"]])
+        return self.assemble(first, second, names[published.meta["key"]])
 
     def _joined(self, batches: list[dict[str, Any]]) -> Split:
         pixels = np.concatenate([batch["data"] for batch in batches]).reshape(-1, 3, 32, 32)
@@ -63,7 +68,7 @@ class CIFAR10(NamedSet):
 
 
 def _read(path: Path, md5: str) -> dict[str, Any]:
-    """A published file; what is hashed is what is read."""
+    """Read a published file; the bytes that are hashed are the bytes that are read."""
     content = path.read_bytes()
     if not matches(content, f"md5:{md5}"):
         raise OSError(f"{path} is not the published file")
@@ -71,7 +76,7 @@ def _read(path: Path, md5: str) -> dict[str, Any]:
 
 
 class _StandIn:
-    """An array or a type of numbers: what it is made with, and told."""
+    """A stand-in for an array or a number type: keeps its arguments and its state."""
 
     state: Any
 
@@ -83,7 +88,7 @@ class _StandIn:
 
 
 def _bytes(text: str, encoding: str) -> bytes:
-    """Python 3 writes bytes so for readers of older versions."""
+    """Python 3 writes bytes in this form for readers of older versions."""
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"text in {encoding!r}")
     return text.encode("latin1")
@@ -106,7 +111,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read_batch(content: bytes) -> dict[str, Any]:
-    """The dictionary of a batch: lists, numbers, texts, and arrays of uint8; an error if it holds anything else.
+    """Read the dictionary of a batch: lists, numbers, strings, and uint8 arrays; anything else raises a ValueError.
 
     >>> read_batch(pickle.dumps({"data": np.eye(2, dtype=np.uint8), "labels": [3, 5]}))
     {'data': array([[1, 0],
@@ -126,7 +131,7 @@ def read_batch(content: bytes) -> dict[str, Any]:
 
 
 def _array(stand_in: _StandIn) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The array that numpy would have made of it."""
+    """The array that numpy would have made."""
     _, shape, kind, by_columns, content = stand_in.state
     if not isinstance(kind, _StandIn) or kind.made[0] not in ("u1", "|u1") or by_columns:
         raise pickle.UnpicklingError("an array of other than uint8, row by row")

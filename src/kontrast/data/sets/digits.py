@@ -35,4 +35,4 @@ class Digits(NamedSet):
         images = np.rint(found.images[:, None] * (255 / 16)).astype(np.uint8)
         train = self.split(images[:-TESTING], found.target[:-TESTING])
         test = self.split(images[-TESTING:], found.target[-TESTING:])
-        return self.made(train, test, class_names=[str(name) for name in found.target_names])
+        return self.assemble(train, test, class_names=[str(name) for name in found.target_names])

@@ -32,4 +32,4 @@ class FashionMini(NamedSet):
         with (files("kontrast.data") / FILE).open("rb") as file, np.load(file, allow_pickle=False) as found:
             train = self.split(found["x_train"][:, None], found["y_train"])
             test = self.split(found["x_test"][:, None], found["y_test"])
-        return self.made(train, test, class_names=fashion_mnist.CLASSES)
+        return self.assemble(train, test, class_names=fashion_mnist.CLASSES)

@@ -41,7 +41,7 @@ class FashionMNIST(NamedSet):
         """Both splits in memory."""
         folder = self._folder()
         first, second = (self.split(*(_read_idx(folder, name) for name in FILES[part])) for part in ("train", "test"))
-        return self.made(first, second, CLASSES)
+        return self.assemble(first, second, CLASSES)
 
     def _folder(self) -> Path:
         """The folder with all four files, after a download if there is none."""
@@ -63,7 +63,7 @@ class FashionMNIST(NamedSet):
             for name, md5 in published.resources:
                 download(f"{address}{name}", raw / name, checksum=f"md5:{md5}")
 
-        return self.fetched(found, raw, [f"{name}.gz" for name in wanted], address, fetch)
+        return self.read_or_download(found, raw, [f"{name}.gz" for name in wanted], address, fetch)
 
 
 def _file(folder: Path, name: str) -> Path | None:

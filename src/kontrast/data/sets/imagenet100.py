@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kontrast.data.dataset import DataSet
-from kontrast.data.folder import assembled, read_part
+from kontrast.data.folder import assemble, read_part
 from kontrast.data.image_files import list_images
 from kontrast.data.sets._base import NamedSet
 
@@ -50,7 +50,7 @@ class ImageNet100(NamedSet):
             key: read_part(list_images(folder / name, listed, only=IDS), IDS, self.options)
             for key, name in (("train", "train"), ("test", "val"))
         }
-        return assembled(self.name, parts, list(IDS), self.options, statistics=(self.mean, self.std), note=self.note)
+        return assemble(self.name, parts, list(IDS), self.options, statistics=(self.mean, self.std), note=self.note)
 
     def _folder(self) -> Path:
         """The first place that has all the class folders, in train and val."""

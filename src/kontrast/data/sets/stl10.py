@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from kontrast.data.arrays import resized
+from kontrast.data.arrays import resize_images
 from kontrast.data.dataset import DataSet, Memory, Split
 from kontrast.data.sets._base import NamedSet
 
@@ -39,12 +39,12 @@ class STL10(NamedSet):
             return train, published(self.options.where, split="test", download=False)
 
         def fetch() -> None:
-            self.unpacked(published.url, published.filename, published.tgz_md5)
+            self.download_archive(published.url, published.filename, published.tgz_md5)
 
-        train, test = self.fetched(opened, folder, [*files, published.class_names_file], published.url, fetch)
+        train, test = self.read_or_download(opened, folder, [*files, published.class_names_file], published.url, fetch)
         unlabelled = self._unlabelled(folder / published.train_list[2][0])
         first, second = (self.split(part.data, part.labels) for part in (train, test))
-        return self.made(first, second, train.classes, unlabelled)
+        return self.assemble(first, second, train.classes, unlabelled)
 
     def _unlabelled(self, path: Path) -> Split:
         """The 100,000, a chunk at a time: torchvision's own way holds all of them twice."""
@@ -53,5 +53,5 @@ class STL10(NamedSet):
         images = torch.empty(len(stored), 3, size, size, dtype=torch.uint8)
         for start in range(0, len(stored), 1024):
             rows = slice(start, start + 1024)
-            images[rows] = resized(torch.from_numpy(stored[rows].transpose(0, 1, 3, 2).copy()), size)
+            images[rows] = resize_images(torch.from_numpy(stored[rows].transpose(0, 1, 3, 2).copy()), size)
         return Split(Memory(images))

@@ -35,6 +35,8 @@ class SVHN(NamedSet):
             for url, name, md5 in (published.split_list[split] for split in ("train", "test")):
                 download(url, where / name, checksum=f"md5:{md5}")
 
-        train, test = self.fetched(opened, where, files, published.split_list["train"][0].rpartition("/")[0], fetch)
+        train, test = self.read_or_download(
+            opened, where, files, published.split_list["train"][0].rpartition("/")[0], fetch
+        )
         first, second = (self.split(part.data, part.labels) for part in (train, test))
-        return self.made(first, second, [str(digit) for digit in range(10)])
+        return self.assemble(first, second, [str(digit) for digit in range(10)])

@@ -18,7 +18,7 @@ from typing import ClassVar
 import torch
 
 from kontrast.data.dataset import DataSet, Split
-from kontrast.data.folder import Part, assembled, read_part
+from kontrast.data.folder import Part, assemble, read_part
 from kontrast.data.image_files import Folder, Listing, list_images, store, warn_of_skipped
 from kontrast.data.sets._base import NamedSet
 
@@ -40,14 +40,16 @@ class TinyImageNet(NamedSet):
         where = self.options.where
         folder = where / FOLDER
         files = ["wnids.txt", "train/<id>/images/*.JPEG", "val/images/*.JPEG", "val/val_annotations.txt"]
-        self.fetched(lambda: _complete(folder), folder, files, URL, lambda: self.unpacked(URL, f"{FOLDER}.zip", MD5))
+        self.read_or_download(
+            lambda: _complete(folder), folder, files, URL, lambda: self.download_archive(URL, f"{FOLDER}.zip", MD5)
+        )
         # Every image is 64×64: with the size given nothing need be opened twice.
         options = replace(self.options, size=self.options.size or 64, labelled=None)
         listed = replace(options, check="names")
         ids = sorted((folder / "wnids.txt").read_text().split())
         train = read_part(list_images(folder / "train", listed, only=ids), ids, options)
         parts = {"train": train, "test": self._validation(folder / "val", ids)}
-        return assembled(
+        return assemble(
             self.name, parts, _words(folder, ids), options, statistics=(self.mean, self.std), note=self.note
         )
 
