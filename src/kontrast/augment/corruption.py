@@ -20,7 +20,15 @@ from kontrast.augment.operation import Operation, Params, Size, chosen, number, 
 
 @dataclass(frozen=True)
 class MarginalCorruption(Operation):
-    """Marginal corruption (1) with values from ``reference [N, D]``, the training features say.
+    """Replace random entries by values of the same feature in other rows (1).
+
+    Args:
+        reference: ``[N, D]`` floats to take values from, such as the training features.
+        rate: the share of entries that are replaced.
+        p: the probability that a vector is changed.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> reference = torch.tensor([[1.0, 10.0, 100.0], [2.0, 20.0, 200.0]])
     >>> MarginalCorruption(reference, rate=0.7)(torch.zeros(2, 3), torch.Generator().manual_seed(1))

@@ -26,7 +26,13 @@ from kontrast.augment.operations.resized_crop import RandomResizedCrop
 
 
 class CropAtDecoding:
-    """The crops of one image's views, drawn from a seed: uint8 [C, h, w] → [C, H, W], or [V, C, H, W] for several.
+    """The random resized crops of one image's views: uint8 [C, h, w] → [C, H, W], or [V, C, H, W] for several.
+
+    Args:
+        crops: one for each view, all of one size.
+
+    Raises:
+        ValueError: crops of several sizes.
 
     >>> crop = CropAtDecoding([RandomResizedCrop(32), RandomResizedCrop(32)])
     >>> crop(torch.zeros(3, 60, 40, dtype=torch.uint8), seed=7).shape
@@ -54,15 +60,15 @@ class CropAtDecoding:
         return [tuple(int(params[key]) for key in ("top", "left", "height", "width")) for params in drawn]  # type: ignore[misc]
 
     def box(self, height: int, width: int, seed: int) -> tuple[int, int, int, int]:
-        """The box that needs the image finest: how far it is reduced at decoding is measured by it."""
+        """The box that needs the finest image; it decides how far the image may be reduced at decoding."""
         return max(self.boxes(height, width, seed), key=lambda box: max(self.size[0] / box[2], self.size[1] / box[3]))
 
     def __call__(self, image: Tensor, seed: int) -> Tensor:
-        """The views of one image."""
+        """Crop the views of one image."""
         return self.of_reduced(image, seed, (image.shape[1], image.shape[2]))
 
     def of_reduced(self, image: Tensor, seed: int, full: tuple[int, int]) -> Tensor:
-        """The views of one image that is ``full`` (height, width) at its own scale and was decoded at a smaller one."""
+        """Crop the views of an image of (height, width) ``full`` that was decoded at a smaller scale."""
         down, across = (side / whole for side, whole in zip(image.shape[1:], full, strict=True))
         parts = [
             image[None, :, _span(top, height, down), _span(left, width, across)]
@@ -82,7 +88,16 @@ def _span(start: int, length: int, scale: float) -> slice:
 
 
 def at_decoding(augmentation: Operation | Views) -> tuple[CropAtDecoding, Compose | Views]:
-    """The random resized crops that an augmentation begins with, and what remains of it for the batch.
+    """Split an augmentation into its leading random resized crops and the rest for the batch.
+
+    Args:
+        augmentation: an operation, or `Views`; each must begin with a `RandomResizedCrop`.
+
+    Returns:
+        The crop for the loader, and the rest of the augmentation.
+
+    Raises:
+        ValueError: an augmentation that begins with another operation.
 
     >>> from kontrast import augment
     >>> crop, rest = at_decoding(augment.preset("weak", size=224))

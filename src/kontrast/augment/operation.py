@@ -90,7 +90,7 @@ def image_size(name: str, value: Any) -> tuple[int, int]:
 
 
 def generator_on_cpu(generator: torch.Generator | None) -> torch.Generator | None:
-    """Draws come from the CPU, so that they are the same whatever device the batch lies on."""
+    """Check that draws come from the CPU, so that they do not depend on the batch's device."""
     if generator is not None and generator.device.type != "cpu":
         raise ValueError(
             f"the generator lives on {generator.device}; draws are made on the CPU so that they do not depend on the "
@@ -100,8 +100,7 @@ def generator_on_cpu(generator: torch.Generator | None) -> torch.Generator | Non
 
 
 def as_floats(batch: Any) -> Tensor:
-    """A batch in float32: uint8 images [n, C, H, W] become 0…1; floats keep their values, and those of images must be
-    in 0…1. Never copies float32."""
+    """Convert a batch to float32: uint8 images become 0…1; float images must be in 0…1. Never copies float32."""
     if not isinstance(batch, Tensor):
         raise ValueError(f"expected a tensor, images [n, C, H, W] or vectors [n, D], got {type(batch).__name__}")
     if batch.ndim not in (2, 4):
@@ -126,14 +125,14 @@ def as_floats(batch: Any) -> Tensor:
 
 
 def rgb_or_grey(operation: str, images: Tensor) -> int:
-    """The number of channels, 1 or 3, of an operation on colours."""
+    """The number of channels, 1 or 3; other images raise an error."""
     if images.ndim != 4 or images.shape[1] not in (1, 3):
         raise ValueError(f"{operation} takes images [n, 1 or 3, H, W], got shape {list(images.shape)}")
     return images.shape[1]
 
 
 def height_and_width(operation: str, size: Size) -> tuple[int, int]:
-    """The size of images, as opposed to that of vectors."""
+    """The size of images; vectors raise an error."""
     if len(size) != 2:
         raise ValueError(f"{operation} takes images, whose size is (height, width); got size {tuple(size)}")
     return int(size[0]), int(size[1])
@@ -147,8 +146,17 @@ def vector_length(operation: str, size: Size) -> int:
 
 
 class Params:
-    """Random parameters of ``n`` samples: named CPU tensors whose first dimension is n. ``params["top"]`` is one of
-    them, ``params[rows]`` (a slice, a list or tensor of indices or of bools) are those of some samples.
+    """Random parameters of n samples: named CPU tensors with first dimension n.
+
+    ``params["top"]`` is one of the tensors; ``params[rows]`` (a slice, a list or tensor of indices or bools) are the
+    parameters of some samples.
+
+    Args:
+        n: the number of samples.
+        tensors: the parameters by name.
+
+    Raises:
+        ValueError: a tensor of another length.
 
     >>> params = Params(3, {"top": torch.tensor([0, 4, 8])})
     >>> params["top"], params[1:]["top"], len(params[[0]])
@@ -187,7 +195,7 @@ class Params:
         return f"Params({self._n}{', ' if shapes else ''}{shapes})"
 
     def part(self, index: int) -> Params:
-        """What `joined` put together under this index."""
+        """The parameters that `joined` stored under this index."""
         start = f"{index}/"
         return Params(self._n, {k[len(start) :]: v for k, v in self._tensors.items() if k.startswith(start)})
 
@@ -198,7 +206,12 @@ class Params:
 
 
 class Operation(ABC):
-    """One augmentation. A new one writes `_draw` and `_apply`; checks, conversion and memory are taken care of here."""
+    """One augmentation. A subclass defines `_draw` and `_apply`; checks, conversion and memory are handled here.
+
+    >>> from kontrast.augment import HorizontalFlip
+    >>> HorizontalFlip(p=1.0)(torch.tensor([[[[0.0, 1.0]]]]))
+    tensor([[[[1., 0.]]]])
+    """
 
     kind: ClassVar[Literal["image", "vector"]] = "image"
     """The data that the operation is for, when a recipe lists it."""
@@ -206,15 +219,25 @@ class Operation(ABC):
     """Whether `_apply` may write into the images it is given; if not, it returns new memory."""
 
     def draw(self, n: int, size: Size | int, generator: torch.Generator | None = None) -> Params:
-        """Parameters for n samples of this size: (height, width), or the length of a vector. Without a generator
-        torch's global one is used."""
+        """Draw the parameters of n samples.
+
+        Args:
+            n: the number of samples.
+            size: (height, width) of images, or the length of vectors.
+            generator: on the CPU; None uses torch's global one.
+        """
         if n < 0:
             raise ValueError(f"n is {n}; it is the number of samples to draw for")
         return self._draw(n, (size,) if isinstance(size, int) else tuple(size), generator_on_cpu(generator))
 
     @torch.no_grad()
     def apply(self, images: Tensor, params: Params) -> Tensor:
-        """The augmented batch, in float32. What was passed in stays as it is; no gradient flows back."""
+        """Return the augmented batch in float32; the input is not changed and no gradient flows back.
+
+        Args:
+            images: images [n, C, H, W] or vectors [n, D].
+            params: what `draw` returned for them.
+        """
         batch = as_floats(images)
         if len(params) != len(batch):
             raise ValueError(
@@ -226,7 +249,7 @@ class Operation(ABC):
             return self._apply(batch, params) if len(batch) else self._empty(batch)
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Draw for this batch and apply."""
+        """Draw parameters for this batch and apply them."""
         if not isinstance(images, Tensor) or images.ndim not in (2, 4):
             as_floats(images)  # says what is wrong
         return self.apply(images, self.draw(len(images), self.size_of(images), generator))
@@ -237,35 +260,35 @@ class Operation(ABC):
         return tuple(batch.shape[2:] if batch.ndim == 4 else batch.shape[1:])
 
     def output_size(self, size: Size) -> Size:
-        """The size of what comes out for samples of this size."""
+        """The output size for samples of this size."""
         return size
 
     @property
     def is_writing(self) -> bool:
-        """`writes`, which a composition has from its first operation."""
+        """Whether it writes into its input; a composition takes it from its first operation."""
         return self.writes
 
     def _empty(self, batch: Tensor) -> Tensor:
-        """The result for no samples."""
+        """The result for an empty batch."""
         size = self.size_of(batch)
         return batch.new_empty(0, *batch.shape[1 : batch.ndim - len(size)], *self.output_size(size))
 
     @abstractmethod
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
-        """The random numbers."""
+        """Draw the random numbers."""
 
     @abstractmethod
     def _apply(self, images: Tensor, params: Params) -> Tensor:
-        """The computation, on at least one sample in float32."""
+        """Compute the result, for at least one sample in float32."""
 
 
 def chosen(n: int, p: float, generator: torch.Generator | None) -> Tensor:
-    """[n] bools, each true with probability p."""
+    """Draw n bools, each true with probability p."""
     return torch.rand(n, generator=generator) < p
 
 
 def uniform(n: int, low: float, high: float, generator: torch.Generator | None) -> Tensor:
-    """[n] numbers, uniform from low to high."""
+    """Draw n numbers, uniform from low to high."""
     return torch.rand(n, generator=generator) * (high - low) + low
 
 
@@ -306,7 +329,7 @@ def _product(second: Tensor | None, first: Tensor | None) -> Tensor | None:
 
 
 class Separable(Operation):
-    """An operation that is (1)."""
+    """An operation that is a separable linear map (1)."""
 
     writes: ClassVar[bool] = False
 
@@ -338,7 +361,16 @@ def run(operations: Sequence[Separable], params: Sequence[Params], images: Tenso
 
 
 class Compose(Operation):
-    """``operations`` in their order; with none of them the batch is only converted to float.
+    """Several operations, one after the other, as one operation.
+
+    Neighbouring separable operations (crop, resize, flip) become one pair of matrices for each sample; later operations
+    work in place on the composition's own memory.
+
+    Args:
+        operations: in the order they are applied; without any, the batch is only converted to float.
+
+    Raises:
+        ValueError: an entry that is not an operation.
 
     >>> from kontrast.augment import HorizontalFlip, Normalize
     >>> images = torch.tensor([[[[0, 255]]]], dtype=torch.uint8)
@@ -361,11 +393,11 @@ class Compose(Operation):
 
     @property
     def is_writing(self) -> bool:
-        """Whether the first operation writes; the later ones meet memory of our own. Without any a copy is made."""
+        """Whether the first operation writes; later ones get the composition's own memory."""
         return not self.operations or self.operations[0].is_writing
 
     def output_size(self, size: Size) -> Size:
-        """The size after all of them."""
+        """The size after all operations."""
         for operation in self.operations:
             size = operation.output_size(size)
         return size
@@ -396,7 +428,18 @@ Numbers = float | Sequence[float] | Tensor
 
 
 class Normalize(Operation):
-    """``mean`` and ``std``, one for all or a number each: of the channels, for pixels in 0…1, or of the features.
+    """Normalise: x ← (x − mean) / std, per channel of images or per feature of vectors.
+
+    It is the last operation of presets for images, and the first for vectors, so that noise is in standard deviations.
+    A constant feature has a std of 0 (up to rounding: at most 1.2e-7 of its mean, where float32 has no values between).
+    It is divided by 1 instead, so that it becomes 0 and not NaN. For images a std of 0 is an error.
+
+    Args:
+        mean: one number for all, or one for each channel (pixels in 0…1) or feature.
+        std: the same.
+
+    Raises:
+        ValueError: numbers that are not finite, or a negative std.
 
     >>> Normalize(mean=(0.5, 0.4, 0.3), std=0.25)(torch.full((1, 3, 1, 1), 0.5)).flatten()
     tensor([0.0000, 0.4000, 0.8000])
@@ -414,7 +457,7 @@ class Normalize(Operation):
         return f"Normalize(mean={self.mean}, std={self.std})"
 
     def check_images(self) -> None:
-        """Refuse what only vectors may have, a std of 0."""
+        """Raise an error for a std of 0, which only vectors may have."""
         if min(self.std) <= 0:
             raise ValueError(f"std must be above 0 in every channel of images, got {self.std}")
 
@@ -456,11 +499,17 @@ def _values(name: str, value: Numbers) -> tuple[float, ...]:
 
 
 class Views:
-    """``operations``, one a view. The result is [n, V, C, H, W] (vectors: [n, V, D]), or a list of V batches where
-    their sizes differ (global and local crops).
+    """Several views of a batch, each by its own augmentation.
 
-    A batch that has its views already, [n, V, C, H, W] (cropped while it was decoded, see `at_decoding`), gives each
-    operation its own.
+    The result is [n, V, C, H, W] (vectors: [n, V, D]), or a list of V batches if their sizes differ (global and local
+    crops). A batch that has its views already, [n, V, C, H, W] (cropped at decoding, see `at_decoding`), gives each
+    operation its own view.
+
+    Args:
+        operations: one for each view.
+
+    Raises:
+        ValueError: no operation, or an entry that is not one.
 
     >>> from kontrast.augment import RandomResizedCrop
     >>> crops = Views([RandomResizedCrop(32), RandomResizedCrop(32), RandomResizedCrop(16)])
@@ -482,11 +531,11 @@ class Views:
         return len(self.operations)
 
     def draw(self, n: int, size: Size | int, generator: torch.Generator | None = None) -> Params:
-        """The parameters of all views of n samples."""
+        """Draw the parameters of all views of n samples."""
         return Params.joined(n, [operation.draw(n, size, generator) for operation in self.operations])
 
     def apply(self, images: Tensor, params: Params) -> Tensor | list[Tensor]:
-        """The views; see the class."""
+        """Return the views (see the class)."""
         batches = self._batches(images)
         seen = [
             o.apply(batch, params.part(i)) for i, (o, batch) in enumerate(zip(self.operations, batches, strict=True))
@@ -494,12 +543,12 @@ class Views:
         return torch.stack(seen, 1) if len({view.shape for view in seen}) == 1 else seen
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor | list[Tensor]:
-        """Draw for this batch and apply."""
+        """Draw parameters for this batch and apply them."""
         one = self._batches(images[:0] if isinstance(images, Tensor) else images)[0]  # says what is wrong
         return self.apply(images, self.draw(len(images), Operation.size_of(one), generator))
 
     def _batches(self, images: Tensor) -> list[Tensor]:
-        """What each operation is given: the batch as floats, converted once, or its own view of it."""
+        """The input of each operation: the batch as floats, converted once, or its own view."""
         if not isinstance(images, Tensor) or images.ndim != 5:
             return [as_floats(images)] * len(self)
         if images.shape[1] != len(self):

@@ -195,7 +195,13 @@ def magnitude(name: str, level: int | None, height: int, width: int) -> float:
 
 @dataclass(frozen=True)
 class AutoAugment(Operation):
-    """``fill`` in 0…1 is what movements leave where no pixel comes from.
+    """AutoAugment's policy for CIFAR-10.
+
+    Args:
+        fill: the value in 0…1 of pixels that a movement leaves empty.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> images = torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     >>> params = AutoAugment().draw(4, (32, 32), torch.Generator().manual_seed(0))

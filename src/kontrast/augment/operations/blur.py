@@ -37,7 +37,15 @@ from kontrast.augment.operation import (
 
 @dataclass(frozen=True)
 class GaussianBlur(Operation):
-    """``sigma`` is the range of widths in pixels, ``kernel`` the odd number of pixels of (1).
+    """Gaussian blur with a random width for each image.
+
+    Args:
+        sigma: the range of widths in pixels, (low, high).
+        p: the probability that an image is blurred.
+        kernel: the odd number of pixels of (1); None reaches to three times the largest sigma.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> blur = GaussianBlur(sigma=(0.1, 2.0), p=0.5)
     >>> blur.reach

@@ -100,7 +100,17 @@ FACTORS = ("brightness", "contrast", "saturation", "hue")
 
 @dataclass(frozen=True)
 class ColorJitter(Operation):
-    """Amounts as torchvision has them; ``hue`` at most 0.5, half the colour circle.
+    """Random brightness, contrast, saturation and hue; amounts as in torchvision.
+
+    Args:
+        brightness: the largest change of the factor, 0 or more.
+        contrast: the same.
+        saturation: the same.
+        hue: the largest shift, at most 0.5, half the colour circle.
+        p: the probability that an image is changed.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> jitter = ColorJitter(brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.8)
     >>> params = jitter.draw(1000, (32, 32), torch.Generator().manual_seed(0))

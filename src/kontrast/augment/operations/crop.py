@@ -21,7 +21,14 @@ MOST_PADDING = 1_000_000  # pixels; beyond it is a slip
 
 @dataclass(frozen=True)
 class RandomCrop(Separable):
-    """Crops of ``size`` from the padded image.
+    """Random crops of the padded image.
+
+    Args:
+        size: pixels of the output, one number or (height, width).
+        padding: pixels of the black border.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> crop = RandomCrop(2, padding=1)
     >>> image = torch.tensor([[[[0.1, 0.2], [0.3, 0.4]]]])

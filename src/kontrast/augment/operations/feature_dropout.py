@@ -16,7 +16,14 @@ from kontrast.augment.operation import Operation, Params, Size, chosen, number, 
 
 @dataclass(frozen=True)
 class FeatureDropout(Operation):
-    """Feature dropout: each entry becomes 0 with probability ``rate``.
+    """Set random entries of feature vectors to 0.
+
+    Args:
+        rate: the probability of each entry.
+        p: the probability that a vector is changed.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> x = torch.ones(1000, 8)
     >>> round(float(FeatureDropout(0.2)(x, torch.Generator().manual_seed(0)).mean()), 2)

@@ -12,7 +12,13 @@ from kontrast.augment.operation import Maps, Params, Separable, Size, chosen, he
 
 @dataclass(frozen=True)
 class HorizontalFlip(Separable):
-    """Mirror images with probability ``p``.
+    """Mirror images left to right.
+
+    Args:
+        p: the probability that an image is mirrored.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> HorizontalFlip(p=1.0)(torch.tensor([[[[0.0, 0.5, 1.0]]]]))
     tensor([[[[1.0000, 0.5000, 0.0000]]]])

@@ -16,7 +16,14 @@ from kontrast.augment.operation import Operation, Params, Size, chosen, number, 
 
 @dataclass(frozen=True)
 class GaussianNoise(Operation):
-    """Gaussian noise of standard deviation ``std``, in the features' units: standardised ones after a `Normalize`.
+    """Add Gaussian noise to feature vectors.
+
+    Args:
+        std: standard deviation in the features' units (after a `Normalize`: in standard deviations).
+        p: the probability that a vector is changed.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> x = torch.zeros(1000, 8)
     >>> round(float(GaussianNoise(0.5)(x, torch.Generator().manual_seed(0)).std()), 2)

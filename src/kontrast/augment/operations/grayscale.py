@@ -16,7 +16,13 @@ from kontrast.augment.operations.color_jitter import grey
 
 @dataclass(frozen=True)
 class RandomGrayscale(Operation):
-    """Take the colour away with probability ``p``; the number of channels stays.
+    """Remove the colour; the number of channels stays.
+
+    Args:
+        p: the probability that an image becomes grey.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> RandomGrayscale(p=1.0)(torch.tensor([1.0, 0.0, 0.0]).view(1, 3, 1, 1)).flatten()
     tensor([0.2989, 0.2989, 0.2989])

@@ -30,7 +30,15 @@ TRIES = 10
 
 @dataclass(frozen=True)
 class RandomResizedCrop(Separable):
-    """``scale`` is the range of the crop's part of the area, ``ratio`` that of width/height, ``size`` what comes out.
+    """A random part of the image, resized to one size.
+
+    Args:
+        size: pixels of the output, one number or (height, width).
+        scale: the range of the crop's share of the area, (low, high); a number is (number, 1).
+        ratio: the range of width/height, (low, high).
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> crop = RandomResizedCrop(32, scale=(0.2, 1.0))
     >>> params = crop.draw(1000, (32, 32), torch.Generator().manual_seed(0))

@@ -15,7 +15,14 @@ from kontrast.augment.operation import Operation, Params, Size, chosen, height_a
 
 @dataclass(frozen=True)
 class Solarize(Operation):
-    """Invert bright pixels with probability ``p``.
+    """Invert bright pixels.
+
+    Args:
+        threshold: pixels from this value on are inverted, in 0…1.
+        p: the probability that an image is changed.
+
+    Raises:
+        ValueError: a value outside its range.
 
     >>> Solarize(p=1.0)(torch.tensor([0.25, 0.5, 1.0]).view(1, 3, 1, 1)).flatten()
     tensor([0.2500, 0.5000, 0.0000])
