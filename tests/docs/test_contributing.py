@@ -1,7 +1,8 @@
-"""docs/contributing.md adds a loss in one file: here it is taken off the page, added, and held to the contract."""
+"""The files of docs/contributing.md: each can be imported; the loss passes the contract of every loss."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ from tests.docs.loading import DOCS
 
 PAGE = (DOCS / "contributing.md").read_text(encoding="utf-8")
 FILE = re.compile(r"<!-- file: src/kontrast/losses/(\w+)\.py -->\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILES = dict(re.findall(r"<!-- file: src/(\S+)\.py -->\n```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 # The contract's heart; all of it takes half a minute for one loss.
 HEART = "decoupled and (tiled_is_reference_per_anchor or other_temperatures or mean_and_sum or half)"
 CONTRACT = """
@@ -54,6 +56,24 @@ def test_the_file_alone_makes_it_known(added: Path) -> None:
 def test_it_is_formatted_and_without_a_finding(added: Path) -> None:
     for words in (["format", "--check"], ["check"]):
         call = [sys.executable, "-m", "ruff", *words, "--config", str(ROOT / "pyproject.toml"), str(added)]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_each_file_of_the_page_is_imported_and_without_a_finding(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the module that it would be."""
+    package, _, name = path.replace("/", ".").rpartition(".")
+    (tmp_path / f"{name}.py").write_text(FILES[path], encoding="utf-8")
+    folders = importlib.import_module(package).__path__
+    monkeypatch.setattr(sys.modules[package], "__path__", [*folders, str(tmp_path)])
+    module = importlib.import_module(f"{package}.{name}")
+    monkeypatch.delitem(sys.modules, f"{package}.{name}")
+    assert len([c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__]) == 1
+    for words in (["format", "--check"], ["check"]):
+        call = [sys.executable, "-m", "ruff", *words, "--config", str(ROOT / "pyproject.toml"), str(tmp_path)]
         done = subprocess.run(call, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 
