@@ -20,8 +20,8 @@ from pathlib import Path
 
 import torch
 
+from kontrast.checks import whole_number
 from kontrast.losses import _tiles
-from kontrast.losses._inputs import whole_number
 
 FLOAT, INTEGER = 4, 8  # bytes: losses compute in float32, labels are int64
 HEADER = 6 * INTEGER  # what `distributed.row_counts` gathers from each rank

@@ -6,8 +6,8 @@ The package is an arrow of stages. A stage may import what stands left of it, ne
          → recipes → experiments → doctor → report → pipeline → cli
 
 Each stage is a folder, ``pipeline`` (the main job) one file. The first four do not import each other, ``report`` never
-imports torch, and the root modules (``registry``, ``files``, ``plain``, ``overrides``, ``vocabulary``, ``recipe``,
-``runs``, ``simplex``, ``distributed``, ``openmp``) stand before the arrow and import no stage. ``compat``, ``sklearn``
+imports torch, and the root modules (``checks``, ``registry``, ``recipe``, ``runs``, ``sphere``, ``simplex``,
+``autograd``, ``distributed`` …) stand before the arrow and import no stage. ``compat``, ``sklearn``
 and ``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this true.
 
 Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named. The main job is
@@ -27,6 +27,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 ROOT = (
+    "checks",
+    "autograd",
+    "sphere",
     "registry",
     "files",
     "plain",

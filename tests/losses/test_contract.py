@@ -514,7 +514,7 @@ def test_float32_and_float64_may_be_mixed() -> None:
 
 
 def test_unit_rows_are_what_normalize_gives() -> None:
-    from kontrast.losses._inputs import unit
+    from kontrast.sphere import unit
 
     x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(unit(x), F.normalize(x, dim=1))

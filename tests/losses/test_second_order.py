@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kontrast.compat import lightly, pytorch_metric_learning, supcontrast
 from kontrast.losses import FAMILY, Loss, SupConLoss, _autograd, sce_terms
 from kontrast.losses._groups import masked_sum
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from tests.losses.cases import CASES, PLAIN, Case, D, penalties
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.special import entr
 
 from kontrast.losses import ReSSLLoss, SCELoss
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.theory import sce_collapse as module
 from kontrast.theory._similarities import on_sphere
 from kontrast.theory.sce import online_distribution, relations, soft_target

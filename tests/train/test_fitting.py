@@ -9,7 +9,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from kontrast import data, evaluate
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.train import load, run_recipe
 from kontrast.train.fitting import PENALTY, SCALE, Fit, fit_linear, share_predicted
 from kontrast.train.job import make_job

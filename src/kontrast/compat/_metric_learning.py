@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 
 try:
     with warnings.catch_warnings():

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import rows, same_dtype
+from kontrast.checks import rows, same_dtype
 
 
 class Places(NamedTuple):

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from kontrast import losses
-from kontrast.losses._inputs import rows, same_shape
+from kontrast.checks import rows, same_shape
 
 SMALLEST = 1e-8  # what lightly takes for a division by zero
 

@@ -53,9 +53,9 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import losses
+from kontrast.autograd import full_precision
 from kontrast.compat._metric_learning import INSTALLED, Space, base, is_mean, space, tell_norms
 from kontrast.compat._pairs import Batch, Labelled, Listed, Pairs, Places, read
-from kontrast.losses._inputs import full_precision
 from kontrast.losses._softmax import row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Rows, spans, strip_height, strips, tiled
 

@@ -25,9 +25,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kontrast.autograd import full_precision
+from kontrast.checks import not_empty, number, rows
 from kontrast.losses import Loss
 from kontrast.losses._groups import masked_sum, row_sums
-from kontrast.losses._inputs import full_precision, not_empty, number, rows
 from kontrast.losses._softmax import hide_diagonal, log_normaliser, softmax_square
 
 SMALLEST = 1e-6  # below this the weights of an anchor's positives count as none

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from kontrast import analysed
+from kontrast.checks import number
 from kontrast.data import DataSet, Split
 from kontrast.data.arrays import number_labels
 from kontrast.data.images import native_type
 from kontrast.doctor.record import Record
 from kontrast.files import RUN_AGAIN, expanded, read_json
-from kontrast.losses._inputs import number
 from kontrast.plain import NOTHING, Shape, items, record, scalar, text, whole_or_error
 from kontrast.plain import number as finite
 from kontrast.recipe import Recipe

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import finite, unmasked
+from kontrast.checks import is_finite, unmasked
 from kontrast.registry import quoted
 
 CHUNK, NUMBERS = 8192, 2**24  # rows looked at in one go, and the most numbers in them
@@ -53,7 +53,7 @@ def _size(*features: Tensor) -> float:
     """The largest entry of features that float32 does not hold; else 1."""
     entries = [float(v.abs()) for x in features if x.dtype == torch.float64 for v in x.aminmax()]
     largest = max(entries, default=1.0)
-    return 1.0 if largest == 0 or not finite(largest) or 1e-30 <= largest <= 1e30 else largest
+    return 1.0 if largest == 0 or not is_finite(largest) or 1e-30 <= largest <= 1e30 else largest
 
 
 def _rows(name: str, x: Tensor, size: float) -> Tensor:
@@ -81,7 +81,7 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above 0, or 0 too."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool) and finite(value)
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool) and is_finite(value)
     if not real or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} is {quoted(value)}; expected a number {'of at least' if zero else 'above'} 0")
     return float(value)

@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import directions, unmasked
+from kontrast.checks import unmasked
+from kontrast.sphere import directions
 
 QUERIES, KEYS = 512, 4096  # of a block: 8 MB, which stays in cache between product and search
 WIDEST = 2**26  # numbers in a block of keys, which is normalised: of rows beyond 16,384 numbers fewer are taken

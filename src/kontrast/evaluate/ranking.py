@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kontrast.evaluate.neighbours import number, packed
-from kontrast.losses._inputs import directions
+from kontrast.sphere import directions
 
 RECALLS = (1, 5, 10)
 STRIP = 2**22  # cosines at a time: with their ranks about 150 MB

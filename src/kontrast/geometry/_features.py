@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import directions, full_precision, integer_labels, number, rows, same_shape, unmasked
+from kontrast.autograd import full_precision
+from kontrast.checks import integer_labels, number, rows, same_shape, unmasked
+from kontrast.sphere import directions
 
 P = ParamSpec("P")
 R = TypeVar("R")

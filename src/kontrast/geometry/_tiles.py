@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import whole_number
+from kontrast.checks import whole_number
 
 SIDE = 2048  # of a square block: 16 MB in float32
 STRIP = 48 * 2**20  # bytes of a strip of whole rows

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.checks import number, same_dtype
 from kontrast.geometry._features import as_tensor, check_keys, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
-from kontrast.losses._inputs import number, same_dtype
 from kontrast.losses._tiles import LOG2E
 
 

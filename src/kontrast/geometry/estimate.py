@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from kontrast.checks import whole_number
 from kontrast.geometry._features import as_tensor
-from kontrast.losses._inputs import whole_number
 
 
 class Estimate(NamedTuple):

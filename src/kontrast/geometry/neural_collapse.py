@@ -30,7 +30,7 @@ from torch import Tensor
 from kontrast.geometry._features import Classes, as_rows, classes, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
 from kontrast.geometry.simplex import _weights, optimum, pairwise_cosines
-from kontrast.losses._inputs import sized
+from kontrast.sphere import sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,10 +21,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.checks import same_dtype, whole_number
 from kontrast.geometry._features import FEW, check_keys, measure, warn_if_few
 from kontrast.geometry._tiles import largest, strips
 from kontrast.geometry.estimate import Estimate, mean
-from kontrast.losses._inputs import same_dtype, whole_number
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

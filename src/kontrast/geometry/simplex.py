@@ -36,9 +36,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.checks import whole_number
 from kontrast.geometry._features import Classes, as_rows, as_tensor, classes, measure, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
-from kontrast.losses._inputs import directions, sized, whole_number
+from kontrast.sphere import directions, sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

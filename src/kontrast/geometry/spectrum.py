@@ -25,7 +25,7 @@ from torch import Tensor
 
 from kontrast.geometry._features import as_rows, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, errors_of, jackknife
-from kontrast.losses._inputs import sized
+from kontrast.sphere import sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

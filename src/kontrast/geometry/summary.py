@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.checks import number, whole_number
 from kontrast.geometry import bounds
 from kontrast.geometry._features import as_rows, classes, measure
 from kontrast.geometry.entropy import penalty_entropy
@@ -26,7 +27,6 @@ from kontrast.geometry.simplex import angular, optimum, simplex
 from kontrast.geometry.spectrum import collapse, spectrum
 from kontrast.geometry.tolerance import tolerance
 from kontrast.geometry.uniformity import uniformity, uniformity_limit
-from kontrast.losses._inputs import number, whole_number
 
 
 @dataclass(frozen=True)

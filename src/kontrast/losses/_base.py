@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import distributed
-from kontrast.losses._autograd import Twin, twice_differentiable
-from kontrast.losses._inputs import not_empty, one_of, temperature_now, unit
+from kontrast.autograd import Twin, twice_differentiable
+from kontrast.checks import not_empty, one_of, temperature_now
 from kontrast.losses._tiles import Tile, check_tile, in_range, largest_logit
+from kontrast.sphere import unit
 
 # Given each anchor's weight: Σ_i weight_i ℓ_i. Given None: ℓ.
 Core = Callable[[Tensor | None], Tensor]

@@ -24,7 +24,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from kontrast.losses._inputs import number, unit
+from kontrast.checks import number
+from kontrast.sphere import unit
 
 NEAREST = 0.01  # in float32 u of (1) still has two good digits there
 LARGEST_POWER = 10.0  # NEAREST^(−s), and what its gradient is made of, fit into float32

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from kontrast import distributed
-from kontrast.losses._autograd import ReverseOnly, Twin
+from kontrast.autograd import ReverseOnly, Twin, full_precision
+from kontrast.checks import integer_labels, not_empty, rows, same_dtype
 from kontrast.losses._base import Core, Loss
-from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype
 from kontrast.losses._softmax import Hide, hide_diagonal, hide_nothing
 from kontrast.losses._tiles import spans, strip_height
 

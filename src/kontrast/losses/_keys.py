@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kontrast.losses._autograd import Twin
+from kontrast.autograd import Twin, full_precision
+from kontrast.checks import integer_labels, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._base import Core, Loss
-from kontrast.losses._inputs import full_precision, integer_labels, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, hide_both, hide_diagonal, hide_index, hide_nothing, log_normaliser
 
 

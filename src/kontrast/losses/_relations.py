@@ -22,9 +22,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kontrast.losses._autograd import Twin
+from kontrast.autograd import Twin, full_precision
+from kontrast.checks import not_empty, rows, same_dtype, same_shape
 from kontrast.losses._base import Core, Loss
-from kontrast.losses._inputs import full_precision, not_empty, rows, same_dtype, same_shape
 from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass
 from kontrast.losses._tiles import Grads, tiled
 

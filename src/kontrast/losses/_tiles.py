@@ -39,7 +39,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from kontrast.losses._autograd import ReverseOnly, first_order_only, refuse_batched
+from kontrast.autograd import ReverseOnly, first_order_only, refuse_batched
 
 LOG2E = math.log2(math.e)
 RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # largest |logit| that needs no shift

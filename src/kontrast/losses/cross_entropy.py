@@ -21,11 +21,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kontrast.losses._autograd import Twin
+from kontrast.autograd import Twin, full_precision
+from kontrast.checks import integer_labels, number, rows, same_dtype, whole_number
 from kontrast.losses._base import Loss
 from kontrast.losses._energy import energy
 from kontrast.losses._energy import energy_power as checked_power
-from kontrast.losses._inputs import full_precision, integer_labels, number, rows, same_dtype, whole_number
 from kontrast.losses._softmax import hide_index, log_normaliser
 from kontrast.losses._tiles import Tile, in_range, largest_logit
 

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from kontrast.checks import true_or_false, whole_number
 from kontrast.losses._base import Core
-from kontrast.losses._inputs import true_or_false, whole_number
 from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._softmax import Softmax, row_shift

@@ -30,8 +30,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kontrast.checks import true_or_false
 from kontrast.losses._base import Core
-from kontrast.losses._inputs import true_or_false
 from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._tiles import Tile
 

@@ -17,8 +17,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kontrast.autograd import full_precision
+from kontrast.checks import rows, same_dtype, same_shape
 from kontrast.losses._base import Core, Loss
-from kontrast.losses._inputs import full_precision, rows, same_dtype, same_shape
 from kontrast.losses._softmax import hide_both, hide_diagonal, hide_index, log_normaliser, pair_square
 from kontrast.losses._tiles import Tile
 

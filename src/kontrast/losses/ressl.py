@@ -19,8 +19,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kontrast.checks import number
 from kontrast.losses._base import Core
-from kontrast.losses._inputs import number
 from kontrast.losses._relations import RelationLoss, Relations
 from kontrast.losses._tiles import Tile
 

@@ -24,8 +24,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kontrast.checks import number, one_of
 from kontrast.losses._base import Core
-from kontrast.losses._inputs import number, one_of
 from kontrast.losses._relations import RelationLoss, Relations, SCETerms, prepare
 from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile

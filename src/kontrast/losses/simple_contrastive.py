@@ -20,9 +20,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kontrast.losses._autograd import Twin
+from kontrast.autograd import Twin
+from kontrast.checks import number, true_or_false, whole_number
 from kontrast.losses._base import Core
-from kontrast.losses._inputs import number, true_or_false, whole_number
 from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips_over_both, tiled

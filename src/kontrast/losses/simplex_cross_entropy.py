@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from kontrast import simplex
+from kontrast.autograd import full_precision
+from kontrast.checks import number, whole_number
 from kontrast.losses._base import Loss
-from kontrast.losses._inputs import full_precision, number, whole_number
 from kontrast.losses._tiles import Tile
 from kontrast.losses.cross_entropy import classify
 from kontrast.losses.cross_entropy import reference as reference

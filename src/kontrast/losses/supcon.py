@@ -21,10 +21,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.checks import one_of
 from kontrast.losses._base import Core
 from kontrast.losses._group_square import own_groups_square
 from kontrast.losses._groups import GroupLoss, Groups, dense_groups
-from kontrast.losses._inputs import one_of
 from kontrast.losses._softmax import hide_both, hide_index, log_normaliser, pair_square, plain_block, softmax_square
 from kontrast.losses._tiles import Tile
 

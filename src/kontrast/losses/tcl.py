@@ -23,10 +23,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.checks import number, one_of
 from kontrast.losses._base import Core
 from kontrast.losses._group_square import own_groups_square
 from kontrast.losses._groups import GroupLoss, Groups, dense_groups
-from kontrast.losses._inputs import number, one_of
 from kontrast.losses._softmax import row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, SquareBlock, Tile, in_range, largest_logit, strips, tiled
 

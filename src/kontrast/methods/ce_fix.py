@@ -11,9 +11,9 @@ from torch import nn
 
 from kontrast import losses
 from kontrast.data.loader import Stream, generator
-from kontrast.losses._inputs import unit
 from kontrast.methods._base import Setting
 from kontrast.methods.ce import CE
+from kontrast.sphere import unit
 
 
 class CEFix(CE):

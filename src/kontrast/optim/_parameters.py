@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from kontrast.losses._inputs import number
+from kontrast.checks import number
 
 FUSED = ("cpu", "cuda")
 """Devices on which every torch that we support has one kernel for the whole step."""

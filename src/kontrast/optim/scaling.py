@@ -8,7 +8,7 @@ unasked: a recipe writes the number out, and a batch size changed later leaves t
 
 from __future__ import annotations
 
-from kontrast.losses._inputs import number, whole_number
+from kontrast.checks import number, whole_number
 
 
 def scaled(lr: float, batch_size: int, base: int = 256) -> float:

@@ -40,9 +40,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from kontrast import augment, distributed, losses, methods, models
+from kontrast.checks import number, whole_number
 from kontrast.data import DataSet, Memory, Shuffled, Split, Stream, generator, seed_of
 from kontrast.evaluate import votes
-from kontrast.losses._inputs import directions, number, whole_number
 from kontrast.recipe import Recipe
 from kontrast.sklearn._learning import (
     LOSSES,
@@ -62,6 +62,7 @@ from kontrast.sklearn._learning import (
     view_of,
     warn_of_equal_views,
 )
+from kontrast.sphere import directions
 from kontrast.train import Job, RunFolder
 from kontrast.train.monitors.knn import NEIGHBOURS
 from kontrast.train.monitors.knn import TEMPERATURE as OF_VOTES

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kontrast import simplex
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.theory._similarities import largest
 
 NOISES = (10.0, 1.0, 0.1, 0.01, 1e-3)  # from nearly independent of the simplex to nearly on it

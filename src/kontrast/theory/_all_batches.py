@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import integer_labels, rows, whole_number
+from kontrast.checks import integer_labels, rows, whole_number
 
 LARGEST = 30_000_000  # entries of the matrix of (3): 240 MB
 

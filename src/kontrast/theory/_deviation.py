@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kontrast.geometry import optimum, pairwise_cosines
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from kontrast import losses, simplex
+from kontrast.checks import temperature_now
 from kontrast.geometry import bounds
-from kontrast.losses._inputs import temperature_now
 
 Supervised = losses.SupConLoss | losses.TCLLoss | losses.CrossEntropyLoss | losses.SimplexCrossEntropyLoss
 DEFAULTS: dict[str, dict[str, float]] = {

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 
 
 def spread(generator: torch.Generator, *shape: int) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.theory._threads import one_thread
 
 Objective = Callable[[Tensor], Tensor]  # points [N, D] → a scalar

@@ -39,7 +39,8 @@ import torch
 from torch import Tensor
 
 from kontrast import losses
-from kontrast.losses._inputs import number, unit, whole_number
+from kontrast.checks import number, whole_number
+from kontrast.sphere import unit
 from kontrast.theory import _objective
 from kontrast.theory._deviation import Deviation, WeightDeviation, class_means, deviation, weight_deviation
 from kontrast.theory._threads import one_thread

@@ -27,8 +27,8 @@ from kontrast import losses
 from kontrast.geometry.bounds import cross_entropy as cross_entropy_bound
 from kontrast.geometry.bounds import regularised_cross_entropy as regularised_minimum
 from kontrast.geometry.bounds import regularised_weight_radius as weight_radius
-from kontrast.losses._inputs import unit
 from kontrast.simplex import vertices
+from kontrast.sphere import unit
 from kontrast.theory._about_simplex import NOISES, normal, seed, shaken, turned, worst, worst_violation
 from kontrast.theory._check import check, required
 from kontrast.theory._deviation import simplex_conditions

@@ -41,7 +41,7 @@ from torch import Tensor
 
 from kontrast.geometry.bounds import batches_with
 from kontrast.geometry.bounds import supcon_all_batches as all_batches_bound
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.theory._about_simplex import NOISES, normal, shaken, turned, worst, worst_violation
 from kontrast.theory._all_batches import all_batches_loss
 from kontrast.theory._check import check, required

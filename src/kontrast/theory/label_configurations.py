@@ -32,7 +32,8 @@ import torch
 from torch import Tensor
 
 from kontrast import simplex
-from kontrast.losses._inputs import number, unit, whole_number
+from kontrast.checks import number, whole_number
+from kontrast.sphere import unit
 from kontrast.theory._all_batches import all_batches, batch_loss
 from kontrast.theory._all_batches import all_batches_loss as all_batches_loss
 from kontrast.theory._deviation import class_means

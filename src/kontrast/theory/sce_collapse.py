@@ -31,7 +31,7 @@ from torch import Tensor
 from torch.special import entr
 
 from kontrast.losses import ReSSLLoss, SCELoss
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.theory._check import check, required
 from kontrast.theory._similarities import largest, largest_error, on_sphere
 from kontrast.theory.sce import divergence, online_distribution, relations, soft_target, target_distribution

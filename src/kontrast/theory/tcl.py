@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from kontrast.losses import SupConLoss, TCLLoss
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.theory._check import check, required
 from kontrast.theory._similarities import group_values, largest, largest_error, on_sphere, spread
 

@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kontrast.losses import SupConLoss
-from kontrast.losses._inputs import unit
+from kontrast.sphere import unit
 from kontrast.train import interaction
 from kontrast.train.job import Job
 from kontrast.train.watching import features

@@ -23,7 +23,7 @@ from kontrast.evaluate._inputs import positive, whole
 from kontrast.evaluate.protocols._base import Protocol, limited, shortened
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
-from kontrast.losses._inputs import directions
+from kontrast.sphere import directions
 
 START, BATCH = 101, 102  # streams of the draws
 

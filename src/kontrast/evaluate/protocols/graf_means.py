@@ -19,7 +19,7 @@ import torch
 from kontrast.evaluate.protocols._base import Protocol
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
-from kontrast.losses._inputs import directions, sized
+from kontrast.sphere import directions, sized
 
 
 @dataclass(frozen=True, kw_only=True)

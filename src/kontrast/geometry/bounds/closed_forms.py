@@ -37,8 +37,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from kontrast.checks import number, whole_number
 from kontrast.losses._energy import energy_power, smallest_energy
-from kontrast.losses._inputs import number, whole_number
 
 
 def cross_entropy(num_classes: int, radius: float, weight_norm: float) -> float:

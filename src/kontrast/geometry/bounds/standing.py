@@ -17,10 +17,10 @@ from typing import Any
 import torch
 
 from kontrast import losses
+from kontrast.checks import integer_labels, number, temperature_now, whole_number
 from kontrast.geometry.bounds import closed_forms
 from kontrast.geometry.bounds._constant import best_constant
 from kontrast.losses._energy import energy
-from kontrast.losses._inputs import integer_labels, number, temperature_now, whole_number
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import nn
 
-from kontrast.losses._inputs import number
+from kontrast.checks import number
 from kontrast.optim._parameters import can_fuse, fraction, fuse, groups
 
 

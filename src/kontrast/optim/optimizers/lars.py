@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kontrast.losses._inputs import number
+from kontrast.checks import number
 from kontrast.optim._parameters import fraction, groups
 
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from kontrast.losses._inputs import whole_number
+from kontrast.checks import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)

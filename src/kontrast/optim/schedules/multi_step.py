@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kontrast.losses._inputs import number
+from kontrast.checks import number
 from kontrast.optim.schedules._base import Schedule
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kontrast.losses._inputs import number
+from kontrast.checks import number
 from kontrast.optim.schedules._base import Schedule, cosine
 
 

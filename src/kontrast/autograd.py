@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,6 +26,8 @@ INSTEAD = (
     "normalised already"
 )
 Backward = Callable[[Any, Tensor], Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Twin(NamedTuple):
@@ -154,3 +156,27 @@ def refuse_batched(grad: Tensor) -> None:
             'the gradient of a loss with reduction="none" cannot be computed for several incoming gradients at once '
             "(is_grads_batched=True, vectorize=True). Compute them one after another (vectorize=False)"
         )
+
+
+def full_precision(forward: Callable[P, R]) -> Callable[P, R]:
+    """Run a loss or a measure outside autocast and outside torch.compile.
+
+    Half-precision training must not reach inside it, and torch.compile would unroll the loops over blocks (the graph
+    breaks around the function).
+    """
+
+    @functools.wraps(forward)
+    def eager(*args: P.args, **kwargs: P.kwargs) -> R:
+        refuse_transforms()
+        tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
+        device = "cpu" if tensor is None or tensor.is_meta else tensor.device.type
+        with torch.autocast(device, enabled=False):
+            return forward(*args, **kwargs)
+
+    @functools.wraps(forward)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if torch.compiler.is_compiling():  # asked here, because disabling ahead would load the compiler on import
+            return torch.compiler.disable(eager)(*args, **kwargs)  # type: ignore[no-untyped-call, no-any-return]
+        return eager(*args, **kwargs)
+
+    return wrapped
