@@ -7,7 +7,7 @@ import inspect
 import pytest
 import torch
 
-from kontrast import methods
+from kontrast import losses, methods
 from kontrast.train.gradients import backward
 from tests.methods.samples import N, batch, made
 
@@ -140,3 +140,23 @@ def test_errors(name: str) -> None:
 def test_unknown_method() -> None:
     with pytest.raises(ValueError, match="no method 'simclrr'; did you mean 'simclr'"):
         methods.find("simclrr")
+
+
+class Pairs(methods.Method):
+    """A method as docs/contributing.md has it: a constructor and `objective`, nothing else."""
+
+    def __init__(self, encoder: torch.nn.Module, head: torch.nn.Module) -> None:
+        super().__init__(encoder, head)
+        self.loss = losses.InfoNCELoss(0.1)
+
+    def objective(self, z: torch.Tensor, keys: torch.Tensor | None, batch: methods.ViewBatch) -> torch.Tensor:
+        return self.loss(z[:, 0], z[:, 1])
+
+
+def test_a_constructor_and_an_objective_are_enough() -> None:
+    network = torch.nn.Linear(6, 4)
+    method = Pairs(network, torch.nn.Identity())
+    method.step(batch("simclr"))["loss"].backward()
+    assert network.weight.grad.abs().sum() > 0
+    assert method.standing(1.0) is None, "chance and bound are not known, and that is no error"
+    assert method.report().keys() == {"positive_similarity"}

@@ -170,12 +170,12 @@ class Method(nn.Module, ABC):
         """Where the loss of the step remembered stands: chance, collapsed, bound. Every rank must ask."""
         if self._last is None:
             return None
-        z, keys, batch = self._last
-        return bounds.standing(self.loss, value, **self._composition(z, keys, batch))
+        composition = self._composition(*self._last)
+        return None if composition is None else bounds.standing(self.loss, value, **composition)
 
-    @abstractmethod
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
-        """What `bounds.standing` must know of the batch."""
+    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any] | None:
+        """The arguments of `bounds.standing` for this batch; None (the default) if no limits are known."""
+        return None
 
 
 def everyone(rows: Tensor) -> Tensor:
