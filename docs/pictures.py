@@ -511,21 +511,21 @@ PICTURES = {
     "uniformity": Drawing(
         uniformity_rows,
         uniformity_chart,
-        "uniformity",
+        "README",
         f"{GATHERED:,} rows of D = {DIM} around 1, 10 or 100 random unit centres: c times the centre plus Gaussian "
         f"noise of length 1, normalised; {COUNT} values of c; seeds 1 (centres) and 2 (noise).",
     ),
     "tolerance": Drawing(
         tolerance_rows,
         tolerance_chart,
-        "tolerance",
+        "README",
         f"{CLASSES} classes of {FEW // CLASSES} rows, D = {DIM}: random unit centres plus Gaussian noise of length σ, "
         f"normalised; seeds 1 (centres) and 100, 101, … (noise). The curve is for infinitely many dimensions.",
     ),
     "alignment": Drawing(
         alignment_rows,
         alignment_chart,
-        "alignment",
+        "README",
         f"{FEW} random points of D = {DIM} and two views of each: the point plus Gaussian noise of length σ, "
         f"normalised; seeds 1 (points), 100, 101, … and 200, 201, … (noise). The curve is for infinitely many "
         f"dimensions.",
@@ -533,13 +533,13 @@ PICTURES = {
     "penalty_curve": Drawing(
         penalty_curve_rows,
         penalty_curve_chart,
-        "penalty_entropy",
+        "losses",
         f"`penalty_curve` of {SIMILARITIES} similarities at equal steps from −1 to 1; nothing is random.",
     ),
     "penalty_entropy": Drawing(
         penalty_entropy_rows,
         penalty_entropy_chart,
-        "penalty_entropy",
+        "losses",
         f"Mean over {len(LABELS):,} anchors of D = {DIM}, each against the {len(LABELS) - 1} others, at {COUNT} "
         f"temperatures: random directions (seed 1), and {SAMPLES} around random unit centres (seed 2) with Gaussian "
         f"noise of length {CLASS_NOISE} (seed 3).",
@@ -547,21 +547,21 @@ PICTURES = {
     "gradient_magnitudes": Drawing(
         magnitudes_rows,
         magnitudes_chart,
-        "gradient_magnitudes",
+        "losses",
         f"Means over {PAIRS:,} anchors of D = {DIM}, each against the {PAIRS - 1} other keys, at {COUNT} temperatures; "
         f"query and key are one random point (seed 1) plus Gaussian noise of length {VIEW_NOISE} each (seeds 2 and 3).",
     ),
     "local_separation": Drawing(
         separation_rows,
         separation_chart,
-        "local_separation",
+        "losses",
         f"{PAIRS:,} random points of D = {SEPARATION_DIM} (seed 1), two views of each with Gaussian noise of length σ "
         f"(seeds 2 and 3), over the anchors. {BOX}.",
     ),
     "gradient_response": Drawing(
         response_rows,
         response_chart,
-        "gradient_response",
+        "losses",
         f"Means over the {CLASSES * RESPONSE_PER_CLASS} anchors of {CLASSES} classes of {RESPONSE_PER_CLASS} rows, D = "
         f"{DIM}: random unit centres (seed 1), all moved by one unit vector (seed 2), plus Gaussian noise of length "
         f"{RESPONSE_NOISE} (seed 3); τ = {TAU}; {COUNT} values of k1 and of k2.",
@@ -569,7 +569,7 @@ PICTURES = {
     "simplex": Drawing(
         simplex_rows,
         simplex_chart,
-        "simplex",
+        "README",
         f"{SAMPLES}, D = {SIMPLEX_DIM}, with Gaussian noise of length σ (seed 3) around three kinds of centres: random "
         f"unit vectors (seed 2), the sum of these and a regular simplex, the simplex itself (seed 1). Left: pairs of "
         f"classes; right: samples. {BOX}; dashed: the optimum.",
@@ -577,14 +577,14 @@ PICTURES = {
     "neural_collapse": Drawing(
         collapse_rows,
         collapse_chart,
-        "neural_collapse",
+        "README",
         f"{SAMPLES}, D = {SIMPLEX_DIM}, at the vertices of a regular simplex (seed 1) plus Gaussian noise of length σ "
         f"(seed 2), normalised; the weights are the vertices; {COUNT} values of σ. NC4 is drawn where it is above 0.",
     ),
     "spectrum": Drawing(
         spectrum_rows,
         spectrum_chart,
-        "spectrum",
+        "README",
         f"{PAIRS:,} rows of D = {SIMPLEX_DIM}, normalised, not centred: Gaussian (seed 1); Gaussian in {USED} "
         f"dimensions, mapped to {SIMPLEX_DIM} (seeds 2 and 3), plus noise of length {REST} (seed 5); one point (seed "
         f"4) plus noise of length {SHAKEN} (seed 6). The kind is what `collapse` says, the rank the effective rank.",
@@ -592,7 +592,7 @@ PICTURES = {
     "bounds": Drawing(
         bounds_rows,
         bounds_chart,
-        "bounds",
+        "losses",
         f"Bound (1) plus λ‖W‖² for K = {BOUND_CLASSES} classes and radius 1 at {COUNT} norms, and the lowest point "
         f"(2), where each weight has length r_W, so that ‖W‖ = √K r_W; nothing is random.",
     ),

@@ -2,7 +2,7 @@
 
 A link in a page is written for the code host, relative to its file. On the site the same link leads to a page:
 
-    docs/losses/tcl.md → itself        README.md → the home page, other pages of the root → pages of their own
+    docs/losses/supervised.md → itself   README.md → the home page, other pages of the root → pages of their own
     src/kontrast/losses/tcl.py → its page of the reference, which is made of the docstrings
     examples/plain_loop.py → a page that shows it
 """
@@ -65,7 +65,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def weight(page: str) -> float:
     """Of a page among those that a search finds: guides first, records last.
 
-    >>> weight("temperature.md"), weight("losses/tcl.md"), weight("results/wl-table-1-cpu/README.md")
+    >>> weight("temperature.md"), weight("losses/supervised.md"), weight("results/wl-table-1-cpu/README.md")
     (3.0, 1.0, 0.1)
     """
     if page.startswith(RECORDS):
@@ -78,7 +78,7 @@ def weight(page: str) -> float:
 def linked(markdown: str, page: str) -> str:
     """The text of a page with its links out of docs/ turned into links of the site.
 
-    >>> linked("[code](../../src/kontrast/losses/tcl.py), [home](../../README.md#losses)", "losses/tcl.md")
+    >>> linked("[code](../../src/kontrast/losses/tcl.py), [home](../../README.md#losses)", "losses/supervised.md")
     '[code](../api/losses/tcl.md), [home](../index.md#losses)'
     >>> linked("[losses](docs/losses/README.md), [paper](https://arxiv.org)", "index.md")
     '[losses](losses/README.md), [paper](https://arxiv.org)'

@@ -51,7 +51,7 @@ def test_sections_have_the_same_parts_and_a_diagram(name: str) -> None:
     assert re.findall(r"^\*\*(\w+)\*\*", section(name), flags=re.MULTILINE) == PARTS
     before, diagram, _ = section(name).partition("```text")
     assert diagram
-    assert re.search(r"\]\(\.\./losses/\w+\.md\)", before), "which loss, by its page"
+    assert re.search(r"\]\(\.\./losses/\w+\.md#[\w-]+\)", before), "which loss, by its page"
     assert f"../../src/kontrast/methods/{name.replace('-', '_')}.py" in part(name, "Source")
 
 

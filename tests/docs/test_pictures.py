@@ -10,9 +10,6 @@ import pytest
 
 from tests.docs.loading import DOCS, script
 
-PAGES = sorted(path.stem for path in (DOCS / "geometry").glob("*.md") if path.stem != "README")
-
-
 pictures = script("pictures")  # importing it does not need altair
 
 
@@ -45,12 +42,6 @@ def test_its_page_shows_it_with_the_caption_of_the_script(name: str) -> None:
 
 def test_no_picture_is_left_over() -> None:
     assert {path.stem for path in (DOCS / "geometry").glob("*.svg")} == set(pictures.PICTURES)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_has_a_picture_and_is_in_the_index(page: str) -> None:
-    assert page in {picture.page for picture in pictures.PICTURES.values()}
-    assert f"]({page}.md)" in prose("README")
 
 
 def test_the_script_draws_what_is_committed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
