@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from kontrast.data import load
-from kontrast.experiments.intervals import Interval, interval, paired
+from kontrast.intervals import Interval, interval, paired
 from kontrast.sklearn import ContrastiveEncoder
 
 Table = tuple[NDArray[Any], NDArray[Any]]

@@ -2,8 +2,8 @@
 
 The package is an arrow of stages. A stage may import what stands left of it, never what stands right::
 
-    data → augment → models → losses → geometry → theory → optim → methods → evaluate → train
-         → recipes → experiments → doctor → report → pipeline → cli
+    data → augment → models → losses → geometry → theory → optim → methods → evaluate → train → recipes
+         → doctor → report → pipeline → experiments → cli
 
 Each stage is a folder, ``pipeline`` (the main job) one file. The first four do not import each other, ``report`` never
 imports torch, and the root modules (``checks``, ``registry``, ``recipe``, ``runs``, ``sphere``, ``simplex``,
@@ -38,6 +38,7 @@ ROOT = (
     "vocabulary",
     "recipe",
     "runs",
+    "intervals",
     "simplex",
     "distributed",
     "openmp",
@@ -54,10 +55,10 @@ ARROW = (
     "evaluate",
     "train",
     "recipes",
-    "experiments",
     "doctor",
     "report",
     "pipeline",
+    "experiments",
     "cli",
 )
 SHELLS = ("compat", "sklearn", "cli")

@@ -14,7 +14,7 @@ import pytest
 from kontrast.experiments import charts
 from kontrast.experiments.charts._records import records
 from kontrast.experiments.experiment import Chart, Experiment, Row
-from kontrast.experiments.intervals import interval
+from kontrast.intervals import interval
 
 pytest.importorskip("vl_convert", reason="the docs extra is not installed")
 

@@ -14,7 +14,7 @@ from kontrast.experiments.claims._parts import Number
 from kontrast.experiments.claims._peaks import fitted as fitted_quadratic
 from kontrast.experiments.claims._trends import _bounded_curvature, curves_of
 from kontrast.experiments.experiment import Row
-from kontrast.experiments.intervals import interval
+from kontrast.intervals import interval
 from tests.experiments.made_up import HARD, JITTER, LOSSES, ORDINARY, SHARES, TAUS, grid, only, shape
 
 

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from kontrast.experiments import claims, tables
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
-from kontrast.experiments.intervals import interval
 from kontrast.files import dump
+from kontrast.intervals import interval
 
 TAUS = (0.1, 0.3, 1.0)
 PAPER = {("ordinary", 0.1): 83.27}
@@ -62,7 +62,7 @@ def changed(found: list[Row], where: dict[str, Any], **changes: Any) -> list[Row
     return [Row(**{**vars(row), **changes}) if h else row for row, h in zip(found, hit, strict=True)]
 
 
-def printed(made: tables.Summary, **options: Any) -> str:
+def printed(made: dict[str, Any], **options: Any) -> str:
     console = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
     console.print(tables.terminal(made, **options))
     file = console.file
@@ -70,7 +70,7 @@ def printed(made: tables.Summary, **options: Any) -> str:
     return file.getvalue()
 
 
-def every(made: tables.Summary) -> dict[str, str]:
+def every(made: dict[str, Any]) -> dict[str, str]:
     texts = {"terminal": printed(made), "csv": tables.csv(made), "markdown": tables.markdown(made)}
     return {**texts, "latex": tables.latex(made)}
 

@@ -150,7 +150,7 @@ def _judge_paper(experiment: Experiment, as_json: bool) -> None:
         return
     out.print(f"[bold]{escape(experiment.title)}[/] ({escape(experiment.source)})", highlight=False)
     out.print("Our claims, tested on the numbers that the paper prints; each finding says where its error comes from.")
-    out.print(tables.claims({"claims": found}, nothing="the paper prints no numbers that this claim reads"))
+    out.print(tables.claims(found, nothing="the paper prints no numbers that this claim reads"))
 
 
 def _engine(

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from kontrast.experiments.cell import Cell, Task, Value
-from kontrast.experiments.experiment import Row
-from kontrast.experiments.intervals import ERROR
+from kontrast.experiments.experiment import ERROR, Row
 from kontrast.files import RUN_AGAIN, read_json
 from kontrast.recipe import Recipe
 

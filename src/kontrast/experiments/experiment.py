@@ -15,6 +15,7 @@ Everything here is data and small functions: `kontrast.experiments.plan` makes c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from kontrast.experiments.cell import At, Task, Value
+from kontrast.intervals import Interval, interval
 from kontrast.recipe import Recipe
 
 KINDS = (
@@ -61,7 +63,13 @@ class Preset:
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one cell. ``values`` is empty unless it is done."""
+    """The result of one cell. ``values`` is empty unless it is done.
+
+    A censored value is a lower bound: the run was stopped before what was waited for came ("did not fit within 3,000
+    steps"). ``values["censored"] == 1.0`` marks all measures of the row, ``values["censored:NAME"] == 1.0`` one of
+    them. ``values["error:NAME"]`` is the standard error of a single value (over test rows, or as a paper prints it),
+    for experiments with one seed.
+    """
 
     at: Mapping[str, Value]
     folder: str
@@ -157,3 +165,66 @@ class Experiment:
     keep: Callable[[At], bool] = lambda at: True  # for grids that are not full
     # Small arrays that the figures need (at most about 50 KB a cell), read off a finished run's folder.
     keeps: Callable[[Path], Mapping[str, np.ndarray]] = lambda folder: {}
+
+
+# ------------------------------------------------------------------------------------------------------ values of rows
+
+CENSORED, ERROR = "censored", "error"  # names of marks among a row's values, see `Row`
+
+
+def value_of(row: Row, measure: str) -> float | None:
+    """A finished run's number; None where it is not done, has none, or it is not finite."""
+    value = row.values.get(measure) if row.status == "done" else None
+    return value if value is not None and math.isfinite(value) else None
+
+
+def is_censored(row: Row, measure: str) -> bool:
+    """Whether the number is only a lower bound."""
+    return 1.0 in (row.values.get(CENSORED), row.values.get(f"{CENSORED}:{measure}"))
+
+
+def error_of(row: Row, measure: str) -> float | None:
+    """The standard error of a finished run's number, where the row has it."""
+    return row.values.get(f"{ERROR}:{measure}") if row.status == "done" else None
+
+
+def is_mark(measure: str) -> bool:
+    """Whether the name is that of a mark (censored, an error), not of a number to show."""
+    return measure == CENSORED or measure.startswith((f"{CENSORED}:", f"{ERROR}:"))
+
+
+def by_seed(rows: Sequence[Row], measure: str) -> dict[Value, float]:
+    """Each seed's mean over its finished rows."""
+    found: dict[Value, list[float]] = {}
+    for row in rows:
+        if (value := value_of(row, measure)) is not None:
+            found.setdefault(row.at.get("seed"), []).append(value)
+    return {seed: math.fsum(values) / len(values) for seed, values in found.items()}
+
+
+def over_seeds(rows: Sequence[Row], measure: str, by: Sequence[str]) -> dict[tuple[Value, ...], Interval]:
+    """Mean and interval over seeds at each place.
+
+    Args:
+        rows: The runs.
+        measure: The measure's name.
+        by: The axes whose values make a place; other axes are averaged within a seed.
+
+    Returns:
+        The interval of each place, in the rows' order; a place without a finished run is left out.
+
+    Raises:
+        ValueError: The rows do not have an axis.
+
+    >>> rows = [Row({"loss": loss, "seed": seed}, "", "done", {"knn": knn})
+    ...     for loss, seed, knn in (("tcl", 0, 80.0), ("tcl", 1, 82.0), ("supcon", 0, 79.0))]
+    >>> {place: str(found) for place, found in over_seeds(rows, "knn", by=["loss"]).items()}
+    {('tcl',): '81 ± 13 (n = 2)', ('supcon',): '79.00 (n = 1)'}
+    """
+    places: dict[tuple[Value, ...], list[Row]] = {}
+    for row in rows:
+        if unknown := [axis for axis in by if axis not in row.at]:
+            raise ValueError(f"by={unknown[0]}: must be an axis of the rows. Use one of {', '.join(row.at)}.")
+        places.setdefault(tuple(row.at[axis] for axis in by), []).append(row)
+    seeds = {place: by_seed(here, measure) for place, here in places.items()}
+    return {place: interval(values.values()) for place, values in seeds.items() if values}

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.experiment import Claim, Experiment, Finding, Measure, Published, Row, kind_of
-from kontrast.experiments.intervals import ERROR, student
+from kontrast.experiments.experiment import ERROR, Claim, Experiment, Finding, Measure, Published, Row, kind_of
+from kontrast.intervals import student
 from kontrast.recipes.published import TEST_ROWS
 
 Place = dict[str, Value]

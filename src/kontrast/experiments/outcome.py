@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from kontrast.experiments.cell import Cell
-from kontrast.experiments.experiment import Measure, Row
-from kontrast.experiments.intervals import ERROR
+from kontrast.experiments.experiment import ERROR, Measure, Row
 from kontrast.files import RUN_AGAIN, read_json
 
 LOSSES, MONITORED = 40, 20

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.experiment import Chart, Row
-from kontrast.experiments.intervals import by_seed, interval, is_censored, value_of
+from kontrast.experiments.experiment import Chart, Row, by_seed, is_censored, value_of
+from kontrast.intervals import interval
 
 Record = dict[str, Any]
 QUANTILES = {"low": 0.05, "q1": 0.25, "y": 0.5, "q3": 0.75, "high": 0.95}

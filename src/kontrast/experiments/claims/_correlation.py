@@ -18,8 +18,8 @@ import numpy as np
 from kontrast.experiments.cell import Value
 from kontrast.experiments.claims._parts import Readings, Where, at, by_part, lack, matches
 from kontrast.experiments.claims._verdict import FAILS, HOLDS, opened
-from kontrast.experiments.experiment import Claim, Finding, Row
-from kontrast.experiments.intervals import Interval, is_censored
+from kontrast.experiments.experiment import Claim, Finding, Row, is_censored
+from kontrast.intervals import Interval
 
 LEAST = 4
 NORMAL = 1.959963984540054  # 97.5 % of a normal variable are below

@@ -13,8 +13,7 @@ from dataclasses import replace
 from kontrast.experiments.cell import At
 from kontrast.experiments.claims._parts import Number, Readings, Where, at, by_part, lack, matches, named
 from kontrast.experiments.claims._verdict import FAILS, HOLDS, opened, sign_over_seeds
-from kontrast.experiments.experiment import Claim, Finding, Row
-from kontrast.experiments.intervals import is_censored, value_of
+from kontrast.experiments.experiment import Claim, Finding, Row, is_censored, value_of
 
 
 def near(

@@ -27,7 +27,7 @@ from kontrast.experiments.claims._trends import (
 )
 from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN, opened, sign_over_seeds
 from kontrast.experiments.experiment import Claim, Finding, Row
-from kontrast.experiments.intervals import interval
+from kontrast.intervals import interval
 
 SHARE = 1 / 8
 

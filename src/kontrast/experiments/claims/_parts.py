@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.experiment import Finding, Row
-from kontrast.experiments.intervals import error_of, is_censored, value_of
+from kontrast.experiments.experiment import Finding, Row, error_of, is_censored, value_of
 
 Place = tuple[tuple[str, Value], ...]
 Where = Mapping[str, Any]  # an axis and its value, or a tuple of values

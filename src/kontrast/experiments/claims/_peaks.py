@@ -26,7 +26,7 @@ from kontrast.experiments.claims._parts import Number, Where, at, by_part
 from kontrast.experiments.claims._trends import LOG, Curve, axis_of, curvature_name, curves_of, too_few, weights_of
 from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN, Alone, opened, sign_over_seeds
 from kontrast.experiments.experiment import Claim, Finding, Row
-from kontrast.experiments.intervals import student
+from kontrast.intervals import student
 
 RESIDUALS = "the residuals of the fit"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kontrast.experiments.claims._parts import Number
 from kontrast.experiments.experiment import Finding
-from kontrast.experiments.intervals import Interval, digits, interval, seeds_needed, smallest_visible, student
+from kontrast.intervals import Interval, digits, interval, seeds_needed, smallest_visible, student
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not resolved at this scale"
 SEEDS = "seeds"

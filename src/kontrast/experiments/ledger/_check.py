@@ -8,8 +8,7 @@ import kontrast
 from kontrast import experiments
 from kontrast.experiments.baselines import baselines_of
 from kontrast.experiments.cell import Cell, Value
-from kontrast.experiments.experiment import Experiment
-from kontrast.experiments.intervals import CENSORED, ERROR
+from kontrast.experiments.experiment import CENSORED, ERROR, Experiment
 from kontrast.experiments.ledger._collect import recipe_hash
 from kontrast.experiments.ledger._design import Design
 from kontrast.experiments.ledger._entry import Entry

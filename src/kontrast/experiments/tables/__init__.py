@@ -1,19 +1,272 @@
-"""An experiment's table: the summary, which is its JSON, and what is made of it for a terminal, a page or a paper.
+r"""An experiment's table: the summary, which is its result.json, and its forms for a terminal, a page or a paper.
 
-Each cell has the paper's value where it printed one, our mean ± half-width (n), the difference, and the folders of its
-runs. What failed or is missing is said, never a number; a censored value is a lower bound: "> 3000".
+Each cell has the paper's value if it printed one, our mean ± half-width (n), the difference, and the folders of its
+runs. A run that failed or is missing is described and never a number; a censored value is a lower bound: "> 3000".
 
-Everything but `summary` takes a summary alone, fresh or read from JSON, and escapes what its format would take for
-markup. The JSON itself is ``kontrast.files.dump(summary)``.
+`csv`, `markdown`, `latex`, `terminal` and `claims` take a summary, fresh or read from JSON, and escape what their
+format would take for markup. The JSON itself is ``kontrast.files.dump(summary)``; how cells become text is
+`kontrast.report.layout`.
 """
 
 from __future__ import annotations
 
-from kontrast.experiments.tables._csv import csv
-from kontrast.experiments.tables._latex import latex
-from kontrast.experiments.tables._layout import from_ledger
-from kontrast.experiments.tables._markdown import markdown
-from kontrast.experiments.tables._summary import Summary, baselines, summary
-from kontrast.experiments.tables._terminal import claims, terminal
+import io
+import re
+from collections.abc import Mapping, Sequence
+from csv import writer
+from typing import Any
 
-__all__ = ["Summary", "baselines", "claims", "csv", "from_ledger", "latex", "markdown", "summary", "terminal"]
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kontrast.experiments.tables._summary import baselines, summary
+from kontrast.report.layout import (
+    INTERVALS,
+    Entry,
+    Layout,
+    SummaryLike,
+    findings,
+    folders,
+    heading,
+    layouts,
+    text,
+)
+from kontrast.runs import Summary
+from kontrast.runs.schemas import ClaimRecord
+
+__all__ = ["baselines", "claims", "csv", "latex", "markdown", "summary", "terminal"]
+
+# ------------------------------------------------------------------------------------------------------------------ CSV
+
+NUMBERS = ("paper", "paper_half", "paper_data", "mean", "half", "n", "difference", "censored")
+COLUMNS = ("measure", *NUMBERS, "status", "error", "runs")
+
+
+def csv(summary: SummaryLike) -> str:
+    """One line for each cell: axes, measure, paper's value, mean, half-width, n, difference, status, error, runs."""
+    s = Summary.model_validate(summary)
+    file = io.StringIO()
+    lines = writer(file, lineterminator="\n")
+    lines.writerow([_csv_safe(axis) for axis in s.axes] + list(COLUMNS))
+    for place in s.places:
+        status = " ".join(dict.fromkeys(run.status for run in place.runs))
+        error = next((run.error for run in place.runs if run.error), None)
+        at = [_csv_safe(place.at.get(axis)) for axis in s.axes]
+        names = "; ".join(run.folder for run in place.runs)
+        for name, cell in place.cells.items():
+            numbers = [getattr(cell, key) for key in NUMBERS]
+            lines.writerow([*at, _csv_safe(name), *numbers, status, _csv_safe(error), _csv_safe(names)])
+    return file.getvalue()
+
+
+def _csv_safe(value: Any) -> Any:
+    """Text that a spreadsheet would compute gets an apostrophe, as spreadsheets write it themselves."""
+    if not isinstance(value, str):
+        return value
+    plain = text(value)
+    return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain
+
+
+# ------------------------------------------------------------------------------------------------------------- Markdown
+
+MARKUP = re.compile(r"([\\`*_\[\]|~$#])")
+
+
+def markdown(summary: SummaryLike) -> str:
+    """A page in GitHub's Markdown: the tables, the claims, and the run folders of each place."""
+    s = Summary.model_validate(summary)
+    parts = [f"# {_md(s.title)}", *map(_md, heading(s)), *map(_md_table, layouts(s))]
+    if s.claims:
+        parts.append("## Claims")
+    for claim, statistic, each in findings(s.claims):
+        lines = [f"- {_md(says)}: **{_md(verdict)}**" for verdict, says in each]
+        parts.append("\n".join([f"**{_md(claim)}** Statistic: {_md(statistic)}.", "", *lines]))
+    parts.append("## Runs")
+    runs = "\n".join(f"- {_md(place)}: {', '.join(map(_md, names))}" for place, names in folders(s))
+    parts.append(runs or "There are none.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _md(value: object) -> str:
+    r"""One line without markup.
+
+    >>> print(_md("a|b <script> *c* x_1"))
+    a\|b &lt;script&gt; \*c\* x\_1
+    """
+    plain = text(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return MARKUP.sub(r"\\\1", plain)
+
+
+def _md_table(layout: Layout) -> str:
+    lines = [f"**{_md(layout.caption)}**", ""] if layout.caption else []
+    lines.append("| " + " | ".join(map(_md, [layout.corner, *layout.columns])) + " |")
+    lines.append("|---" * (1 + len(layout.columns)) + "|")
+    for name, entries in zip(layout.rows, layout.entries, strict=True):
+        lines.append("| " + " | ".join([_md(name), *map(_md_cell, entries)]) + " |")
+    return "\n".join(lines)
+
+
+def _md_cell(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    ours = _md(entry.ours) if entry.good else f"*{_md(entry.ours)}*"
+    return f"{ours}<br>{_md(entry.paper)}" if entry.paper else ours
+
+
+# ---------------------------------------------------------------------------------------------------------------- LaTeX
+
+COMMANDS = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "–": "--",
+    "…": r"\ldots{}",
+    "’": "'",
+    "[": "{[}",  # after a line break these two would be its options
+    "*": "{*}",
+}
+COMMANDS |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
+GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi . pi rho . sigma tau upsilon phi chi psi"
+)
+MATHS = {
+    "±": r"\pm",
+    "−": "-",
+    "×": r"\times",
+    "·": r"\cdot",
+    "→": r"\to",
+    "≥": r"\geq",
+    "≤": r"\leq",
+    "≈": r"\approx",
+    "≪": r"\ll",
+    "²": "^2",
+    "₁": "_1",
+    "₂": "_2",
+    "∞": r"\infty",
+    "√": r"\surd",
+    "ω": r"\omega",
+    "Δ": r"\Delta",
+    "Σ": r"\Sigma",
+}
+MATHS |= {chr(ord("α") + k): f"\\{name}" for k, name in enumerate(GREEK.split()) if name != "."}
+COMMANDS |= {letter: f"${command}$" for letter, command in MATHS.items()}
+SPECIAL = re.compile("|".join(map(re.escape, COMMANDS)))
+
+
+def latex(summary: SummaryLike) -> str:
+    r"""Tables to ``\input``, the claims as a list after them; needs ``\usepackage{booktabs}``."""
+    s = Summary.model_validate(summary)
+    parts = [
+        f"% {text(s.experiment)}, preset {text(s.preset)}; needs \\usepackage{{booktabs}}",
+        *(_tex_table(layout, s, k) for k, layout in enumerate(layouts(s))),
+    ]
+    if s.claims:
+        lines = [r"\begin{description}"]
+        for claim, statistic, each in findings(s.claims):
+            lines.append(f"\\item[{{{_tex(claim)}}}] Statistic: {_tex(statistic)}.")
+            lines += [f"  {_tex(says)}: \\emph{{{_tex(verdict)}}}." for verdict, says in each]
+        parts.append("\n".join([*lines, r"\end{description}"]))
+    parts.append("\n".join(f"% {place}: {', '.join(names)}" for place, names in folders(s)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _tex(value: object) -> str:
+    r"""One line in which nothing is a command; Greek letters and signs become mathematics.
+
+    >>> print(_tex("50 % of x_1 ± τ"))
+    50 \% of x\_1 $\pm$ $\tau$
+    """
+    return SPECIAL.sub(lambda match: COMMANDS[match[0]], text(value))
+
+
+def _tex_table(layout: Layout, summary: Summary, number: int) -> str:
+    name = re.sub(r"[^A-Za-z0-9-]", "-", summary.experiment)
+    caption = ". ".join(filter(None, [_tex(summary.title), _tex(layout.caption), _tex(INTERVALS)]))
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        f"\\caption{{{caption}}}",
+        f"\\label{{tab:{name}{f'-{number + 1}' if number else ''}}}",
+        f"\\begin{{tabular}}{{l{'r' * len(layout.columns)}}}",
+        r"\toprule",
+        " & ".join(map(_tex, [layout.corner, *layout.columns])) + r" \\",
+        r"\midrule",
+    ]
+    for row, entries in zip(layout.rows, layout.entries, strict=True):
+        lines.append(" & ".join([_tex(row), *map(_tex_cell, entries)]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _tex_cell(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    ours = _tex(entry.ours) if entry.good else f"\\emph{{{_tex(entry.ours)}}}"
+    return f"\\shortstack[r]{{{ours}\\\\{{\\footnotesize {_tex(entry.paper)}}}}}" if entry.paper else ours
+
+
+# ------------------------------------------------------------------------------------------------------------- terminal
+
+COLOURS = {"holds": "green", "does not hold": "red"}
+
+
+def terminal(summary: SummaryLike, *, show_folders: bool = False) -> RenderableType:
+    """Heading, tables, claims with their verdicts, and the number of runs, for rich; no word is taken for markup.
+
+    Args:
+        summary: The summary.
+        show_folders: List all run folders instead of their number.
+    """
+    s = Summary.model_validate(summary)
+    parts: list[RenderableType] = [Text(text(s.title), "bold")]
+    parts += [Text(line, "dim") for line in heading(s)]
+    parts += [Padding(_rich_table(layout), (1, 0, 0, 0)) for layout in layouts(s)]
+    parts.append(claims(s.claims))
+    every = folders(s)
+    if show_folders:
+        parts.append(Text())
+        parts += [Text(f"{place}: {', '.join(names)}", "dim") for place, names in every]
+    else:
+        parts.append(Padding(Text(f"{sum(len(names) for _, names in every)} runs", "dim"), (1, 0, 0, 0)))
+    return Group(*parts)
+
+
+def claims(records: Sequence[ClaimRecord | Mapping[str, Any]], *, nothing: str = "nothing was found") -> RenderableType:
+    """Each claim with its statistic and its verdicts, for rich.
+
+    Args:
+        records: The claims of a summary, or those of `kontrast.experiments.judging.judge_paper`.
+        nothing: The line under a claim without a finding.
+    """
+    parts: list[RenderableType] = []
+    for claim, statistic, each in findings(records):
+        parts.append(Padding(Text(claim, "bold"), (1, 0, 0, 0)))
+        parts.append(Padding(Text(statistic, "dim"), (0, 0, 0, 2)))
+        for verdict, says in each:
+            line = Text.assemble((verdict, f"bold {COLOURS.get(verdict, 'yellow')}"), f"  {says}")
+            parts.append(Padding(line, (0, 0, 0, 2)))
+        if not each:
+            parts.append(Padding(Text(nothing, "yellow"), (0, 0, 0, 2)))
+    return Group(*parts)
+
+
+def _rich_table(layout: Layout) -> Table:
+    table = Table(title=Text(layout.caption) if layout.caption else None, title_justify="left")
+    table.add_column(Text(layout.corner), no_wrap=True)
+    for name in layout.columns:
+        table.add_column(Text(name), justify="right")
+    for name, entries in zip(layout.rows, layout.entries, strict=True):
+        table.add_row(Text(name), *map(_rich_cell, entries))
+    return table
+
+
+def _rich_cell(entry: Entry | None) -> Text:
+    if entry is None:
+        return Text()
+    ours = Text(entry.ours, "" if entry.good else "red" if entry.ours.startswith("failed") else "yellow")
+    return Text.assemble(ours, "\n", (entry.paper, "dim")) if entry.paper else ours

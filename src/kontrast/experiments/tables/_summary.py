@@ -1,11 +1,6 @@
-"""The record of an experiment that every table is made from, and that result.json is.
+"""The summary of an experiment (`kontrast.runs.Summary`), from its rows: all tables are made from it.
 
-    places    each place of the grid (without the seed): its runs, with folder and status, and a cell for each measure
-    cells     paper's value, our mean, half-width of its 95 % interval, n, difference, how many values are censored
-    claims    text, statistic, findings
-    baselines raw pixels and untrained encoders: where, what became of them, the accuracy in percent by protocol
-
-Plain dicts, lists, strings and numbers: what is read back from JSON gives the same tables.
+It is plain dicts, lists, strings and numbers, so that the summary that is read from result.json gives the same tables.
 """
 
 from __future__ import annotations
@@ -15,17 +10,37 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.experiment import Experiment, Measure, Published, Row, kind_of
-from kontrast.experiments.intervals import interval, is_censored, is_mark, value_of
+from kontrast.experiments.experiment import (
+    Experiment,
+    Measure,
+    Published,
+    Row,
+    is_censored,
+    is_mark,
+    kind_of,
+    value_of,
+)
 from kontrast.experiments.plan import find_preset
 from kontrast.files import finite
+from kontrast.intervals import interval
 from kontrast.recipes.published import printed_set
 
-Summary = dict[str, Any]
 
+def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, settings: Any = None) -> dict[str, Any]:
+    """The summary of an experiment, as plain values.
 
-def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, settings: Any = None) -> Summary:
-    """What came of an experiment. ``settings`` are the user's own, kept as they are.
+    Args:
+        experiment: The experiment.
+        rows: One row for each run.
+        preset: The name of the preset.
+        settings: The user's own settings, kept as they are.
+
+    Returns:
+        The content of result.json: for each place of the grid its runs and a cell for each measure (the paper's value,
+        our mean, the half-width of its interval, n, the difference), and the findings of each claim.
+
+    Raises:
+        ValueError: There is no such preset, or ``experiment.rows`` is not an axis.
 
     >>> from kontrast.experiments.experiment import Preset
     >>> small = Experiment("demo", "A demonstration", "nobody", {"loss": ["tcl"]}, {"cpu": Preset("as is", dict)},
@@ -74,7 +89,7 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
             for claim in experiment.claims
         ],
     }
-    plain: Summary = finite(found)
+    plain: dict[str, Any] = finite(found)
     return plain
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from kontrast.experiments.intervals import Interval, paired
+from kontrast.intervals import Interval, paired
 
 Setting: TypeAlias = Mapping[str, Any]
 """Names and values: ``{"k1": 4000.0, "k2": 1.0}``."""

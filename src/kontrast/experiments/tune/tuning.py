@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from kontrast import evaluate, methods
-from kontrast.experiments.intervals import Interval, interval
 from kontrast.experiments.ranges import Range, grid_of, split_ranges
 from kontrast.experiments.tune.k import MOST as MOST_K2
 from kontrast.experiments.tune.k import RANGE, check_remark, choose_k
@@ -44,6 +43,7 @@ from kontrast.experiments.tune.search import (
 from kontrast.experiments.tune.temperature import choose_temperature
 from kontrast.experiments.tune.trials import HELD_OUT, Check, never_stop, run_trial
 from kontrast.files import expanded, read_json, write_json
+from kontrast.intervals import Interval, interval
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as find_recipe
 from kontrast.registry import nearest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kontrast.experiments.intervals import Interval, interval
+from kontrast.intervals import Interval, interval
 from kontrast.report.comparison.collect import Json, Run
 from kontrast.report.comparison.statistics import Protocol, by_protocol, by_seed, leaders, seed_leaders, titles
 from kontrast.report.page import Fold, Mark, Number, Numbers, Part, Table, Text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from kontrast.experiments.intervals import Interval, paired
+from kontrast.intervals import Interval, paired
 from kontrast.report.comparison import recipes
 from kontrast.report.comparison.collect import Run
 from kontrast.report.comparison.statistics import (

@@ -3,7 +3,7 @@ r"""How sure a difference is.
     (1)  two runs, one number each with its standard error over test rows: |a − b| > 2 √(e_a² + e_b²), or they are
          not told apart
     (2)  two recipes on the same seeds: Student's 95 % interval of the paired differences, as in
-         `kontrast.experiments.intervals`
+         `kontrast.intervals`
     (3)  two runs on the same test rows: McNemar's exact test. Of the b + c rows that one has right and the other wrong,
          min(b, c) ~ Binomial(b + c, 1/2) if neither is better; p = min(1, 2 P(X ≤ min(b, c)))
     (4)  several of (3): Holm's adjustment, p_(i) → max over j ≤ i of (m − j + 1) p_(j), at most 1
@@ -22,7 +22,7 @@ from pathlib import PurePath
 import numpy as np
 from scipy.special import bdtr  # type: ignore[import-untyped]
 
-from kontrast.experiments.intervals import paired
+from kontrast.intervals import paired
 from kontrast.report.comparison.collect import Json, Run
 
 ERRORS = 2.0

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kontrast.experiments.tables import from_ledger
 from kontrast.report.experiment import charts, claims, table
 from kontrast.report.experiment._globe import widget
 from kontrast.report.experiment._runs import failures, links, runs
 from kontrast.report.experiment.collect import Record, collect
+from kontrast.report.layout import from_ledger
 from kontrast.report.page import Figure, Number, Numbers, Page, Part, Section, Text
 
 __all__ = ["page"]

@@ -1,6 +1,6 @@
 """The paper's table with ours: mean ± half-width of the 95 % interval, the paper's value beside it, the difference.
 
-The layout is that of table.md (`kontrast.experiments.tables`), with columns of their own for the paper's value and the
+The layout is that of table.md (`kontrast.report.layout`), with columns of their own for the paper's value and the
 difference, and the number of seeds in the caption where all cells have the same.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kontrast.experiments.tables._layout import Entry, Layout, layouts
+from kontrast.report.layout import Entry, Layout, layouts
 from kontrast.report.page import Mark, Table
 
 PAPER = re.compile(
@@ -26,14 +26,14 @@ def tables(summary: Mapping[str, Any]) -> list[Table]:
     """The tables of a summary.
 
     >>> cell = {"paper": 83.27, "paper_half": None, "paper_data": "", "mean": 83.41, "half": 0.52, "n": 2}
-    >>> place = {"at": {"loss": "tcl"}, "runs": [{"status": "done"}] * 2,
+    >>> place = {"at": {"loss": "tcl"}, "runs": [{"folder": "a", "status": "done"}] * 2,
     ...     "cells": {"knn": {**cell, "difference": 0.14, "censored": 0}}}
-    >>> (table,) = tables({"axes": {"loss": ["tcl"]}, "rows": "loss", "places": [place],
+    >>> (table,) = tables({"experiment": "demo", "axes": {"loss": ["tcl"]}, "rows": "loss", "places": [place],
     ...     "measures": [{"name": "knn", "title": "kNN (%)", "digits": 1}]})
     >>> table.columns, table.rows, table.caption
     (['loss', 'kNN (%)', 'paper', 'difference'], [['tcl', '83.4 ± 0.5', '83.3', '+0.1']], 'kNN (%); n = 2 seeds a cell')
     """
-    return [_table(layout) for layout in layouts(dict(summary))]
+    return [_table(layout) for layout in layouts(summary)]
 
 
 def _table(layout: Layout) -> Table:

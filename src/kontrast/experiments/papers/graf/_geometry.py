@@ -10,8 +10,7 @@ import numpy as np
 from kontrast import recipes
 from kontrast.experiments import claims
 from kontrast.experiments.cell import At
-from kontrast.experiments.experiment import Chart, Experiment, Preset, Row
-from kontrast.experiments.intervals import by_seed, interval
+from kontrast.experiments.experiment import Chart, Experiment, Preset, Row, by_seed
 from kontrast.experiments.papers.graf._distance import (
     ACROSS,
     CLOSE,
@@ -24,6 +23,7 @@ from kontrast.experiments.papers.graf._distance import (
     keep_cosines,
 )
 from kontrast.experiments.papers.graf._scale import ABOUT_CPU, ERROR, SEEDS, SETS, SMOKE, cpu, smoke, views
+from kontrast.intervals import interval
 from kontrast.recipe import Recipe
 
 SIGNED, PROJECTOR = "-signed", "-projector"

@@ -8,17 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kontrast.experiments.experiment import Row
-from kontrast.experiments.intervals import (
-    Interval,
-    digits,
-    interval,
-    is_censored,
-    is_mark,
-    over_seeds,
-    paired,
-    value_of,
-)
+from kontrast.experiments.experiment import Row, is_censored, is_mark, over_seeds, value_of
+from kontrast.intervals import Interval, digits, interval, paired
 
 T_TABLE = {2: 12.706, 3: 4.303, 5: 2.776, 10: 2.262, 30: 2.045}  # two-sided 95 %, n − 1 degrees, as printed in tables
 
@@ -109,11 +100,11 @@ def test_over_seeds_averages_other_axes_within_a_seed() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="no values"):
+    with pytest.raises(ValueError, match="must have at least one value"):
         interval([])
-    with pytest.raises(ValueError, match="expected finite"):
+    with pytest.raises(ValueError, match="must be finite numbers"):
         interval([1.0, math.nan])
-    with pytest.raises(ValueError, match=r"\[0\] and \[1\]; expected at least one that both have"):
+    with pytest.raises(ValueError, match=r"seeds=\[0\] and \[1\]: must have a seed in common"):
         paired({0: 1.0}, {1: 1.0})
-    with pytest.raises(ValueError, match="no axis 'loss'; the rows have tau"):
+    with pytest.raises(ValueError, match="by=loss: must be an axis of the rows. Use one of tau"):
         over_seeds([Row({"tau": 1.0}, "", "done")], "knn", by=["loss"])
