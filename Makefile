@@ -42,11 +42,10 @@ bench: $(READY)  ## time and memory of every hot path against its peers and limi
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/evaluation.py
 
-torture: $(READY)  ## kills, faults, bad input, attacks, numerics, determinism: about two hours; soak.py takes two more
+torture: $(READY)  ## kills, faults, bad input, numerics, determinism: about two hours; soak.py takes two more
 	$(BIN)/python torture/kills.py
 	$(BIN)/python torture/faults.py
 	$(BIN)/python torture/inputs.py
-	$(BIN)/python torture/security.py
 	$(BIN)/python torture/numerics.py
 	$(BIN)/python torture/determinism.py
 

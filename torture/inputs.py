@@ -1,61 +1,56 @@
-"""Bad input of every kind: each case must end in a right result or in one paragraph that says what to do.
+"""Try bad input of every kind: each case must give a correct result, or an error of one paragraph that says what to do.
 
     python torture/inputs.py --examples 2000            all kinds, and docs/reliability/inputs.md anew
-    python torture/inputs.py --kind settings --shrink   one kind, the first fault made as small as it gets; no page
+    python torture/inputs.py --kind settings --shrink   one kind; the first fault is made as small as possible; no page
 
-Cases are drawn by hypothesis from a seed, so that a count can be had again. What a fault is, `bad_input/judging.py`
-says; what is tried with each kind stands in the other files there. Status 1 if there is a fault.
+Hypothesis draws the cases from a seed, so the same call tries the same cases. `bad_input/judging.py` says what a fault
+is; the other files there say what is tried. The status is 1 if there is a fault.
 """
 
 from __future__ import annotations
 
 import argparse
-import platform
 import re
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
-from bad_input import arrays, command_line, computing, folders, recipes
+from bad_input import arrays, computing, folders, recipes
 from bad_input.judging import Kind, Outcome, bounded, judged
+from page import setting, write_part
 
-PAGE = Path(__file__).parents[1] / "docs" / "reliability" / "inputs.md"
-BEGIN, END = "<!-- counts: written by python torture/inputs.py -->\n", "<!-- end of counts -->\n"
-KINDS = [*recipes.KINDS, *command_line.KINDS, *folders.KINDS, *arrays.KINDS, *computing.KINDS]
+KINDS = [*recipes.KINDS, *folders.KINDS, *arrays.KINDS, *computing.KINDS]
 
 
 @dataclass
 class Tally:
-    """What came of the cases of a kind."""
+    """The outcomes of the cases of a kind."""
 
     kind: Kind
     counts: Counter[str] = field(default_factory=Counter)
-    faults: dict[str, tuple[str, Any]] = field(
-        default_factory=dict
-    )  # of each kind what was said, and the shortest case
+    faults: dict[str, tuple[str, Any]] = field(default_factory=dict)  # the shortest case of each different text
     seconds: float = 0.0
 
     def add(self, case: Any, outcome: Outcome) -> None:
-        """Counts it."""
+        """Count a case."""
         self.counts[outcome.verdict] += 1
         if outcome.verdict == "fault":
-            kind = re.sub(r"/tmp/\S+?/|0x\w+|\d+", "…", outcome.says)[:70]
-            known = self.faults.get(kind)
+            text = re.sub(r"/tmp/\S+?/|0x\w+|\d+", "…", outcome.says)[:70]
+            known = self.faults.get(text)
             if known is None or len(repr(case)) < len(repr(known[1])):
-                self.faults[kind] = (outcome.says, case)
+                self.faults[text] = (outcome.says, case)
 
 
-def tried(kind: Kind, examples: int, *, seed: int = 0, shrink: bool = False) -> Tally:
-    """Draws and tries so many cases; with ``shrink`` the first fault is raised, made as small as it gets."""
+def try_cases(kind: Kind, examples: int, *, seed: int = 0, shrink: bool = False) -> Tally:
+    """Draw and try so many cases; with ``shrink``, raise the first fault, made as small as possible."""
     tally = Tally(kind)
-    began = time.monotonic()
+    start = time.monotonic()
 
     @seeded(seed)
     @settings(
@@ -66,64 +61,53 @@ def tried(kind: Kind, examples: int, *, seed: int = 0, shrink: bool = False) -> 
         suppress_health_check=list(HealthCheck),
     )
     @given(kind.cases)
-    def one(case: Any) -> None:
+    def try_one(case: Any) -> None:
         with bounded():
             outcome = judged(kind.attempt, case)
         tally.add(case, outcome)
         assert not shrink or outcome.verdict != "fault", outcome.says
 
-    one()
-    tally.seconds = time.monotonic() - began
+    try_one()
+    tally.seconds = time.monotonic() - start
     return tally
 
 
 def table(tallies: list[Tally]) -> str:
-    """A row for each kind."""
+    """A row for each kind, and the sums."""
     rows = ["| input | what is varied | cases | results | errors | faults |", "|---|---|---:|---:|---:|---:|"]
     total: Counter[str] = Counter()
     for tally in tallies:
         total += tally.counts
-        rows.append(_row(tally.kind.name, tally.kind.about, tally.counts))
-    rows.append(_row("**all**", "", total))
+    for name, about, counts in [*((t.kind.name, t.kind.about, t.counts) for t in tallies), ("**all**", "", total)]:
+        numbers = (counts.total(), counts["result"], counts["error"], counts["fault"])
+        rows.append(f"| {name} | {about} | " + " | ".join(f"{number:,}" for number in numbers) + " |")
     return "\n".join(rows) + "\n"
 
 
-def _row(name: str, about: str, counts: Counter[str]) -> str:
-    numbers = (counts.total(), counts["result"], counts["error"], counts["fault"])
-    return f"| {name} | {about} | " + " | ".join(f"{number:,}" for number in numbers) + " |"
-
-
-def page(text: str, tallies: list[Tally], examples: int, seed: int) -> str:
-    """The page with the counts anew."""
-    before, _, rest = text.partition(BEGIN)
-    minutes = sum(tally.seconds for tally in tallies) / 60
-    said = (
-        f"`python torture/inputs.py --examples {examples} --seed {seed}`, {minutes:.0f} minutes; Python "
-        f"{platform.python_version()}, torch {torch.__version__}.\n"
-    )
-    return f"{before}{BEGIN}\n{table(tallies)}\n{said}\n{END}{rest.partition(END)[2]}"
-
-
 def main() -> int:
-    """Tries what was asked for."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--examples", type=int, default=200, help="cases of each kind; slow kinds take a part of it")
-    asked.add_argument("--seed", type=int, default=0)
-    asked.add_argument("--kind", choices=[kind.name for kind in KINDS], action="append", help="only these; no page")
-    asked.add_argument("--shrink", action="store_true", help="stop at a fault and make it small")
-    given_ = asked.parse_args()
+    """Run the command line; return its status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--examples", type=int, default=200, help="cases of each kind; slow kinds take a part of it")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=[kind.name for kind in KINDS], action="append", help="only these; no page")
+    parser.add_argument("--shrink", action="store_true", help="stop at a fault and make it small")
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     tallies = []
     for kind in KINDS:
-        if given_.kind is None or kind.name in given_.kind:
-            tallies.append(tried(kind, given_.examples, seed=given_.seed, shrink=given_.shrink))
-            print(f"{kind.name}: {dict(tallies[-1].counts)}, {tallies[-1].seconds:.0f} s", flush=True)
-            for says, case in tallies[-1].faults.values():
-                print(f"  fault: {says!a:.400}\n     case: {case!a:.400}", flush=True)
-    print(table(tallies))
-    if given_.kind is None and not given_.shrink:
-        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), tallies, given_.examples, given_.seed), encoding="utf-8")
-    return int(any(tally.counts["fault"] for tally in tallies))
+        if arguments.kind is None or kind.name in arguments.kind:
+            tally = try_cases(kind, arguments.examples, seed=arguments.seed, shrink=arguments.shrink)
+            tallies.append(tally)
+            print(f"{kind.name}: {dict(tally.counts)}, {tally.seconds:.0f} s", flush=True)
+            for text, case in tally.faults.values():
+                print(f"  fault: {text!a:.400}\n     case: {case!a:.400}", flush=True)
+    minutes = sum(tally.seconds for tally in tallies) / 60
+    call = f"`python torture/inputs.py --examples {arguments.examples} --seed {arguments.seed}`, {minutes:.0f} minutes."
+    text = f"{table(tallies)}\n{call} {setting()}\n"
+    print(text)
+    if arguments.kind is None and not arguments.shrink:
+        write_part("counts", "inputs.py", text)
+    return int(any(tally.faults for tally in tallies))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-r"""The numerics of the losses under attack: the grid of `grid` and the long run of `stability`, by loss, recorded.
+r"""The numerics of every loss on inputs that break losses: the errors of `grid`, by loss, recorded.
 
     python torture/numerics.py               every loss, and docs/reliability/numerics.md anew
     python torture/numerics.py --only tcl    this one anew, the others as they are recorded
@@ -24,9 +24,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from tests.losses.cases import CASES  # noqa: E402
 
+import grid  # noqa: E402
 from kontrast.losses import FAMILY  # noqa: E402
 from measure import markdown, setting  # noqa: E402
-from rounding import grid, stability  # noqa: E402
 
 PAGE = ROOT / "docs" / "reliability" / "numerics.md"
 UNBOUNDED = ("cross_entropy", "simplex_cross_entropy")
@@ -75,19 +75,17 @@ def tables(by_loss: dict[str, dict[str, Any]]) -> list[str]:
 
 def page(record: dict[str, Any]) -> str:
     """docs/reliability/numerics.md."""
-    missing = sorted(set(FAMILY) - set(record["grid"])) + sorted(set(stability.LOSSES) - set(record["long run"]))
+    missing = sorted(set(FAMILY) - set(record["grid"]))
     if missing:
         raise SystemExit(f"nothing is recorded of {', '.join(missing)}: measure it with --only")
     by_loss = {key: record["grid"][key] for key in FAMILY}
     total = sum(found["evaluations"] for found in by_loss.values())
     said = f"{total:,} evaluations, all finite and within {grid.LIMIT} units; {record['setting']}."
-    long = [stability.Record(**record["long run"][key]) for key in stability.LOSSES]
     parts = [
         "# Numerics",
         f"Written by `python torture/numerics.py`: {said}",
         (grid.__doc__ or "").split("\n\n", 1)[1].strip(),
         *tables(by_loss),
-        *stability.sections(long),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -97,11 +95,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=sorted(FAMILY), action="append", help="of these losses; the others stay")
     parser.add_argument("--print", action="store_true", help="measure nothing")
-    parser.add_argument("--steps", type=int, default=stability.STEPS, help="of the long run; 0 leaves it as it is")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     kept = PAGE.with_suffix(".json")
-    record = json.loads(kept.read_text()) if kept.exists() else {"grid": {}, "long run": {}}
+    record = json.loads(kept.read_text()) if kept.exists() else {"grid": {}}
     for key in () if chosen.print else chosen.only or sorted(FAMILY):
         errors = list(grid.grid(case for case in CASES if case.key == key))
         bad = [e for e in errors if e.beyond()]
@@ -109,11 +106,6 @@ def main() -> None:
         print(json.dumps({key: record["grid"][key]["worst"]}, ensure_ascii=False), flush=True)
         if bad:
             raise SystemExit(f"{len(bad)} of {len(errors)} not finite or beyond {grid.LIMIT} units, first {bad[0]}")
-        if key in stability.LOSSES and chosen.steps:
-            record["long run"][key] = vars(stability.run(key, chosen.steps))
-            print(record["long run"][key], flush=True)
-            if record["long run"][key]["not_finite"]:
-                raise SystemExit(f"{key} is not finite in some of {chosen.steps:,} steps")
         PAGE.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(page(record), encoding="utf-8")

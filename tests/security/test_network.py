@@ -22,7 +22,7 @@ print(len(names))
 def test_importing_every_module(tmp_path: Path) -> None:
     done = run(tmp_path, "-c", EVERY)
     assert done.status == 0, done.said
-    assert int(done.said.split()[-1]) > 250, "all of them were imported"
+    assert int(done.said.split()[-1]) > 100, "all of them were imported"
     assert done.tried == []
 
 

@@ -1,5 +1,4 @@
-"""The kill storm: its hook strikes where it should, it finds what a bad program loses, and a short storm of the real
-ones (all of it: ``make torture``)."""
+"""Kills: the hook strikes where it should, a program that loses lines is found, and a short storm of the real ones."""
 
 from __future__ import annotations
 
@@ -9,26 +8,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+import kills
 from kontrast.train import run_recipe
+from storm import crew, kinds, same
+from storm.crew import Moment
+from storm.kinds import Kind
 from tests.train.small import recipe
 
 ROOT = Path(__file__).parents[2]
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT / "torture"))
-    import kills
-    from storm import crew, kinds, rounds, same
-    from storm.crew import Crew, Moment
-    from storm.kinds import Kind
-    from storm.rounds import Storm
-
 # ------------------------------------------------------------------------------------------------ the hook
 
 WRITER = """
@@ -69,7 +62,7 @@ def test_the_hook_kills_at_its_point(tmp_path: Path, point: str, content: bytes 
     assert (place / "x").read_bytes() == b"2"
 
 
-# ------------------------------------------------------------------------------------------------ the storm's own parts
+# ------------------------------------------------------------------------------------------------ rounds
 
 COUNTING = """
 import json, sys, time
@@ -91,13 +84,12 @@ with (out / "metrics.jsonl").open("ab") as log:
 
 
 def differences(whole: Path, killed: Path) -> list[str]:
-    (killed / "state.json").unlink()  # where its log ends depends on the clock's digits
-    shutil.copy(whole / "state.json", killed / "state.json")
+    shutil.copy(whole / "state.json", killed / "state.json")  # the offset depends on the digits of the times
     return same.runs(whole, killed)
 
 
 def counting(name: str, how: str) -> Kind:
-    """A program that counts in a file, and goes on where its state says; only with ``cut`` it is right to do so."""
+    """A program that counts in a file and resumes at its state; it is right only with "cut"."""
     working = Moment("working"), Moment("state", r"state\.json", most=5)
     return Kind(
         name,
@@ -105,85 +97,35 @@ def counting(name: str, how: str) -> Kind:
         "counts",
         lambda inputs, out: [sys.executable, "-c", COUNTING, str(out), how],
         differences,
-        (Moment("starting"), *working, *working, working[0]),
+        (*working, *working, working[0]),
         crew={"starting": 0.05},
     )
 
 
-def storm_of(monkeypatch: pytest.MonkeyPatch, folder: Path, *chosen: Kind) -> Storm:
-    monkeypatch.setattr(rounds, "KINDS", chosen)
-    monkeypatch.setattr(rounds, "BY_NAME", {kind.name: kind for kind in chosen})
-    monkeypatch.setattr(kills, "KINDS", chosen)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    return Storm.of(ROOT / "src", folder)
+def test_a_correct_program_ends_the_same_and_an_incorrect_one_does_not(tmp_path: Path) -> None:
+    good, bad = kills.run_storm({"good": 5, "bad": 5}, [counting("good", "cut"), counting("bad", "append")], tmp_path)
+    assert good.differences == []
+    assert good.count >= 5
+    assert good.in_writing >= 2
+    assert "lines; expected 80" in bad.differences[0]
+    assert (tmp_path / "bad" / f"round-{bad.rounds - 1}" / "out").exists(), "kept, to be looked at"
+    assert not (tmp_path / "good" / "round-0").exists()
+    text = kills.table([good, bad])
+    assert f"| good | counts | {good.count} | {good.in_writing} | {good.rounds} | 0 |" in text
+    assert f"| **all** | | {good.count + bad.count} |" in text
 
 
-def test_a_sound_program_ends_the_same_and_an_unsound_one_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    good, bad = counting("good", "cut"), counting("bad", "go on")
-    storm = storm_of(monkeypatch, tmp_path, good, bad)
-    assert storm.rage({"good": 6}, jobs=1, until=time.monotonic() + 300) == []
-    (failure,) = storm.rage({"bad": 6}, jobs=1, until=time.monotonic() + 300)
-    assert failure["round"] == "bad-0"
-    assert "lines; expected 80" in failure["differences"][0]
-    found = storm.count(good)
-    # A round is over early where a program was done before the kill came; then there is a second one.
-    recorded = storm.rounds(good)
-    assert (found["rounds"], found["differences"]) == (len(recorded), 0)
-    assert found["kills"] == sum(len((path / "kills.jsonl").read_text().splitlines()) for path in recorded) >= 6
-    assert found["aimed"] >= 2
-    assert storm.rage({"good": 6}, jobs=1, until=time.monotonic() + 300) == []  # nothing is left to do
-    assert storm.count(good) == found
-
-    page = f"# Title\n\n{kills.BEGIN}stale\n{kills.END}\nand after"
-    made = kills.filled(page, storm)
-    assert "stale" not in made
-    assert f"| good | counts | {found['kills']} | {found['aimed']} | {found['rounds']} | 0 |" in made
-    (row,) = (line for line in made.splitlines() if line.startswith("| bad |"))
-    assert int(row.split("|")[-2]) == len(failure["differences"]) > 0
-    assert made.startswith("# Title\n")
-    assert made.endswith("\nand after")
-    assert kills.filled(made, storm) == made
-
-
-def test_a_stopped_storm_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = counting("good", "cut")
-    storm, real, calls = storm_of(monkeypatch, tmp_path, kind), Crew.kill, 0
-
-    def stopped(self: Crew, *arguments: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise KeyboardInterrupt
-        return real(self, *arguments)
-
-    monkeypatch.setattr(Crew, "kill", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        storm.rage({"good": 6}, jobs=1, until=time.monotonic() + 300)
-    assert storm.count(kind)["kills"] == 0  # no end, and so nothing that counts
-    recorded = storm.folder / "rounds" / "good-0" / "kills.jsonl"
-    before = recorded.read_text().splitlines()
-    assert len(before) == 2
-    again = Storm.of(ROOT / "src", tmp_path)
-    assert again.rage({"good": 6}, jobs=1, until=time.monotonic() + 300) == []
-    assert recorded.read_text().splitlines()[:2] == before
-    assert again.count(kind)["kills"] >= 6
-
-
-def test_a_program_that_fails_by_itself_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_program_is_a_difference(tmp_path: Path) -> None:
     good = counting("good", "cut")
-    broken = replace(good, command=lambda inputs, out: [*good.command(inputs, out)[:2], "raise SystemExit('no way')"])
-    storm = storm_of(monkeypatch, tmp_path, good)
-    storm.rage({"good": 1}, jobs=1, until=time.monotonic() + 300)
-    storm = storm_of(monkeypatch, tmp_path, broken)
-    (failure,) = storm.rage({"good": 12}, jobs=1, until=time.monotonic() + 300)
-    assert "ended with status 1: no way" in failure["differences"][0]
+    program = "import sys, pathlib; sys.exit('no way' if 'round' in sys.argv[1] else 0)"
+    broken = replace(good, command=lambda inputs, out: [sys.executable, "-c", program, str(out)])
+    tally = kills.run_rounds(broken, 5, tmp_path / "broken")
+    assert "ended with status 1: no way" in tally.differences[0]
 
 
 def test_every_kind_has_its_kills() -> None:
-    asked = kills.wanted(list(kinds.KINDS), 200)
-    groups = {group: sum(asked[k.name] for k in kinds.KINDS if k.group == group) for group in ("training", "sweep")}
+    required = kills.required_kills(kinds.KINDS, 200)
+    groups = {group: sum(required[k.name] for k in kinds.KINDS if k.group == group) for group in ("training", "sweep")}
     assert groups["training"] >= 200
     assert groups["sweep"] == 24
     assert len({kind.name for kind in kinds.KINDS}) == len(kinds.KINDS)
@@ -267,32 +209,20 @@ def test_of_a_table_all_is_compared_but_its_hours(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ a short storm
 
 
-def test_a_short_storm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_storm(tmp_path: Path) -> None:
     """The momentum kind, killed in writing a checkpoint; the image cache, killed in writing it."""
     chosen = {kind.name: kind for kind in kinds.KINDS}
-    momentum = replace(chosen["momentum"], plan=(kinds.CHECKPOINT,))
-    cache = replace(chosen["cache"], plan=(kinds.CACHE,))
-    storm = storm_of(monkeypatch, tmp_path, momentum, cache)
-    assert storm.rage({"momentum": 1, "cache": 1}, jobs=2, until=time.monotonic() + 600) == []
-    assert storm.count(momentum)["kills"] == 1
-    assert storm.count(cache)["kills"] == 1
+    short = [
+        replace(chosen["momentum"], plan=(kinds.CHECKPOINT,)),
+        replace(chosen["cache"], plan=(kinds.CACHE,)),
+    ]
+    for tally in kills.run_storm({"momentum": 1, "cache": 1}, short, tmp_path):
+        assert (tally.count, tally.differences) == (1, [])
 
 
 @pytest.mark.slow
-def test_a_storm_of_every_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storm_of_every_kind(tmp_path: Path) -> None:
     """One round each."""
-    storm = storm_of(monkeypatch, tmp_path, *kinds.KINDS)
-    assert storm.rage({kind.name: 1 for kind in kinds.KINDS}, jobs=2, until=time.monotonic() + 3600) == []
-    for kind in kinds.KINDS:
-        assert storm.count(kind)["kills"] >= 1, kind.name
-
-
-def test_the_page_tells_of_two_hundred_kills_and_no_difference() -> None:
-    _, begin, rest = kills.PAGE.read_text().partition(kills.BEGIN)
-    recorded, end, _ = rest.partition(kills.END)
-    assert begin
-    assert end
-    rows = [line.split("|") for line in recorded.splitlines() if line.startswith("|") and "---" not in line]
-    assert {row[-2].strip() for row in rows[1:]} == {"0"}
-    assert len(rows) == 1 + len(kinds.KINDS) + 1
-    assert int(recorded.partition(" kills of training runs")[0].split()[-1]) >= 200
+    for tally in kills.run_storm({kind.name: 1 for kind in kinds.KINDS}, kinds.KINDS, tmp_path):
+        assert tally.count >= 1, tally.kind.name
+        assert tally.differences == [], tally.kind.name

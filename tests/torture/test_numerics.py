@@ -1,4 +1,4 @@
-"""The grid in its short form, that it can fail, the long run's beginning, and that the page is the record's."""
+"""The grid in its short form, that it can fail, and that the page is written from the record."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import torch
 
+import grid
 import numerics
 from kontrast.losses import FAMILY, InfoNCELoss
-from kontrast.models import Queue
-from rounding import degenerate, grid, stability
 from tests.losses.cases import CASES, PLAIN, Case
 
 SHORT = [next(case for case in PLAIN if case.key == key) for key in FAMILY]
@@ -25,7 +24,7 @@ def test_errors_are_those_of_rounding(case: Case) -> None:
     """Half of the dtypes and temperatures; tiles of 4 cut the 11 anchors unevenly."""
     dtypes = (torch.float16, torch.float32)
     errors = list(grid.grid([case], dtypes=dtypes, temperatures=(1e-3, 0.1, 100.0), tiles=(4,)))
-    assert {e.kind for e in errors} >= set(degenerate.ROWS)
+    assert {e.kind for e in errors} >= set(grid.ROWS)
     assert not [e for e in errors if e.beyond()]
 
 
@@ -86,30 +85,8 @@ def test_the_twin_leaves_zero_rows_alone_and_knows_every_other_length() -> None:
     torch.testing.assert_close(x.grad[1], torch.tensor([0.64, -0.48], dtype=torch.float64) / 5e-18)
 
 
-@pytest.mark.parametrize("key", stability.LOSSES)
-def test_long_run_begins_finite_and_keeps_its_queue(key: str) -> None:
-    """In float32 a row of 8 that was divided by its norm has length 1 within a few spacings of 1.2e-7."""
-    seen = stability.run(key, 200)
-    assert (seen.steps, seen.not_finite) == (200, 0)
-    assert abs(seen.shortest - 1) < 1e-6
-    assert abs(seen.longest - 1) < 1e-6
-
-
-def test_long_run_sees_a_queue_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Queue.enqueue
-
-    def poisoned(self: Queue, keys: torch.Tensor) -> None:
-        plain(self, keys)
-        self.rows[3] = torch.nan
-
-    monkeypatch.setattr(Queue, "enqueue", poisoned)
-    assert stability.run("sce", 5).not_finite == 5
-
-
 def test_the_page_is_written_from_the_record() -> None:
     record = json.loads(numerics.PAGE.with_suffix(".json").read_text(encoding="utf-8"))
     assert record["grid"].keys() == set(FAMILY)
-    assert record["long run"].keys() == set(stability.LOSSES)
-    assert all(seen["steps"] == stability.STEPS and not seen["not_finite"] for seen in record["long run"].values())
     assert not any(found["not finite"] for found in record["grid"].values())
     assert numerics.PAGE.read_text(encoding="utf-8") == numerics.page(record), "run python torture/numerics.py --print"

@@ -1,9 +1,8 @@
-"""What computes: every loss, the measures, evaluation and the estimator, on rows and labels of any kind."""
+"""Losses, measures and evaluation on rows and labels of any kind."""
 
 from __future__ import annotations
 
 import math
-import traceback
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from bad_input.arrays import LABELS, Case, inputs, labelled, labels_of, length
 from bad_input.judging import Kind
 from kontrast import doctor, evaluate, geometry
 from kontrast.losses import FAMILY
-from kontrast.sklearn import ContrastiveEncoder
 
 
 @st.composite
@@ -85,24 +83,8 @@ def probed(case: Case) -> None:
         assert 0 <= result.value <= 1
 
 
-def fitted(case: Case) -> None:
-    """`ContrastiveEncoder`: unit rows come out, or scikit-learn's own words, or ours."""
-    try:
-        made = ContrastiveEncoder(max_iter=1, n_components=4, encoder_params={"hidden": 8}, random_state=0)
-        z = made.fit(case["x"], case["y"]).transform(case["x"])
-        assert np.isfinite(z).all()
-        assert len(z) == length(case["x"])
-    except (ValueError, TypeError) as error:  # scikit-learn's own checks raise both
-        words = " ".join(str(error).split())
-        theirs = any("sklearn/utils" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
-        if isinstance(error, TypeError) and not theirs:
-            raise
-        raise ValueError(f"expected what scikit-learn takes: {words[:500]}" if theirs else words) from None
-
-
 KINDS = [
     Kind("losses", "every loss on embeddings and labels of any kind", for_losses(), through_a_loss),
     Kind("measures", "geometry and the doctor on features and labels of any kind", labelled(2), measured, cost=4),
     Kind("evaluation", "kNN, class means and retrieval on features and labels of any kind", labelled(2), probed, 2),
-    Kind("scikit-learn", "`ContrastiveEncoder.fit` on rows and labels of any kind", labelled(), fitted, cost=8),
 ]

@@ -1,6 +1,6 @@
 """What may come of an input: a right result, or an error of one paragraph that says what to do. Else it is a fault.
 
-An error is a ``ValueError`` (of a command: status 2 and ``error: …``) whose text
+An error is a ``ValueError`` whose text
 
 - is one line without control characters, so that no file name can move a terminal's cursor;
 - has at most `LONGEST` characters, whatever was given: a value of a megabyte is not printed back;
@@ -32,7 +32,7 @@ MEMORY = 3 << 30  # bytes above what the process has
 CURES = re.compile(
     r"expected|should|must|accepted|did you mean|known|needs|give|take|leave|remove|raise|choose|pass|say|save|mend|"
     r"is it whole|at least|cannot be|usage|install|reduce|try |set |it has |simclr has |train longer|required|put |"
-    r"load with|kontrast list|is made of|check |use ",
+    r"load with|kontrast list|is made of|check |use |repair|call |name ",
     re.IGNORECASE,
 )
 FOREIGN = re.compile(
@@ -62,10 +62,6 @@ class Outcome:
     says: str = ""
 
 
-class Refused(Exception):
-    """A command ended with an error: its text, without ``error:``."""
-
-
 class TooLong(BaseException):
     """A case took more than `SECONDS`."""
 
@@ -84,7 +80,7 @@ def judged(attempt: Callable[[Any], None], case: Any) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             attempt(case)
-    except (ValueError, Refused) as error:
+    except ValueError as error:
         text = str(error)
         trouble = unclear(text)
         return Outcome("error", text) if trouble is None else Outcome("fault", f"{trouble}: {text[:2000]!r}")

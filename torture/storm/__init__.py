@@ -1,2 +1,1 @@
-"""The kill storm's parts: what is killed (`kinds`), how and when (`crew`, `hook`), again and again (`rounds`), and what
-must be the same at the end (`same`)."""
+"""What is killed (`kinds`), how and when (`crew`, `hook`), and what must be equal (`same`): for `torture/kills.py`."""

@@ -26,7 +26,7 @@ ENDING = Moment("ending", r"(encoder|model|analysis|result|doctor|report)\.", mo
 
 @dataclass(frozen=True)
 class Kind:
-    """``plan`` is the moments of one round, ``share`` how many of the kills of its group fall to it."""
+    """Something to kill: ``plan`` has the moments of one round, ``share`` is its part of the kills of its group."""
 
     name: str
     group: str  # training, sweep or cache
@@ -36,10 +36,10 @@ class Kind:
     plan: tuple[Moment, ...]
     share: float = 1.0
     crew: dict[str, Any] = field(default_factory=dict)
-    needs: Callable[[Path], None] = lambda inputs: None
+    prepare: Callable[[Path], None] = lambda inputs: None  # writes the recipe and the data
 
-    def made(self, inputs: Path, out: Path, scratch: Path, environment: dict[str, str]) -> Crew:
-        """The processes."""
+    def crew_of(self, inputs: Path, out: Path, scratch: Path, environment: dict[str, str]) -> Crew:
+        """The processes of one round; they work in ``out`` and print into ``scratch``."""
         return Crew(self.command(inputs, out), out, scratch, environment, **self.crew)
 
 
@@ -70,7 +70,7 @@ def training(name: str, about: str, method: str, /, *, ranks: int = 1, images: b
     """A kind of training run."""
     file = f"{name.replace(' ', '-')}.yaml"
 
-    def needs(inputs: Path) -> None:
+    def prepare(inputs: Path) -> None:
         made = small(method, inputs, changes)
         if images:
             photographs(inputs / "photographs", 200)
@@ -94,7 +94,7 @@ def training(name: str, about: str, method: str, /, *, ranks: int = 1, images: b
         plan if ranks == 1 else (WORKING, CHECKPOINT, WORKING, ENDING),
         share=1.0 if ranks == 1 else 0.5,
         crew=several if ranks > 1 else {},
-        needs=needs,
+        prepare=prepare,
     )
 
 
@@ -150,11 +150,11 @@ KINDS = (
     training("two processes", "SCE under torchrun; a rank, the launcher or all of them killed", "sce", ranks=2,
              method={"shuffle_keys": False}),
     Kind("sweep", "sweep", "nine runs by two workers; the driver or a worker killed", program("sweep"), same.runs,
-         SWEPT, crew=SWEEP, needs=digits),
+         SWEPT, crew=SWEEP, prepare=digits),
     Kind("two drivers", "sweep", "the same by two drivers on one folder at once", program("sweep"), same.runs,
-         SWEPT, crew={**SWEEP, "size": 2}, needs=digits),
+         SWEPT, crew={**SWEEP, "size": 2}, prepare=digits),
     Kind("cache", "cache", "600 PNG files decoded into the image cache", program("cache"), same.caches, BUILT,
-         needs=lambda inputs: photographs(inputs / "many", 600)),
+         prepare=lambda inputs: photographs(inputs / "many", 600)),
     Kind("two builders", "cache", "the same by two processes at once", program("cache"), same.caches, BUILT,
-         crew={"size": 2}, needs=lambda inputs: photographs(inputs / "many", 600)),
+         crew={"size": 2}, prepare=lambda inputs: photographs(inputs / "many", 600)),
 )  # fmt: skip

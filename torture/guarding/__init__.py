@@ -1,1 +1,0 @@
-"""What torture/security.py looks at: the sources, and the packages that are installed."""
