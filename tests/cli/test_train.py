@@ -118,7 +118,7 @@ def test_a_run_folder_goes_on_where_it_lies(tmp_path: Path) -> None:
         (["evaluate.protocols=[knn21]"], "no protocol 'knn21'"),
         (["run.device=gpu"], "run.device is 'gpu'"),
         (["epochs"], "'epochs' is no setting; expected key=value"),
-        (["method.temperature=0"], "temperature must be a finite number above 0"),
+        (["method.temperature=0"], "temperature=0: must be a finite number above 0"),
         (["data={dir}/rows.npy", "augment=vector-noise"], "labels"),
         (["encoder.pretrained={dir}/none.pt"], "none.pt"),
         (["encoder.pretrained={dir}/rows.npy"], "rows.npy"),

@@ -95,7 +95,7 @@ def test_temperature_of_zero(theirs: Any, temperature: float) -> None:
 
 
 def test_temperature_below_zero() -> None:
-    with pytest.raises(ValueError, match=r"temperature must be a finite number above 0, got -0\.5"):
+    with pytest.raises(ValueError, match=r"temperature=-0\.5: must be a finite number above 0"):
         NTXentLoss(-0.5)
 
 

@@ -246,12 +246,12 @@ def test_a_batch_against_itself_takes_three_products_from_some_thousand_rows_and
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"batch": 0}, "batch must be a whole number of at least 1, got 0"),
-        ({"dim": 0}, "dim must be a whole number of at least 1, got 0"),
-        ({"views": 0}, "views must be a whole number of at least 1, got 0"),
-        ({"ranks": 0}, "ranks must be a whole number of at least 1, got 0"),
-        ({"queue": -1}, "queue must be a whole number of at least 0, got -1"),
-        ({"batch": 8.5}, "batch must be a whole number of at least 1, got 8.5"),
+        ({"batch": 0}, "batch=0: must be a whole number of at least 1"),
+        ({"dim": 0}, "dim=0: must be a whole number of at least 1"),
+        ({"views": 0}, "views=0: must be a whole number of at least 1"),
+        ({"ranks": 0}, "ranks=0: must be a whole number of at least 1"),
+        ({"queue": -1}, "queue=-1: must be a whole number of at least 0"),
+        ({"batch": 8.5}, "batch=8.5: must be a whole number of at least 1"),
         ({}, "classes is 0, and cross_entropy compares every row with each class; give how many"),
     ],
 )

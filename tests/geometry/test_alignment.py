@@ -65,5 +65,5 @@ def test_error_is_the_spread_over_samples() -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, -2.0, float("nan"), "2"])
 def test_wrong_alpha(alpha: object) -> None:
-    with pytest.raises(ValueError, match="alpha must be a finite number above 0"):
+    with pytest.raises(ValueError, match=r"alpha=.*: must be a finite number above 0"):
         alignment(rows(40, 3), rows(40, 3), alpha)  # type: ignore[call-overload]

@@ -186,5 +186,5 @@ def test_curve_is_steeper_the_colder() -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -0.5, float("inf"), "1"])
 def test_wrong_temperature_of_the_curve(bad: Any) -> None:
-    with pytest.raises(ValueError, match="temperature must be a finite number above 0"):
+    with pytest.raises(ValueError, match=r"temperature=.*: must be a finite number above 0"):
         penalty_curve(torch.ones(3), bad)

@@ -79,7 +79,7 @@ def test_strips_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "3", None])
 def test_wrong_number(bad: object) -> None:
-    with pytest.raises(ValueError, match="nearest must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match=r"nearest=.*: must be a whole number of at least 1"):
         local_separation(**keyed("batch", 31), nearest=bad)  # type: ignore[arg-type]
 
 

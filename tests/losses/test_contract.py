@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -145,7 +144,7 @@ def test_learned_temperature_is_a_parameter_and_moves() -> None:
     assert loss.temperature.grad.abs() > 0
     with torch.no_grad():
         loss.temperature.fill_(-1.0)
-    with pytest.raises(ValueError, match="temperature must be a finite number above 0, got -1"):
+    with pytest.raises(ValueError, match="temperature=-1: must be a finite number above 0"):
         loss(rows, labels)
 
 
@@ -478,7 +477,7 @@ def test_wrong_inputs_say_what_was_seen(case: Case) -> None:
 
 @each_loss
 def test_wrong_options_say_what_is_allowed(case: Case) -> None:
-    with pytest.raises(ValueError, match="reduction is 'avg'; it must be one of 'mean', 'sum', 'none'"):
+    with pytest.raises(ValueError, match="reduction='avg': must be one of 'mean', 'sum', 'none'"):
         case.make(reduction="avg")
     for wrong in (0, -1, "big", 2.5, True):
         with pytest.raises(ValueError, match="tile must be"):
@@ -511,14 +510,6 @@ def test_float32_and_float64_may_be_mixed() -> None:
     expected = FAMILY["info_nce"](reduction="none")(q, q.float().double(), negatives=queue.double())
     assert value.dtype == torch.float64
     torch.testing.assert_close(value, expected)
-
-
-def test_unit_rows_are_what_normalize_gives() -> None:
-    from kontrast.sphere import unit
-
-    x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
-    torch.testing.assert_close(unit(x), F.normalize(x, dim=1))
-    assert torch.autograd.gradcheck(unit, [x])
 
 
 @each_loss

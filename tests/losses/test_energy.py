@@ -161,7 +161,7 @@ def test_float32_is_right_down_to_the_nearest_distance() -> None:
 
 @pytest.mark.parametrize(("option", "value"), [("energy_penalty", -1.0), ("energy_power", -0.5)])
 def test_negative_options_are_refused(option: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{option} must be a finite number of at least 0, got {value}"):
+    with pytest.raises(ValueError, match=f"{option}={value}: must be a finite number of at least 0"):
         CrossEntropyLoss(3, 2, **{option: value})
 
 

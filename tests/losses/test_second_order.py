@@ -12,8 +12,9 @@ from torch.autograd import forward_ad
 from torch.autograd.functional import hessian, jacobian
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kontrast import autograd
 from kontrast.compat import lightly, pytorch_metric_learning, supcontrast
-from kontrast.losses import FAMILY, Loss, SupConLoss, _autograd, sce_terms
+from kontrast.losses import FAMILY, Loss, SupConLoss, sce_terms
 from kontrast.losses._groups import masked_sum
 from kontrast.sphere import unit
 from tests.losses.cases import CASES, PLAIN, Case, D, penalties
@@ -255,7 +256,7 @@ def test_a_zero_row_stays_finite(case: Case) -> None:
 def test_beyond_the_budget(case: Case, reduction: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loss = case.make(reduction=reduction).double()
     learned, ours, _ = pair(case, loss, case.inputs(seed=10))
-    monkeypatch.setattr(_autograd, "MAX_PAIRS", 40)
+    monkeypatch.setattr(autograd, "MAX_PAIRS", 40)
     torch.autograd.grad(ours(*learned), learned)  # the first derivative has no limit
     with pytest.raises(RuntimeError, match=r"compares \d+ pairs .* is computed for up to 40, .*Use fewer rows, or"):
         torch.autograd.grad(ours(*learned), learned, create_graph=True)
@@ -271,7 +272,7 @@ def test_the_budget_is_4096_rows_against_each_other() -> None:
 
 
 def test_without_hard_negatives_the_simple_loss_has_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_autograd, "MAX_PAIRS", 1)
+    monkeypatch.setattr(autograd, "MAX_PAIRS", 1)
     case = next(c for c in FIRST if c.key == "simple_contrastive")
     assert_same_penalty(*pair(case, case.make().double(), case.inputs(seed=11)))
 

@@ -150,5 +150,5 @@ def test_weight_none_is_one_over_the_number_kept(form: str) -> None:
 
 
 def test_a_negative_weight_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"weight must be a finite number of at least 0, got -0\.1"):
+    with pytest.raises(ValueError, match=r"weight=-0\.1: must be a finite number of at least 0"):
         SimpleContrastiveLoss(-0.1)

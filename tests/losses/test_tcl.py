@@ -253,7 +253,7 @@ def test_raising_k1_lowers_the_push_on_every_negative() -> None:
 
 def test_negative_tunings_are_refused() -> None:
     for name in ("k1", "k2"):
-        with pytest.raises(ValueError, match=f"{name} must be a finite number of at least 0, got -1"):
+        with pytest.raises(ValueError, match=f"{name}=-1.0: must be a finite number of at least 0"):
             TCLLoss(**{name: -1.0})
 
 

@@ -106,7 +106,7 @@ def test_it_can_be_replaced_by_any_other(case: Case, kind: str, other: str) -> N
     if other == "wrong":
         before = loss.temperature
         for wrong in (-1.0, torch.tensor(0.0), torch.ones(2), "cold", None):
-            with pytest.raises(ValueError, match="temperature must"):
+            with pytest.raises(ValueError, match=r"temperature.*must"):
                 loss.temperature = wrong
         assert loss.temperature is before
         return
@@ -188,5 +188,5 @@ def test_inside_ddp(kind: str) -> None:
 def test_the_target_temperature_is_a_number(case: Case) -> None:
     """No gradient goes to the target, so there is nothing to learn in it."""
     for given in (torch.tensor(0.05), nn.Parameter(torch.tensor(0.05))):
-        with pytest.raises(ValueError, match="target_temperature must be a finite number above 0, got"):
+        with pytest.raises(ValueError, match=r"target_temperature=.*: must be a finite number above 0"):
             case.make(target_temperature=given)

@@ -136,7 +136,7 @@ def test_an_option_of_another_kind_is_refused(part: str, option: str, value: Any
         ({"encoder": {"name": "mlp", "pretrained": 3}}, "weights are 3; expected the path of a file"),
         (
             {"method": {"name": "supcon", "temperature": 1e30}},
-            "temperature must lie between 1e-06 and 1e+15, got 1e+30",
+            "temperature=1e+30: must lie between 1e-06 and 1e+15",
         ),
         ({"optim": {"name": "lars", "lr": 1e151}}, "optim.lr is 1e+151; expected a finite number of at most 3.4e+38"),
         ({"augment": [{"name": "crop-flip", "padding": 1e30}] * 2}, "padding must be a number between 0 and 1e+06"),

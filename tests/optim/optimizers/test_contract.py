@@ -101,7 +101,7 @@ def test_nothing_to_learn_is_an_error(name: str) -> None:
 @pytest.mark.parametrize("option", ["lr", "weight_decay"])
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), "0.1", True])
 def test_wrong_numbers_are_refused_by_name(name: str, option: str, wrong: Any) -> None:
-    with pytest.raises(ValueError, match=f"{option} must be a finite number of at least 0, got {wrong!r}"):
+    with pytest.raises(ValueError, match=f"{option}={wrong!r}: must be a finite number of at least 0"):
         optim.optimizer(name, network(), **{"lr": 0.1, option: wrong})
 
 

@@ -29,5 +29,5 @@ def test_a_milestone_within_an_epoch() -> None:
 
 @pytest.mark.parametrize("wrong", [(), "160", 160, [0], [-5]])
 def test_milestones_are_epochs_after_the_start(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="milestones must be"):
+    with pytest.raises(ValueError, match=r"milestones.*must be"):
         optim.schedule("multi-step", total_steps=20, steps_per_epoch=10, milestones=wrong)
