@@ -71,7 +71,7 @@ def __dir__() -> list[str]:
 
 
 # Names of the package itself, and where they live.
-PUBLIC = {"run": "pipeline", "load": "train", "Recipe": "recipe", "Run": "train"}
+PUBLIC = {"run": "pipeline", "load": "train", "Recipe": "recipe", "Run": "runs"}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kontrast.data import DataSet
     from kontrast.recipe import Recipe
-    from kontrast.train import Run
+    from kontrast.runs import Run
 
 __all__ = ["examine", "perform", "run", "write_page", "write_report"]
 
@@ -81,20 +81,21 @@ def perform(recipe: Recipe, given: DataSet | None = None, *, failed: Failed = wa
     that shows all there is stays as it is.
     """
     from kontrast import distributed
-    from kontrast.train import RunFolder, resolve, run_recipe
+    from kontrast.runs import Run
+    from kontrast.train import resolve, run_recipe
     from kontrast.train.micro_batch import as_begun
 
     first, asked = distributed.launched_rank() == 0, resolve(recipe)
-    before = RunFolder.of(as_begun(asked)).read()
+    before = Run.of(as_begun(asked)).state
     try:
         done = run_recipe(asked, given)
     except Exception:
-        folder = RunFolder.of(as_begun(asked))
-        failed_now = folder.status == "failed" and folder.read() != before  # a run that is refused leaves it as it was
-        if first and failed_now and folder.metrics.exists():
+        folder = Run.of(as_begun(asked))
+        failed_now = folder.status == "failed" and folder.state != before  # a run that is refused leaves it as it was
+        if first and failed_now and folder.metrics_file.exists():
             write_page(folder.path, failed=failed)
         raise
-    has_page = first and RunFolder(done.path).result.exists()
+    has_page = first and done.has_result
     return done, write_page(done.path, failed=failed) if has_page else None
 
 

@@ -131,15 +131,15 @@ def test_a_run_that_another_finishes_just_before_was_not_done_here(
 ) -> None:
     """Two drivers begin the same cell; the other one ends before this one has the folder to itself."""
     one = Cell({"seed": 0}, resolve(recipe(out=tmp_path, **{"train.epochs": 1})))
-    begin, others = RunFolder.begin, []
+    begin, others = Run.begin, []
 
-    def begin_late(folder: RunFolder, made: Recipe) -> list[Path]:
+    def begin_late(folder: Run, made: Recipe) -> list[Path]:
         if not others:
             others.append(folder)
             others.append(one.perform())
         return begin(folder, made)
 
-    monkeypatch.setattr(RunFolder, "begin", begin_late)
+    monkeypatch.setattr(Run, "begin", begin_late)
     assert one.perform() is False
     assert others[1] is True
     assert one.done

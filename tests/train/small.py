@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ from safetensors.torch import load_file
 
 from kontrast import methods
 from kontrast.recipe import Recipe
+from kontrast.runs import WALL_CLOCK, Run
+from kontrast.runs.reading import read_metrics_file
 from kontrast.train import checkpoint
-from kontrast.train.folder import RunFolder
-from kontrast.train.metrics import WALL_CLOCK, read_metrics
 
 VIEWS = {"simclr": 2, "moco": 2, "ressl": 2, "sce": 2, "instance": 1, "tcl-self": 3}
 
@@ -41,22 +40,22 @@ def recipe(method: str = "supcon", out: Path | str = "runs", **changes: Any) -> 
 
 def same_runs(one: Path, other: Path) -> None:
     """Bit-identical weights, memories, optimiser, metrics, results; only the clock may differ."""
-    a, b = RunFolder(one), RunFolder(other)
-    weights = load_file(a.encoder), load_file(b.encoder)
+    a, b = Run(one), Run(other)
+    weights = load_file(a.weights_file), load_file(b.weights_file)
     assert weights[0].keys() == weights[1].keys()
     for name, tensor in weights[0].items():
         assert torch.equal(tensor, weights[1][name]), name
-    assert comparable(a.metrics) == comparable(b.metrics)
-    first, second = checkpoint.load(a.last), checkpoint.load(b.last)
+    assert comparable(a.metrics_file) == comparable(b.metrics_file)
+    first, second = checkpoint.load(a.last_checkpoint), checkpoint.load(b.last_checkpoint)
     for part in ("method", "optimiser", "sums", "patience", "step"):
         equal(first[part], second[part], part)
-    results = [json.loads(folder.result.read_text()) for folder in (a, b)]
+    results = [folder.result for folder in (a, b)]
     assert results[0] == results[1]
 
 
 def comparable(path: Path) -> list[dict[str, Any]]:
     """The records without what the clock says."""
-    return [{k: v for k, v in record.items() if k not in WALL_CLOCK} for record in read_metrics(path)]
+    return [{k: v for k, v in record.items() if k not in WALL_CLOCK} for record in read_metrics_file(path)]
 
 
 def equal(one: Any, other: Any, where: str) -> None:

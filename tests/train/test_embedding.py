@@ -163,7 +163,7 @@ def test_arrays_of_another_size_than_trained(trained: tuple[Run, Path, float], t
     embed(run, tmp_path / "x.npy", tmp_path / "h.npy")
     crop = data.CentreCrop(12, fraction=fraction)
     rows = torch.stack([crop(torch.from_numpy(image).permute(2, 0, 1)) for image in pixels])
-    given = read_card(run.path)["input"]
+    given = read_card(run)["input"]
     wanted = extract(run.encoder(), data.Split(data.Memory(rows)), mean=given["mean"], std=given["std"])
     np.testing.assert_array_equal(np.load(tmp_path / "h.npy"), wanted.numpy())
 
@@ -183,7 +183,7 @@ def test_a_run_from_before_the_card_said_so(trained: tuple[Run, Path, float], tm
 def test_the_cards_lines_prepare_a_photo_with_torchvision(trained: tuple[Run, Path, float]) -> None:
     """Their pixels are ours; 1e-6 is float32's rounding of the normalisation, whose values are below 4."""
     run, where, fraction = trained
-    card = read_card(run.path)
+    card = read_card(run)
     found: dict[str, Any] = {}
     exec(card["prepare"], found)
     prepare = normalisation(card["input"]["mean"], card["input"]["std"])

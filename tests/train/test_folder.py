@@ -1,169 +1,17 @@
-"""The run folder."""
+"""Old names of `kontrast.runs.Run`."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
 from pathlib import Path
-from typing import Any
 
-import pytest
-import torch
-
-from kontrast.recipe import Recipe
-from kontrast.train.folder import RunFolder, commit, machine
-from kontrast.train.resolving import resolve
-from tests.train.small import recipe
+from kontrast.train.folder import RunFolder
 
 
-def test_begins_once_and_notes_add_up(tmp_path: Path) -> None:
-    made = resolve(recipe(out=tmp_path))
-    folder = RunFolder.of(made)
-    assert folder.path == tmp_path / made.folder
-    assert folder.status is None
-    folder.begin(made)
-    assert Recipe.read(folder.recipe_file) == made
-    written = folder.recipe_file.stat().st_mtime_ns
-    folder.begin(made)
-    assert folder.recipe_file.stat().st_mtime_ns == written
-    folder.note("training", step=3, seed=0)
-    folder.note("done")
-    assert folder.status == "done"
-    assert folder.read()["step"] == 3
-    assert json.loads((folder.path / "run.json").read_text())["seed"] == 0
-
-
-def test_alone(tmp_path: Path) -> None:
+def test_old_names_are_those_of_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    with folder.alone(), pytest.raises(ValueError, match="another process is working"), folder.alone():
-        pass
+    assert folder.read() == {}
     with folder.alone():
-        pass
-
-
-def test_a_forked_process_does_not_keep_it_locked(tmp_path: Path) -> None:
-    """As those that load data, which live on for a while when the run is killed."""
-    folder = RunFolder(tmp_path)
-    (born, tell), (wait, leave) = os.pipe(), os.pipe()
-    lock = folder.alone()
-    lock.__enter__()
-    pid = os.fork()
-    if pid == 0:
-        os.write(tell, b".")
-        os.close(leave)
-        os.read(wait, 1)
-        os._exit(0)
-    assert os.read(born, 1) == b"."
-    with pytest.raises(ValueError, match="another process is working"), folder.alone():
-        pass  # ours still holds
-    lock.__exit__(None, None, None)
-    with folder.alone():
-        pass
-    os.close(leave)
-    assert os.waitpid(pid, 0) == (pid, 0)
-    for end in (born, tell, wait):
-        os.close(end)
-
-
-def test_errors(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ValueError, match="cannot be made"):
-        RunFolder(tmp_path / "file" / "run").begin(recipe())
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(ValueError, match=r"run\.json is damaged"):
-        RunFolder(tmp_path).read()
-
-
-def test_machine_is_plain() -> None:
-    found = machine(torch.device("cpu"))
-    assert json.loads(json.dumps(found)) == found
-    assert found["versions"]["torch"] == torch.__version__
-
-
-def test_the_commit_is_the_checkouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = commit()
-    assert found is None or len(found.rstrip("+")) >= 7
-    monkeypatch.setenv("PATH", "")  # no git
-    assert commit() is None
-
-
-def test_a_folder_that_may_not_be_written_to_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Path.open
-
-    def denied(self: Path, *arguments: Any, **options: Any) -> Any:
-        if self.name == ".lock":
-            raise PermissionError(13, "Permission denied", str(self))
-        return real(self, *arguments, **options)
-
-    monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(ValueError, match=rf"the run folder {tmp_path} cannot be written to: Permission denied; see to"):
-        _entered(RunFolder(tmp_path))
-
-
-def _entered(folder: RunFolder) -> None:
-    with folder.alone():
-        pass
-
-
-@pytest.mark.parametrize("content", ["{", "null", "[]"])
-def test_a_damaged_run_json_is_named(tmp_path: Path, content: str) -> None:
-    (tmp_path / "run.json").write_text(content)
-    with pytest.raises(ValueError, match=r"run\.json is damaged .*; remove it, and the run goes on"):
-        RunFolder(tmp_path).read()
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("status", 5), ("seconds", "x"), ("machine", "x"), ("files", []), ("hash", 1), ("command", {})]
-)
-def test_a_run_json_of_wrong_types_is_named(tmp_path: Path, key: str, value: object) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({key: value}))
-    with pytest.raises(ValueError, match=rf"run\.json is damaged \({key} is .*; remove it, and the run goes on"):
-        RunFolder(tmp_path).read()
-    (tmp_path / "run.json").write_text(json.dumps({key: None, "step": 3}))
-    assert RunFolder(tmp_path).read()["step"] == 3
-
-
-@pytest.mark.parametrize("name", ["metrics.jsonl", ".lock", "checkpoints", "anything"])
-def test_nothing_is_written_through_links(tmp_path: Path, name: str) -> None:
-    """Whoever hands a run folder over must not choose which other files are written to."""
-    outside, folder = tmp_path / "outside", tmp_path / "run"
-    outside.write_text("precious")
-    folder.mkdir()
-    (folder / name).symlink_to(outside)
-    with pytest.raises(ValueError, match=rf"{re.escape(name)} is a link, and a run writes only inside its folder"):
-        _entered(RunFolder(folder))
-    assert outside.read_text() == "precious"
-
-
-def test_a_pipe_is_no_file_of_a_run(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / ".lock")
-    with pytest.raises(ValueError, match="is no file"):
-        _entered(RunFolder(tmp_path))
-
-
-def test_a_recipe_that_is_not_the_runs_is_written_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made, other = resolve(recipe(out=tmp_path)), resolve(recipe(out=tmp_path).override({"seed": 1}))
-    folder = RunFolder(tmp_path)
-    folder.begin(made)
-    folder.keep_recipe(made)
-    assert capsys.readouterr().err == ""
-    for content in (other.to_yaml(), "", "[" * 50_000, "seed: [1"):
-        folder.recipe_file.write_text(content)
-        folder.keep_recipe(made)
-        assert Recipe.read(folder.recipe_file).hash == made.hash
-        assert "recipe.yaml is not this run's" in capsys.readouterr().err
-
-
-def test_of_another_recipe(tmp_path: Path) -> None:
-    made = resolve(recipe(out=tmp_path))
-    folder = RunFolder(tmp_path)
-    folder.check(made)
-    folder.note("failed", error="before it began")
-    folder.check(made)
-    folder.note("done", hash=made.hash)
-    folder.check(made)
-    for hash_ in ("0" * len(made.hash), None):
-        folder.note("done", hash=hash_)
-        with pytest.raises(ValueError, match="holds the run of another recipe"):
-            folder.check(made)
+        folder.note("training", step=3)
+    assert (folder.status, folder.read()["step"]) == ("training", 3)
+    assert folder.last == folder.last_checkpoint
+    assert folder.metrics == tmp_path / "metrics.jsonl"

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from kontrast.data import Batch
-from kontrast.train.folder import RunFolder
+from kontrast.runs import MetricsLog, Run
 from kontrast.train.job import make_job
 from kontrast.train.loop import Training, _Clock, batches
-from kontrast.train.metrics import Metrics, read_metrics
 from kontrast.train.resolving import resolve
 from kontrast.train.running import run_recipe
 from tests.train.small import equal, recipe, same_runs
@@ -21,7 +20,7 @@ from tests.train.small import equal, recipe, same_runs
 
 def training(tmp_path: Path, method: str = "supcon", **changes: object) -> Training:
     made = resolve(recipe(method, tmp_path, **changes))
-    folder = RunFolder.of(made)
+    folder = Run.of(made)
     folder.begin(made)
     return Training(make_job(made, torch.device("cpu")), folder)
 
@@ -48,7 +47,7 @@ def test_the_loss_of_the_log_is_the_mean_since_the_last_line(tmp_path: Path, mon
     monkeypatch.setattr(loop, "backward", kept)
     made = training(tmp_path, **{"run.log_every": 5})
     made.run()
-    lines = [line for line in read_metrics(made.folder.metrics) if "loss" in line]
+    lines = [line for line in made.folder.metrics() if "loss" in line]
     assert [line["step"] for line in lines] == [5, 10, 15, 18]
     for line, (start, stop) in zip(lines, ((0, 5), (5, 10), (10, 15), (15, 18)), strict=True):
         assert line["loss"] == pytest.approx(sum(seen[start:stop]) / (stop - start), abs=1e-12)
@@ -58,7 +57,7 @@ def test_the_loss_of_the_log_is_the_mean_since_the_last_line(tmp_path: Path, mon
 def test_the_learning_rate_follows_the_schedule(tmp_path: Path) -> None:
     made = training(tmp_path, **{"run.log_every": 1, "schedule": "power", "schedule.exponent": 2.0})
     made.run()
-    lines = [line for line in read_metrics(made.folder.metrics) if "loss" in line]
+    lines = [line for line in made.folder.metrics() if "loss" in line]
     for line in lines:
         assert line["lr"] == pytest.approx(0.05 * ((18 - (line["step"] - 1)) / 18) ** 2)
 
@@ -72,12 +71,12 @@ def test_checkpoints_and_monitors_at_their_intervals(tmp_path: Path, monkeypatch
     made = training(tmp_path, **{"run.checkpoint_every": 7, "run.monitor_every": 4, "run.monitors": ["uniformity"]})
     made.run()
     assert saved == [7, 14, 18]
-    lines = [line for line in read_metrics(made.folder.metrics) if "monitor/uniformity" in line]
+    lines = [line for line in made.folder.metrics() if "monitor/uniformity" in line]
     assert [line["step"] for line in lines] == [4, 8, 12, 16, 18]
     assert not [key for line in lines for key in line if key.startswith("monitor/tolerance")]
     never = training(tmp_path / "never", **{"run.monitor_every": 0})
     never.run()
-    assert not [line for line in read_metrics(never.folder.metrics) if "monitor/uniformity" in line]
+    assert not [line for line in never.folder.metrics() if "monitor/uniformity" in line]
 
 
 def test_monitors_change_nothing(tmp_path: Path) -> None:
@@ -104,7 +103,7 @@ def test_micro_batches_with_every_part_of_the_loop(tmp_path: Path) -> None:
 def test_bfloat16_trains(tmp_path: Path) -> None:
     made = training(tmp_path, **{"train.precision": "bfloat16"})
     made.run()
-    lines = [line for line in read_metrics(made.folder.metrics) if "loss" in line]
+    lines = [line for line in made.folder.metrics() if "loss" in line]
     assert lines[-1]["loss"] < lines[-1]["chance"]
 
 
@@ -112,11 +111,11 @@ def test_a_finished_training_does_nothing(tmp_path: Path) -> None:
     made = training(tmp_path)
     made.run()
     assert made.finished
-    before = made.folder.metrics.stat().st_mtime_ns
+    before = made.folder.metrics_file.stat().st_mtime_ns
     again = training(tmp_path)
     assert again.finished
     again.run()
-    assert made.folder.metrics.stat().st_mtime_ns == before
+    assert made.folder.metrics_file.stat().st_mtime_ns == before
 
 
 def test_the_log_says_how_much_of_the_time_went_into_waiting_for_batches(
@@ -143,7 +142,7 @@ def test_the_log_says_how_much_of_the_time_went_into_waiting_for_batches(
 def test_waiting_is_a_share_in_every_line_of_the_log(tmp_path: Path) -> None:
     made = training(tmp_path)
     made.run()
-    shares = [line["waiting"] for line in read_metrics(made.folder.metrics) if "loss" in line]
+    shares = [line["waiting"] for line in made.folder.metrics() if "loss" in line]
     assert shares
     assert all(0 <= share <= 1 for share in shares)
 
@@ -154,14 +153,14 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one_and_ends_the_sam
     made = recipe("moco", tmp_path, **{"run.checkpoint_every": 5})
     whole = run_recipe(made)
     assert not (whole.path / "checkpoints" / "previous.pt").exists()  # done: one is enough
-    other = RunFolder.of(resolve(made.override({"run.out": str(tmp_path / "other")})))
+    other = Run.of(resolve(made.override({"run.out": str(tmp_path / "other")})))
     asked = make_job(resolve(made), torch.device("cpu"))
     other.begin(asked.recipe)
     with pytest.raises(KeyboardInterrupt):
         _Halted(asked, other).run()
-    content = bytearray(other.last.read_bytes())
+    content = bytearray(other.last_checkpoint.read_bytes())
     content[len(content) // 2] ^= 1
-    other.last.write_bytes(content)
+    other.last_checkpoint.write_bytes(content)
     capsys.readouterr()
     run = run_recipe(made.override({"run.out": str(tmp_path / "other")}))
     assert "goes on from previous.pt, step 5" in capsys.readouterr().err
@@ -172,7 +171,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one_and_ends_the_sam
 class _Halted(Training):
     """Stops after the checkpoint of step 10."""
 
-    def save(self, metrics: Metrics | None) -> None:
+    def save(self, metrics: MetricsLog | None) -> None:
         super().save(metrics)
         if self.state.step == 10:
             raise KeyboardInterrupt

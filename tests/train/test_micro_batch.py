@@ -16,7 +16,6 @@ from kontrast.experiments import plan
 from kontrast.experiments.tune.tuning import Tuning
 from kontrast.recipe import Recipe
 from kontrast.train import Run, make_job, micro_batch, resolve, run_recipe
-from kontrast.train.folder import RunFolder
 from kontrast.train.gradients import backward
 from kontrast.train.job import Job
 from kontrast.train.micro_batch import Need, at_once, measure, settled, warn_if_too_large
@@ -226,4 +225,4 @@ def test_a_folder_name_with_signs_means_itself(tmp_path: Path, monkeypatch: pyte
     made = run_recipe(asked)
     free(monkeypatch, 2**40)
     assert run_recipe(asked).path == made.path
-    assert RunFolder(made.path).read()["micro_batch"]["value"] == 8
+    assert made.state.micro_batch["value"] == 8

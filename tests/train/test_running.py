@@ -17,13 +17,14 @@ from safetensors.torch import load_file
 
 import kontrast
 from kontrast.evaluate import evaluate
-from kontrast.train import Run, Training, checkpoint, load, make_job, resolve, run_recipe
-from kontrast.train.folder import RunFolder
+from kontrast.runs import Run
+from kontrast.runs.run import WRITTEN
+from kontrast.train import Training, checkpoint, load, make_job, resolve, run_recipe
 from kontrast.train.loop import batches
-from kontrast.train.running import pick_device, subject_of
+from kontrast.train.running import pick_device, subject_of, verify_finished_run
 from kontrast.train.views_ahead import prepared
 from tests.processes import run_on_ranks
-from tests.train.small import ALL, recipe, same_runs
+from tests.train.small import ALL, comparable, recipe, same_runs
 
 
 @pytest.mark.parametrize("method", ALL)
@@ -87,7 +88,7 @@ def test_a_signal_saves_and_the_same_recipe_goes_on_to_the_bit(
         monkeypatch.setattr(loop, "backward", counted)
         with pytest.raises(kontrast.train.Stopped, match="SIGTERM"):
             run_recipe(stopped)
-        assert RunFolder.of(resolve(stopped)).status == "interrupted"
+        assert Run.of(resolve(stopped)).status == "interrupted"
     monkeypatch.setattr(loop, "backward", real)
     same_runs(run_recipe(stopped).path, whole.path)
 
@@ -163,7 +164,7 @@ def test_two_processes_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for method, changes in KINDS.items():
         one = run_recipe(recipe(method, tmp_path / "one", **changes, **{"train.epochs": None, "train.steps": 8}))
         other = tmp_path / "two" / one.path.name
-        states = [kontrast.train.checkpoint.load(RunFolder(p).last)["method"] for p in (one.path, other)]
+        states = [kontrast.train.checkpoint.load(Run(p).last_checkpoint)["method"] for p in (one.path, other)]
         for name, tensor in states[0].items():
             where = f"{method} {name}"
             torch.testing.assert_close(
@@ -197,15 +198,15 @@ def apart(rank: int, world: int) -> None:
     folder = Path(os.environ["KONTRAST_TEST_FOLDER"]) / f"rank-{rank}"
     short = recipe("moco", folder, **{"train.epochs": None, "train.steps": 12, "method.shuffle_keys": False})
     made = resolve(short)
-    place = RunFolder.of(made)
+    place = Run.of(made)
     place.begin(made)
     training = Training(make_job(made, torch.device("cpu")), place)
     for views in prepared(training.job, batches(training.job.loader(), 0, 5)):
         training._step(views)
     if rank == 0:
-        place.last.parent.mkdir()
-        checkpoint.save(place.last, training.state.capture(made.hash, training.data, 0))
-        place.metrics.touch()
+        place.last_checkpoint.parent.mkdir()
+        checkpoint.save(place.last_checkpoint, training.state.capture(made.hash, training.data, 0))
+        place.metrics_file.touch()
     again = Training(make_job(made, torch.device("cpu")), place)
     assert again.state.step == 5
     for name, tensor in training.job.method.state_dict().items():
@@ -219,9 +220,9 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(tmp_path: Path)
     bad = recipe("ce", tmp_path, **{"optim.lr": 1e30, "schedule": "constant", "run.checkpoint_every": 1})
     with pytest.raises(kontrast.train.NonFiniteLoss, match=r"at step \d+ \(learning rate 1e\+30"):
         run_recipe(bad)
-    folder = RunFolder.of(resolve(bad))
+    folder = Run.of(resolve(bad))
     assert folder.status == "failed"
-    assert "NonFiniteLoss" in folder.read()["error"]
+    assert "NonFiniteLoss" in str(folder.state.error)
 
 
 def test_changed_data_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,9 +267,9 @@ def test_changed_data_are_not_evaluated_from_old_features(tmp_path: Path) -> Non
 
 def test_two_processes_in_one_folder_is_an_error(tmp_path: Path) -> None:
     made = resolve(recipe(out=tmp_path))
-    folder = RunFolder.of(made)
+    folder = Run.of(made)
     folder.begin(made)
-    with folder.alone(), pytest.raises(ValueError, match="another process is working"):
+    with folder.lock(), pytest.raises(ValueError, match="another process is working"):
         run_recipe(made)
 
 
@@ -322,7 +323,7 @@ def test_the_encoder_is_there_even_if_the_evaluation_fails(tmp_path: Path, monke
     made = recipe("supcon", tmp_path)
     with pytest.raises(ValueError, match="no evaluation today"):
         run_recipe(made)
-    assert load(RunFolder.of(resolve(made)).path)(torch.zeros(1, 1, 8, 8)).shape == (1, 16)
+    assert load(Run.of(resolve(made)).path)(torch.zeros(1, 1, 8, 8)).shape == (1, 16)
     monkeypatch.undo()
     assert run_recipe(made).status == "done"
 
@@ -338,3 +339,121 @@ def test_tensorboard_beside_the_metrics(tmp_path: Path) -> None:
     run = run_recipe(recipe("supcon", tmp_path, **{"run.loggers": ["tensorboard"]}))
     assert list(run.path.rglob("events.out.tfevents.*"))
     assert load_file(run.path / "encoder.safetensors")
+
+
+# ------------------------------------------------------------------------------------- files of a finished run change
+
+COMPARED = ("result.json", "model.json", "analysis.json", "encoder.safetensors", "metrics.jsonl")
+
+
+def flip(path: Path) -> None:
+    """One bit in the middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_files_that_changed_or_are_gone_are_made_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_recipe(recipe("simclr", tmp_path))
+    folder = run
+    assert sorted(folder.state.files) == sorted(WRITTEN)
+    assert verify_finished_run(folder)
+    was = {name: (run.path / name).read_bytes() for name in COMPARED}
+    for name in ("result.json", "encoder.safetensors", "analysis.npz", "metrics.jsonl", "recipe.yaml"):
+        flip(run.path / name)
+    folder.card_file.unlink()
+    assert set(folder.changed_files()) == set(WRITTEN) - {"analysis.json"}
+    capsys.readouterr()
+    run_recipe(recipe("simclr", tmp_path))
+    told = capsys.readouterr().err
+    assert "result.json" in told
+    assert "made again from the last checkpoint" in told
+    assert "lines are restored from the checkpoint" in told
+    assert not folder.changed_files()
+    assert {name: (run.path / name).read_bytes() for name in COMPARED} == was
+    assert run.recipe.name == "simclr-digits", "it can be read again"
+    assert capsys.readouterr().err == ""
+    run_recipe(recipe("simclr", tmp_path))
+    assert capsys.readouterr().err == "", "once is enough"
+
+
+def test_without_a_checkpoint_it_says_so(tmp_path: Path) -> None:
+    folder = Run(tmp_path)
+    (tmp_path / "result.json").write_text("{}")
+    folder.note("done", files=folder.digests())
+    assert verify_finished_run(folder)
+    (tmp_path / "result.json").write_text('{"a": 1}')
+    with pytest.raises(ValueError, match=r"result\.json of .* is not what the run wrote, and there is no checkpoint"):
+        verify_finished_run(folder)
+
+
+def test_among_several_processes_it_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Run(tmp_path)
+    (tmp_path / "result.json").write_text("{}")
+    folder.note("done", files=folder.digests())
+    (tmp_path / "result.json").unlink()
+    folder.last_checkpoint.parent.mkdir()
+    folder.last_checkpoint.touch()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="run the recipe in one process"):
+        verify_finished_run(folder)
+
+
+def test_runs_of_before_there_were_digests_are_as_they_were(tmp_path: Path) -> None:
+    run = run_recipe(recipe(out=tmp_path))
+    state = json.loads((run.path / "run.json").read_text())
+    del state["files"]
+    (run.path / "run.json").write_text(json.dumps(state))
+    flip(run.path / "analysis.npz")
+    assert verify_finished_run(run)
+    assert comparable(run.path / "metrics.jsonl")
+
+
+def test_done_without_a_result_is_not_believed(tmp_path: Path) -> None:
+    run = run_recipe(recipe("simclr", tmp_path))
+    state = json.loads(run.state_file.read_text())
+    (run.path / "run.json").write_text(json.dumps({key: state[key] for key in ("status", "hash")}))
+    was = (run.path / "result.json").read_bytes()
+    (run.path / "result.json").unlink()
+    assert not verify_finished_run(run)
+    run_recipe(recipe("simclr", tmp_path))
+    assert (run.path / "result.json").read_bytes() == was
+
+
+def test_another_runs_folder_under_this_ones_name(tmp_path: Path) -> None:
+    mine, other = resolve(recipe("simclr", tmp_path)), resolve(recipe("simclr", tmp_path, seed=1))
+    run_recipe(other)
+    Run.of(other).path.rename(Run.of(mine).path)
+    with pytest.raises(ValueError, match="holds the run of another recipe"):
+        run_recipe(mine)
+
+
+def test_the_best_of_another_run_is_not_taken(tmp_path: Path) -> None:
+    changes = {"data.validation": 0.2, "train.patience": 3}
+    one, other = (recipe("supcon", tmp_path, seed=seed, **changes) for seed in (0, 1))
+    first, second = run_recipe(one), run_recipe(other)
+    first.best_checkpoint.write_bytes(second.best_checkpoint.read_bytes())
+    first.note("evaluating")
+    with pytest.raises(ValueError, match=r"best\.pt is damaged \(it is of another recipe"):
+        run_recipe(one)
+
+
+def test_a_checkpoint_of_another_run_is_named_and_the_one_before_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = {"run.checkpoint_every": 4}
+    whole = run_recipe(recipe("moco", tmp_path / "whole", **every))
+    broken = recipe("moco", tmp_path / "broken", **every)
+    place = Run.of(resolve(broken))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(checkpoint, "keep_only", lambda last, previous: None)
+        run_recipe(broken)
+    stranger = run_recipe(recipe("simclr", tmp_path / "stranger"))
+    place.last_checkpoint.write_bytes(stranger.last_checkpoint.read_bytes())
+    place.note("training")
+    capsys.readouterr()
+    run_recipe(broken)
+    told = capsys.readouterr().err
+    assert "last.pt cannot be gone on from (it is of another recipe" in told
+    assert "goes on from previous.pt" in told
+    same_runs(place.path, whole.path)

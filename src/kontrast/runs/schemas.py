@@ -303,6 +303,11 @@ class NamedOptions(FileModel):
 
     name: str
 
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, values: Any) -> Any:
+        return values  # None is a value of an option
+
 
 class ModelCard(FileModel):
     """model.json: all that is needed to rebuild the encoder, and a model card.

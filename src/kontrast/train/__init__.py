@@ -7,11 +7,12 @@ batches larger than memory, `checkpoint.save` for files that are whole or not th
 your own.
 """
 
+from kontrast.runs import Run
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job, make_job
 from kontrast.train.loop import Training
 from kontrast.train.resolving import resolve
-from kontrast.train.running import Run, load, pick_device, protocol_defaults, run_recipe, subject_of
+from kontrast.train.running import load, pick_device, protocol_defaults, run_recipe, subject_of
 from kontrast.train.stopping import NonFiniteLoss, Stopped
 
 __all__ = [

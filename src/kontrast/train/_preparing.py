@@ -13,8 +13,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from kontrast.recipe import Recipe
-from kontrast.train.folder import RunFolder
+from kontrast.runs import Run
 
 LINES = """import math, torch
 from PIL import Image, ImageOps
@@ -34,14 +33,14 @@ def prepared(path):  # an image file → float32 [1, {channels}, {size}, {size}]
     return {last}[None]"""
 
 
-def crop_of(folder: RunFolder, given: Mapping[str, Any]) -> float | None:
+def crop_of(run: Run, given: Mapping[str, Any]) -> float | None:
     """f of (1) by a card's ``input``; of a run from before it was written there, by its recipe; None if unknown."""
     if given["kind"] != "image":
         return None
     if "crop" in given:
         return float(given["crop"])
     with contextlib.suppress(ValueError, OSError):
-        return 1.0 if Recipe.read(folder.recipe_file).data.size is not None else None
+        return 1.0 if run.recipe.data.size is not None else None
     return None
 
 

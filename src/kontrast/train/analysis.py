@@ -36,9 +36,8 @@ from torch import Tensor
 from kontrast import geometry, models
 from kontrast.data import CentreCrop, Rows, Split, Stream, generator
 from kontrast.evaluate import Result, Subject
-from kontrast.files import whole_file, write_json
 from kontrast.losses import CrossEntropyLoss, SimplexCrossEntropyLoss
-from kontrast.train.folder import RunFolder
+from kontrast.runs import Run
 from kontrast.train.job import Job
 from kontrast.train.watching import FixedViews, features, fixed_views
 
@@ -49,7 +48,7 @@ SEARCHED = 20_000  # training rows that neighbours are looked for among, where n
 
 
 @torch.no_grad()
-def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Sequence[Result]) -> dict[str, Any]:
+def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Result]) -> dict[str, Any]:
     """Writes both files; the geometry comes back, for result.json."""
     method = job.method.eval()
     split = job.data.test if job.data.test is not None else job.train
@@ -89,10 +88,7 @@ def analyse(job: Job, folder: RunFolder, subject: Subject | None, results: Seque
     }
     plain: dict[str, Any] = {name: value.numpy() for name, value in arrays.items()}
     plain |= _file_names(job, split, subject, arrays)
-    with whole_file(folder.path / "analysis.npz") as file:
-        np.savez_compressed(file, **plain)
-    record = {"geometry": measured, "class_names": job.data.class_names, "kind": job.data.kind}
-    write_json(folder.path / "analysis.json", record)
+    run.write_analysis({"geometry": measured, "class_names": job.data.class_names, "kind": job.data.kind}, plain)
     method.train()
     return measured
 

@@ -15,11 +15,11 @@ from kontrast.data.image_files import suffixes
 from kontrast.evaluate.features import features_of
 from kontrast.evaluate.result import Progress
 from kontrast.files import expanded
+from kontrast.runs import Run
 from kontrast.train import feature_files
 from kontrast.train._preparing import crop_of
 from kontrast.train.export import read_card, rebuild
-from kontrast.train.folder import RunFolder
-from kontrast.train.running import Run, pick_device
+from kontrast.train.running import pick_device
 
 TRAIN = "train"
 SPLITS = (TRAIN, "test", "unlabelled")
@@ -49,10 +49,10 @@ def embed(
     """
     target = expanded(to)
     feature_files.check(target)
-    path = run.path if isinstance(run, Run) else expanded(run)
-    card, encoder, place = read_card(path), rebuild(path), pick_device(device)
+    run = run if isinstance(run, Run) else Run(run)
+    card, encoder, place = read_card(run), rebuild(run), pick_device(device)
     given = card["input"]
-    fraction = crop_of(RunFolder(path), given)
+    fraction = crop_of(run, given)
     found = _found(data, split or TRAIN, given, fraction)
     if split is None:
         split = TRAIN

@@ -22,12 +22,11 @@ import kontrast
 from kontrast import models
 from kontrast.data.folder import OTHER
 from kontrast.evaluate.features import FRACTION
-from kontrast.files import RUN_AGAIN, read_json, read_regular, write_atomically, write_json
+from kontrast.files import RUN_AGAIN, read_regular
 from kontrast.models.encoders import _plain_resnet
-from kontrast.plain import items, number, record, text, whole, whole_or_error
-from kontrast.registry import one_line, quoted
+from kontrast.registry import one_line
+from kontrast.runs import ModelCard, Run
 from kontrast.train._preparing import in_lines, in_words
-from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job
 
 TORCHVISION = """import torch, torchvision
@@ -60,18 +59,13 @@ OF_TRAINING = ("pretrained", "norm")
 """Options of an encoder that say how it is trained, not what it is."""
 INSIDE = {"timm": "net.", "mlp": "layers."}
 """Where the plain model stands inside ours."""
-LISTS = {"shape": items(whole), "mean": items(number), "std": items(number)}
-INPUT = record({"kind": text, "crop": number, **LISTS}, needed=["kind", *LISTS])
-CARD = record({"encoder": record({"name": text}, needed=["name"]), "input": INPUT, DIGEST: text}, needed=["encoder"])
-"""What is read of model.json."""
 
 
-def export(job: Job, folder: RunFolder) -> None:
+def export(job: Job, run: Run) -> None:
     """Writes encoder.safetensors and model.json."""
     encoder = job.method.encoder
     content = save(plain_state(encoder, job.recipe.encoder.name), metadata={"format": "pt"})
-    write_atomically(folder.encoder, content)
-    write_json(folder.model, {**card(job, encoder), DIGEST: hashlib.sha256(content).hexdigest()})
+    run.write_encoder(content, {**card(job, encoder), DIGEST: hashlib.sha256(content).hexdigest()})
 
 
 def plain_state(encoder: nn.Module, name: str) -> dict[str, Tensor]:
@@ -162,35 +156,31 @@ def _constructor(layer: nn.Module) -> str:
     return f"torch.nn.{type(layer).__name__}()"
 
 
-def read_card(path: Path) -> dict[str, Any]:
-    """model.json of a run folder that has the weights too; one that is damaged is a `ValueError`."""
-    folder = RunFolder(path)
-    for file in (folder.model, folder.encoder):
-        if not file.exists():
-            raise ValueError(f"{path} has no {file.name}; expected the folder of a finished run")
-    found = read_json(folder.model, RUN_AGAIN)
-    given = whole_or_error(found, CARD, folder.model, RUN_AGAIN).get("input")
-    if given is None or len(given["shape"]) != {"vector": 1, "image": 3}.get(given["kind"]) or min(given["shape"]) < 1:
-        raise ValueError(f"{folder.model} is damaged (its input is {quoted(found.get('input'))}); {RUN_AGAIN}")
-    return found
-
-
-def rebuild(path: Path) -> models.Encoder:
-    """The encoder of a run folder, in eval mode; nothing but model.json and the weights is read."""
-    folder = RunFolder(path)
-    read = read_card(path)
-    options, given = dict(read["encoder"]), read["input"]
-    name, shape = options.pop("name"), given["shape"]
+def rebuild(run: Run) -> models.Encoder:
+    """The encoder of a run, in eval mode; nothing but model.json and the weights is read."""
+    card = run.card
+    name, options, shape = card.encoder.name, dict(card.encoder.model_extra or {}), card.input.shape
     if name.startswith("timm/"):
         name = name.partition(".")[0]  # older runs may have a tag, whose weights they did not have
-    state, inside = read_weights(folder.encoder, read.get(DIGEST)), INSIDE.get(name.partition("/")[0], "")
-    size = {"in_features": shape[0]} if given["kind"] == "vector" else {"in_channels": shape[0], "image_size": shape[1]}
+    state, inside = read_weights(run.weights_file, card.weights_sha256), INSIDE.get(name.partition("/")[0], "")
+    vectors = card.input.kind == "vector"
+    size: dict[str, Any] = {"in_features": shape[0]} if vectors else {"in_channels": shape[0], "image_size": shape[1]}
     try:
         encoder = models.encoder(name, **size, seed=0, **options)
         encoder.load_state_dict({inside + key: value for key, value in state.items()})
     except (TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{folder.model} is damaged ({one_line(str(error)[:200])}); {RUN_AGAIN}") from error
+        raise ValueError(f"{run.card_file} is damaged ({one_line(str(error)[:200])}); {RUN_AGAIN}") from error
     return encoder.eval()
+
+
+def read_card(run: Run) -> dict[str, Any]:
+    """model.json as plain values, validated."""
+    return plain_card(run.card)
+
+
+def plain_card(card: ModelCard) -> dict[str, Any]:
+    """A card as the plain values that it was made of."""
+    return card.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def read_weights(path: Path, digest: str | None) -> dict[str, Tensor]:

@@ -22,13 +22,12 @@ import torch
 from kontrast import distributed, optim
 from kontrast.data import Batch, Loader
 from kontrast.data.identity import identity
+from kontrast.runs import MetricsLog, Run
 from kontrast.train import checkpoint
 from kontrast.train.fitting import Fit
-from kontrast.train.folder import RunFolder
 from kontrast.train.gradients import backward
 from kontrast.train.job import Job
 from kontrast.train.loggers import open_loggers
-from kontrast.train.metrics import Metrics
 from kontrast.train.precision import Precision
 from kontrast.train.progress import Progress
 from kontrast.train.state import State, log_of, unfit
@@ -42,7 +41,7 @@ SECONDS = 15.0  # least time between the checkpoints at the ends of epochs, if n
 class Training:
     """A job in its folder: `run` trains from where the checkpoint stands to the end."""
 
-    def __init__(self, job: Job, folder: RunFolder) -> None:
+    def __init__(self, job: Job, folder: Run) -> None:
         self.job, self.folder = job, folder
         recipe = job.recipe
         self.main = distributed.rank() == 0
@@ -64,7 +63,9 @@ class Training:
         if saved is not None:
             self.offset, self.lines = self.state.restore(saved), log_of(saved)
             if recipe.train.patience is not None and self.state.patience.best_step and self.main:
-                checkpoint.load_best(folder.best, recipe.hash)  # at the end it will be needed: better to know now
+                checkpoint.load_best(
+                    folder.best_checkpoint, recipe.hash
+                )  # at the end it will be needed: better to know now
         elif distributed.active():
             job.method.load_state_dict(distributed.share(job.method.state_dict()))
         self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
@@ -75,7 +76,7 @@ class Training:
 
     def _saved(self) -> dict[str, Any] | None:
         why = functools.partial(unfit, recipe_hash=self.job.recipe.hash, data=self.data)
-        return checkpoint.newest(self.folder.last, self.folder.previous, why)
+        return checkpoint.newest(self.folder.last_checkpoint, self.folder.previous_checkpoint, why)
 
     @property
     def finished(self) -> bool:
@@ -91,7 +92,7 @@ class Training:
         loggers = self._loggers() if self.main and not self.finished else []
         metrics = None
         try:
-            metrics = Metrics(self.folder.metrics, self.offset, self.lines) if self.main else None
+            metrics = MetricsLog(self.folder.metrics_file, self.offset, self.lines) if self.main else None
             self.started = True
             on_start()
             if not self.finished:
@@ -102,7 +103,7 @@ class Training:
             if metrics is not None:
                 metrics.close()
 
-    def _steps(self, metrics: Metrics | None, loggers: list[Any]) -> None:
+    def _steps(self, metrics: MetricsLog | None, loggers: list[Any]) -> None:
         recipe, state = self.job.recipe, self.state
         progress = Progress(
             self.job.total_steps,
@@ -138,7 +139,7 @@ class Training:
                     break
         self.save(metrics)
 
-    def after_validation(self, metrics: Metrics | None) -> None:
+    def after_validation(self, metrics: MetricsLog | None) -> None:
         """Called when a validation is written; a subclass that gives up here calls `save` and raises."""
 
     # ---------------------------------------------------------------------------------------- a step and its log
@@ -194,7 +195,7 @@ class Training:
             better = state.patience.better(score, state.step)
             if better and job.recipe.train.patience is not None and self.main:
                 best = {"hash": job.recipe.hash, "step": state.step, "method": job.method.state_dict()}
-                checkpoint.save(self.folder.best, best)
+                checkpoint.save(self.folder.best_checkpoint, best)
             state.stopped_early = state.patience.over
             lines.append({**at, "validation": score, "best": state.patience.best})
         if self.fit is not None and self._every(job.recipe.train.fit_every):
@@ -205,7 +206,7 @@ class Training:
             lines.append({**at, **found, "fitted": share})
         return lines
 
-    def _log(self, line: dict[str, Any], metrics: Metrics | None, loggers: list[Any]) -> None:
+    def _log(self, line: dict[str, Any], metrics: MetricsLog | None, loggers: list[Any]) -> None:
         if metrics is None:
             return
         metrics.append({**line, "time": round(time.time(), 3)})
@@ -231,14 +232,14 @@ class Training:
             return self.state.step % every == 0
         return self._every(None) and time.monotonic() - self.saved_at > SECONDS
 
-    def save(self, metrics: Metrics | None) -> None:
+    def save(self, metrics: MetricsLog | None) -> None:
         """Writes the checkpoint, on the first rank."""
         if metrics is not None:
             state = self.state
             state.sums = {key: float(value) for key, value in state.sums.items()}
             self._check(state.sums.get("loss", 0.0))
             captured = state.capture(self.job.recipe.hash, self.data, metrics.sync(), metrics.packed())
-            checkpoint.save(self.folder.last, captured, previous=self.folder.previous)
+            checkpoint.save(self.folder.last_checkpoint, captured, previous=self.folder.previous_checkpoint)
             self.folder.note("training", step=state.step, total_steps=self.job.total_steps)
         self.saved_at = time.monotonic()
 

@@ -29,7 +29,7 @@ from kontrast.evaluate.activations import peak_bytes
 from kontrast.files import expanded
 from kontrast.methods import ViewBatch
 from kontrast.recipe import Recipe
-from kontrast.train.folder import RunFolder
+from kontrast.runs import Run
 from kontrast.train.gradients import unmoved
 from kontrast.train.job import Job
 from kontrast.train.memory import free_memory
@@ -185,17 +185,17 @@ def as_begun(recipe: Recipe) -> Recipe:
     found = []
     for path in expanded(recipe.run.out).glob(f"{_literal(recipe.name)}-????????"):
         try:
-            state = RunFolder(path).read()
+            state = Run(path).state
         except (OSError, ValueError):  # a damaged file: told where the run is opened
             continue
-        about = state.get("micro_batch")
-        if not isinstance(about, dict) or about.get("asked") != AUTO or about.get("hash") != recipe.hash:
+        about = state.micro_batch or {}
+        if about.get("asked") != AUTO or about.get("hash") != recipe.hash:
             continue
         value = about.get("value")
         if value is None or (type(value) is int and value >= 1):
             begun = with_micro_batch(recipe, value)
-            if RunFolder.of(begun).path.name == path.name:
-                found.append((str(state.get("updated", "")), begun))
+            if Run.of(begun).path.name == path.name:
+                found.append((state.updated or "", begun))
     return max(found, key=lambda pair: pair[0])[1] if found else recipe
 
 

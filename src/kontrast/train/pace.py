@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from pathlib import Path
 
 from kontrast.recipe import Recipe
-from kontrast.train.folder import RunFolder
+from kontrast.runs import Run
 from kontrast.train.job import make_job
 from kontrast.train.loop import Training, batches
 from kontrast.train.running import pick_device
@@ -27,7 +26,7 @@ def seconds_to_train(recipe: Recipe) -> float:
     job = make_job(recipe.override({"run.monitor_every": 0}), pick_device(recipe.run.device))
     job.method.train()
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(job, RunFolder(Path(folder)))
+        training = Training(job, Run(folder))
         count, began = 0, time.monotonic()
         first = began
         for views in prepared(job, batches(job.loader(), 0, min(job.total_steps, STEPS + 1))):

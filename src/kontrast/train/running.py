@@ -7,10 +7,10 @@ Started by torchrun, every process runs this and they are as one; the files are 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,67 +22,24 @@ from kontrast import augment, distributed, models
 from kontrast.data import DataSet, bound, check_in_reach
 from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
-from kontrast.files import RUN_AGAIN, expanded, read_json, write_json
 from kontrast.recipe import Recipe
+from kontrast.runs import Run, data_digest, timestamp
 from kontrast.train import checkpoint, micro_batch
 from kontrast.train.analysis import analyse
 from kontrast.train.export import export, rebuild
-from kontrast.train.folder import RunFolder, data_digest, machine
 from kontrast.train.job import Job, keep_memory, load_data, make_job, view_size, warn_of_size
 from kontrast.train.loop import Training
+from kontrast.train.machine import machine
 from kontrast.train.memory import release_freed_memory
-from kontrast.train.mending import damaged
-from kontrast.train.metrics import read_metrics
 from kontrast.train.progress import Lasting
 from kontrast.train.resolving import resolve
 from kontrast.train.start import PROTOCOL, check_start, compare_with_start, describe_start
 from kontrast.train.stopping import Stopped
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run by its folder: what it was, what came of it."""
-
-    path: Path
-
-    @property
-    def recipe(self) -> Recipe:
-        """What it was made from."""
-        return Recipe.read(self.path / "recipe.yaml")
-
-    @property
-    def status(self) -> str | None:
-        """training, evaluating, done, interrupted or failed."""
-        return RunFolder(self.path).status
-
-    @property
-    def result(self) -> dict[str, Any]:
-        """result.json."""
-        file = RunFolder(self.path).result
-        if not file.exists():
-            raise ValueError(f"{self.path} has no result yet (status: {self.status}); run its recipe to the end")
-        return read_json(file, RUN_AGAIN)
-
-    def value(self, protocol: str) -> float:
-        """The accuracy by a protocol's name."""
-        for record in self.result["results"]:
-            if record["name"] == protocol:
-                return float(record["value"])
-        known = ", ".join(record["name"] for record in self.result["results"])
-        raise ValueError(f"this run was not evaluated by {protocol!r}; it has {known or 'none'}")
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl."""
-        return read_metrics(RunFolder(self.path).metrics)
-
-    def encoder(self) -> models.Encoder:
-        """The trained encoder, in eval mode."""
-        return rebuild(self.path)
-
-
 def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
     """The encoder of a finished run, in eval mode, on the CPU."""
-    return rebuild(run.path if isinstance(run, Run) else expanded(run))
+    return rebuild(run if isinstance(run, Run) else Run(run))
 
 
 def run_recipe(recipe: Recipe, given: DataSet | None = None) -> Run:
@@ -100,10 +57,10 @@ def perform(recipe: Recipe, given: DataSet | None = None) -> tuple[Run, bool]:
     """
     asked = resolve(recipe)
     recipe = micro_batch.as_begun(asked)
-    folder = RunFolder.of(recipe)
+    folder = Run.of(recipe)
     folder.check(recipe)
-    if folder.status == "done" and not damaged(folder):
-        return Run(folder.path), False
+    if folder.status == "done" and verify_finished_run(folder):
+        return folder, False
     # Before the folder is made and the data are read:
     check_start(recipe)
     if given is None:
@@ -117,31 +74,64 @@ def perform(recipe: Recipe, given: DataSet | None = None) -> tuple[Run, bool]:
             if recipe.train.micro_batch == micro_batch.AUTO:
                 job = micro_batch.settled(make_job(recipe, device, given))
                 recipe = job.recipe
-            folder = RunFolder.of(recipe)
+            folder = Run.of(recipe)
             folder.check(recipe)
         mark = micro_batch.mark(asked, recipe)
         made = folder.begin(recipe) if distributed.rank() == 0 else []
         if distributed.active():
             dist.barrier()  # nobody looks for a checkpoint before the folder is there
-        with folder.alone():
+        with only_process_in(folder):
             # Another may have finished or mended it just before we were alone.
             status = distributed.share(folder.status)
-            has_work = status != "done" or bool(damaged(folder, tell=False))
+            has_work = status != "done" or not verify_finished_run(folder, verbose=False)
             if has_work:
                 try:
                     _run(recipe, folder, device, given, job, mark)
                 except BaseException:
                     folder.discard(made)  # of a run that was refused before its first step
                     raise
-            elif mark and folder.read().get("micro_batch") != mark["micro_batch"]:
+            elif mark and folder.state.micro_batch != mark["micro_batch"] and distributed.rank() == 0:
                 folder.note("done", **mark)
         distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
-    return Run(folder.path), has_work
+    return folder, has_work
+
+
+@contextmanager
+def only_process_in(run: Run) -> Iterator[None]:
+    """`Run.lock`, held by the first of the processes that train this run."""
+    if distributed.rank() != 0:
+        yield
+        return
+    with run.lock():
+        yield
+
+
+def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
+    """Whether the files of a finished run are what it wrote (run.json has their digests).
+
+    Those that are not are made again from its last checkpoint, with the same numbers; with ``verbose`` a line says so.
+
+    Raises:
+        ValueError: Files have changed, and there is no checkpoint, or several processes run.
+    """
+    changed = run.changed_files()
+    if not changed:
+        return True
+    problem = f"{', '.join(changed)} of {run.path} {'is' if len(changed) == 1 else 'are'} not what the run wrote"
+    if not run.last_checkpoint.exists():
+        raise ValueError(
+            f"{problem}, and there is no checkpoint to make it from; put back a copy, or remove the folder"
+        )
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError(f"{problem}; run the recipe in one process, without torchrun, which makes it again")
+    if verbose:
+        print(f"{problem}; made again from the last checkpoint", file=sys.stderr)
+    return False
 
 
 def _run(
     recipe: Recipe,
-    folder: RunFolder,
+    folder: Run,
     device: torch.device,
     given: DataSet | None,
     job: Job | None,
@@ -152,11 +142,11 @@ def _run(
     So a run that is refused (its data, batch size, encoder … do not go together) leaves a folder as it was. ``job`` is
     given where it is made already; ``mark`` is what else run.json keeps.
     """
-    began, clock = time.strftime("%Y-%m-%dT%H:%M:%S%z"), time.monotonic()
-    first = {} if folder.read() else {"started": began}
+    began, clock = timestamp(), time.monotonic()
+    before = folder.state
+    first = {} if before.status else {"started": began}
     about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, **mark}
     about["data_file"] = data_digest(recipe)
-    before = float(folder.read().get("seconds", 0.0))
     job = make_job(recipe, device, given) if job is None else job
     warn_of_size(job)
     micro_batch.warn_if_too_large(job)
@@ -165,12 +155,12 @@ def _run(
     training = Training(job, folder)
 
     def at_work() -> float:
-        return round(before + time.monotonic() - clock, 1)
+        return round((before.seconds or 0.0) + time.monotonic() - clock, 1)
 
     def note_start() -> None:
         if distributed.rank() == 0:
-            folder.keep_recipe(recipe)
-        folder.note("training", **about, **first, **machine(device))
+            folder.restore_recipe(recipe)
+            folder.note("training", **about, **first, **machine(device))
         _tell_start(job, folder)
 
     try:
@@ -178,23 +168,22 @@ def _run(
         if distributed.rank() == 0:
             folder.note("evaluating", step=training.state.step)
             finish(job, folder, training)
-            checkpoint.keep_only(folder.last, folder.previous)
-            finished = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-            folder.note("done", finished=finished, seconds=at_work(), files=folder.digests())
+            checkpoint.keep_only(folder.last_checkpoint, folder.previous_checkpoint)
+            folder.note("done", finished=timestamp(), seconds=at_work(), files=folder.digests())
     except (Stopped, KeyboardInterrupt):
-        if training.started:
+        if training.started and distributed.rank() == 0:
             folder.note("interrupted", seconds=at_work())
         raise
     except Exception as error:
         with suppress(
             OSError
         ):  # on a full disk there is no room for the note either, and its error would hide this one
-            if training.started:
+            if training.started and distributed.rank() == 0:
                 folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
         raise
 
 
-def _tell_start(job: Job, folder: RunFolder) -> None:
+def _tell_start(job: Job, folder: Run) -> None:
     """Says what a pretrained start took from its file, on standard error and in run.json; rank 0 only."""
     if job.start is None or job.start.loaded is None or distributed.rank() != 0:
         return
@@ -202,10 +191,10 @@ def _tell_start(job: Job, folder: RunFolder) -> None:
     folder.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm})
 
 
-def finish(job: Job, folder: RunFolder, training: Training) -> None:
+def finish(job: Job, folder: Run, training: Training) -> None:
     """Evaluation, analysis and export of what was trained; of the best in validation, if that was asked for."""
     if job.recipe.train.patience is not None and training.state.patience.best_step:
-        best = checkpoint.load_best(folder.best, job.recipe.hash, training.state.patience.best_step)
+        best = checkpoint.load_best(folder.best_checkpoint, job.recipe.hash, training.state.patience.best_step)
         job.method.load_state_dict(best["method"])
         used = f"best validation, step {best['step']}"
     else:
@@ -232,7 +221,7 @@ def finish(job: Job, folder: RunFolder, training: Training) -> None:
         record["steps"] = training.state.step
     if not results:
         record["note"] = "not evaluated: " + (_why_not(job) or "no protocols were asked for")
-    write_json(folder.result, record)
+    folder.write_result(record)
 
 
 def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
@@ -320,15 +309,15 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
 
     ``data`` goes with a run whose data were given from Python, and are given again here.
     """
-    path = run.path if isinstance(run, Run) else expanded(run)
-    encoder, recipe = rebuild(path), Run(path).recipe
-    began_in = RunFolder(path).read().get("machine", {}).get("folder")
+    run = run if isinstance(run, Run) else Run(run)
+    encoder, recipe = rebuild(run), run.recipe
+    began_in = run.state.machine.get("folder")
     given = None
     if data is not None:
         same, given = bound(recipe, data)
         if same.data.digest != recipe.data.digest:
             raise ValueError(
-                f"{path} learned from other data than these: from {recipe.data.given or recipe.data.name}"
+                f"{run.path} learned from other data than these: from {recipe.data.given or recipe.data.name}"
                 f"{f' (digest {recipe.data.digest})' if recipe.data.digest else ''}, and these are {same.data.given} "
                 f"(digest {same.data.digest}); give the same data again"
             )
@@ -336,13 +325,15 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         recipe.data.digest is None
         and began_in
         and not Path(recipe.data.name).exists()
-        and (Path(began_in) / recipe.data.name).exists()
+        and (Path(str(began_in)) / recipe.data.name).exists()
     ):
-        recipe = recipe.override({"data.name": str(Path(began_in) / recipe.data.name)})  # a path from where it was run
-    RunFolder(path).check_data(recipe)
+        recipe = recipe.override(
+            {"data.name": str(Path(str(began_in)) / recipe.data.name)}
+        )  # a path from where it was run
+    run.check_data(recipe)
     loaded, train, _ = load_data(recipe, given)
     return _subject(
-        recipe, encoder, loaded, view_size(recipe, loaded, train), pick_device(device), cache=path / "features.npz"
+        recipe, encoder, loaded, view_size(recipe, loaded, train), pick_device(device), cache=run.features_file
     )
 
 

@@ -207,7 +207,7 @@ class _Trial(Training):
         self.check = check
 
     def after_validation(self, metrics: Metrics | None) -> None:
-        half_way = find_half_way(read_metrics(self.folder.metrics), self.job.total_steps)
+        half_way = find_half_way(read_metrics(self.folder.metrics_file), self.job.total_steps)
         if half_way is not None and half_way[0] == self.state.step:
             reason = self.check(half_way[1], _count_rows(self.job))
             if reason:

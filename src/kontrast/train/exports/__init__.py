@@ -24,9 +24,9 @@ from typing import Any
 
 from kontrast.files import expanded, read_regular, staging, write_atomically, write_json
 from kontrast.registry import Family, nearest
+from kontrast.runs import Run
 from kontrast.train.exports._card import model_card
 from kontrast.train.exports._target import Source, Target
-from kontrast.train.running import Run
 
 TARGETS = Family("kontrast.train.exports")
 
@@ -66,13 +66,13 @@ def export_run(
             raise ValueError(
                 f"{to} has no option {option!r}{nearest(option, known)} It has {', '.join(known) or 'none'}"
             )
-    path = run.path if isinstance(run, Run) else expanded(run)
-    target, source = kind(**options), Source.read(path)
+    run = run if isinstance(run, Run) else Run(run)
+    target, source = kind(**options), Source.read(run)
     why = target.refusal(source)
     if why:
         others = [name for name in names() if name != to and find(name)().refusal(source) is None]
         raise ValueError(f"{source.name} cannot be exported to {to}: {why}. Targets that work: {', '.join(others)}")
-    place = path / "exports" / to if folder is None else expanded(folder)
+    place = run.path / "exports" / to if folder is None else expanded(folder)
     _check_free(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     with staging(place) as staged:

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import models
-from kontrast.files import RUN_AGAIN, read_json
 from kontrast.models.encoders._base import ImageEncoder
 from kontrast.recipe import Recipe
+from kontrast.runs import Run
 from kontrast.train._preparing import crop_of, in_lines, in_words
 from kontrast.train.export import DIGEST, read_card, rebuild
-from kontrast.train.folder import RunFolder
 
 TOLERANCE = 1e-4
 """Of the largest feature: how far a copy's features may be off. Rounding in float32 makes it about 1e-6 of it with a
@@ -35,20 +34,20 @@ class Source:
     result: dict[str, Any] | None
 
     @staticmethod
-    def read(path: Path) -> Source:
+    def read(run: Run) -> Source:
         """Of a run folder; an export of safetensors will do too, which has no results."""
-        record, folder = read_card(path), RunFolder(path)
-        crop = crop_of(folder, record["input"])
+        record = read_card(run)
+        crop = crop_of(run, record["input"])
         if crop is not None:  # of an older run, by its recipe
             record["input"]["crop"] = crop
-        encoder = rebuild(path)
+        encoder = rebuild(run)
         record.pop(DIGEST, None)  # of the run's own file
         if isinstance(encoder, ImageEncoder):  # what others read is in the order that they expect
             encoder.channels_last = False
             encoder.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-        recipe = Recipe.read(folder.recipe_file) if folder.recipe_file.exists() else None
-        result = read_json(folder.result, RUN_AGAIN) if folder.result.exists() else None
-        return Source(path, record, encoder, recipe, result)
+        recipe = run.recipe if run.has_recipe else None
+        result = run.result if run.has_result else None
+        return Source(run.path, record, encoder, recipe, result)
 
     @property
     def name(self) -> str:

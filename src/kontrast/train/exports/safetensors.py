@@ -8,6 +8,7 @@ from pathlib import Path
 from safetensors.torch import save
 
 from kontrast.files import write_atomically, write_json
+from kontrast.runs import Run
 from kontrast.train.export import DIGEST, loading, plain_state, rebuild, small_resnet_source
 from kontrast.train.exports._target import Source, Target
 
@@ -28,5 +29,5 @@ class Safetensors(Target):
         write_json(folder / "model.json", source.card)
         if source.name == "small-resnet":
             write_atomically(folder / "small_resnet.py", small_resnet_source().encode())
-        source.compare(rebuild(folder), "the copy in safetensors")
+        source.compare(rebuild(Run(folder)), "the copy in safetensors")
         return loading(source.encoder, source.name, source.options, source.shape)
