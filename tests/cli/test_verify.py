@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kontrast.cli import app, main
-from kontrast.theory import _check, sce, verify
+from kontrast.theory import check, sce, verify
 
 runner = CliRunner()
 
@@ -39,8 +39,8 @@ def test_a_failing_check_gives_status_1(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_no_check_gives_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
     list(verify(["gradient-balance"]))  # the modules are loaded and have registered theirs
-    for name in list(_check.REGISTRY):
-        monkeypatch.delitem(_check.REGISTRY, name)
+    for name in list(check.REGISTRY):
+        monkeypatch.delitem(check.REGISTRY, name)
     done = runner.invoke(app, ["verify"])
     assert done.exit_code == 1
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from kontrast import losses
+from kontrast import losses, simplex
 from kontrast.geometry import bounds
 from kontrast.losses import cross_entropy, supcon
-from kontrast.theory.free_points import FreePoints, free_points
+from kontrast.theory.free_points import (
+    Deviation,
+    FreePoints,
+    WeightDeviation,
+    class_means,
+    deviation,
+    free_points,
+    weight_deviation,
+)
 
 EXACT = {"rtol": 1e-12, "atol": 1e-13}
 
@@ -259,30 +268,60 @@ def test_a_seed_is_a_start_and_nothing_else_is_touched() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"loss": "supcon"}, "no loss is named 'supcon'; the names are 'sc', 'tcl', 'ce', 'ce-l2', 'ce-fix'"),
-        ({"loss": "sc", "k1": 1.0}, "'sc' takes temperature, not k1"),
+        ({"loss": "supcon"}, "loss='supcon': must be one of 'sc', 'tcl', 'ce', 'ce-l2', 'ce-fix'"),
+        ({"loss": "sc", "k1": 1.0}, "k1=1.0: must be left out for loss='sc', which has temperature"),
         (
             {"loss": "ce", "temperature": 1.0, "weight_penalty": 0.1},
-            "'ce' takes no options, not temperature, weight_pen",
+            "temperature=1.0: must be left out for loss='ce', which has no options",
         ),
-        ({"loss": losses.SupConLoss(0.1), "temperature": 0.2}, "temperature: set in SupConLoss"),
-        ({"loss": losses.NTXentLoss(0.1)}, "need a loss over labels .* not NTXentLoss"),
-        ({"loss": None}, "need a loss over labels .* not NoneType"),
-        ({"loss": losses.SupConLoss(0.1, reduction="sum")}, "reduction='sum'; free points need 'mean'"),
-        ({"loss": losses.CrossEntropyLoss(5, 3)}, "made for num_classes=5, dim=3; the points have 4 and 3"),
+        (
+            {"loss": losses.SupConLoss(0.1), "temperature": 0.2},
+            r"temperature=0.2: must be left out with loss=SupConLoss\(...\)",
+        ),
+        ({"loss": losses.NTXentLoss(0.1)}, "loss=NTXentLoss: must be a loss over labels"),
+        ({"loss": None}, "loss=NoneType: must be a loss over labels"),
+        ({"loss": losses.SupConLoss(0.1, reduction="sum")}, "reduction='sum'\\): must have reduction='mean'"),
+        (
+            {"loss": losses.CrossEntropyLoss(5, 3)},
+            r"num_classes=5, dim=3\): must have the sizes of the points, num_classes=4 and dim=3",
+        ),
         ({"loss": "ce-fix", "dim": 2}, "need dim ≥ 3"),
-        ({"per_class": 1}, "per_class is 1: SupConLoss compares a point with others of its class"),
-        ({"num_classes": 1}, "num_classes=.*: must be a whole number of at least 2"),
-        ({"per_class": 0}, r"per_class.* must be"),
-        ({"dim": 0}, r"dim.* must be"),
-        ({"radius": 0.0}, r"radius.* must be"),
-        ({"steps": -1}, r"steps.* must be"),
-        ({"learning_rate": 0.0}, r"learning_rate.* must be"),
-        ({"record_every": 0}, r"record_every.* must be"),
-        ({"temperature": -1.0}, r"temperature.* must be"),
+        (
+            {"per_class": 1},
+            "per_class=1: must be at least 2, because SupConLoss compares a point with others of its class",
+        ),
+        ({"num_classes": 1}, "num_classes=1: must be a whole number of at least 2"),
+        ({"per_class": 0}, "per_class=.*: must be"),
+        ({"dim": 0}, "dim=.*: must be"),
+        ({"radius": 0.0}, "radius=.*: must be"),
+        ({"steps": -1}, "steps=.*: must be"),
+        ({"learning_rate": 0.0}, "learning_rate=.*: must be"),
+        ({"record_every": 0}, "record_every=.*: must be"),
+        ({"temperature": -1.0}, "temperature=.*: must be"),
     ],
 )
 def test_errors_speak(changes: dict[str, Any], message: str) -> None:
     arguments = {"loss": "sc", "num_classes": 4, "per_class": 2, "dim": 3} | changes
     with pytest.raises(ValueError, match=message):
         free_points(**arguments)
+
+
+# ------------------------------------------------------------------------------------- distances from a simplex
+
+
+def test_deviations_by_hand() -> None:
+    points = torch.tensor([[2.0, 0.0], [2.0, 2.0], [0.0, -2.0]], dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1])
+    assert class_means(points, labels).tolist() == [[2, 1], [0, -2]]
+    found = deviation(points, labels, radius=2.0)
+    cosine = 1 - 1 / math.sqrt(5)
+    expected = Deviation(math.hypot(1, 0.5) / 2, (math.sqrt(5) - 2) / 2, cosine, 0.5)
+    assert vars(found) == pytest.approx(vars(expected))
+    assert found.largest == pytest.approx(expected.origin if expected.origin > cosine else cosine)
+    weights = torch.tensor([[0.0, 3.0], [0.0, -1.0]], dtype=torch.float64)
+    against = weight_deviation(weights, torch.tensor([[0.0, 1.0], [1.0, 0.0]]).double(), radius=2.0)
+    assert vars(against) == pytest.approx(vars(WeightDeviation(0.5, 0.5, 0.0, math.sqrt(2))))
+    own = weight_deviation(weights, weights)
+    assert own.norm == pytest.approx((math.sqrt(5) - 1) / math.sqrt(5))
+    zeta = simplex.vertices(5, 7, radius=3.0, seed=1, dtype=torch.float64)
+    assert deviation(zeta.repeat(2, 1), torch.arange(5).repeat(2), radius=3.0).largest < 1e-14

@@ -11,7 +11,7 @@ from kontrast.losses import CrossEntropyLoss
 from kontrast.losses._energy import energy
 from kontrast.theory import free_points
 from kontrast.theory import graf_energy as module
-from kontrast.theory._check import REGISTRY
+from kontrast.theory.check import REGISTRY
 from tests.theory.breaking import Breaks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 from collections import Counter
@@ -14,12 +15,11 @@ from torch import Tensor
 
 from kontrast import simplex
 from kontrast.losses import SupConLoss
-from kontrast.theory import _all_batches
-from kontrast.theory._all_batches import batch_loss
-from kontrast.theory._sphere import minimise_on_sphere, slope
+from kontrast.theory.free_points import minimise_on_sphere, slope
 from kontrast.theory.label_configurations import (
     LabelConfigurations,
     all_batches_loss,
+    batch_loss,
     configuration_value,
     configurations,
     label_configurations,
@@ -245,18 +245,21 @@ def test_without_room_there_is_no_simplex_to_compare_with() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: configurations(0, 3), r"num_classes.* must be"),
-        (lambda: configurations(3, 0), r"batch_size.* must be"),
-        (lambda: minimise_configuration((3, -1)), r"an entry of counts.* must be"),
-        (lambda: minimise_configuration((1, 0)), "the sum of counts=.*: must be a whole number of at least 2"),
-        (lambda: minimise_configuration((2, 2), dim=1), r"dim.* must be"),
-        (lambda: minimise_configuration((2, 2), radius=0.0), r"radius.* must be"),
-        (lambda: minimise_configuration((2, 2), starts=0), r"starts.* must be"),
-        (lambda: minimise_all_batches(1, 2, 2, 2), r"num_classes.* must be"),
-        (lambda: minimise_all_batches(2, 0, 2, 2), r"per_class.* must be"),
+        (lambda: configurations(0, 3), "num_classes=.*: must be"),
+        (lambda: configurations(3, 0), "batch_size=.*: must be"),
+        (lambda: minimise_configuration((3, -1)), "counts=-1: must be"),
+        (lambda: minimise_configuration((1, 0)), r"sum\(counts\)=1: must be a whole number of at least 2"),
+        (lambda: minimise_configuration((2, 2), dim=1), "dim=.*: must be"),
+        (lambda: minimise_configuration((2, 2), radius=0.0), "radius=.*: must be"),
+        (lambda: minimise_configuration((2, 2), starts=0), "starts=.*: must be"),
+        (lambda: minimise_all_batches(1, 2, 2, 2), "num_classes=.*: must be"),
+        (lambda: minimise_all_batches(2, 0, 2, 2), "per_class=.*: must be"),
         (lambda: all_batches_loss(rows(4, 2), torch.tensor([0, 1, 0]), 2), r"labels has shape \[3\]; expected \[4\]"),
-        (lambda: all_batches_loss(rows(4, 2), torch.tensor([0, 1, 0, 1]), 1), r"batch_size.* must be"),
-        (lambda: all_batches_loss(rows(40, 2), torch.zeros(40).long(), 9), "batches of 9 from 40 points, too many"),
+        (lambda: all_batches_loss(rows(4, 2), torch.tensor([0, 1, 0, 1]), 1), "batch_size=.*: must be"),
+        (
+            lambda: all_batches_loss(rows(40, 2), torch.zeros(40).long(), 9),
+            "batch_size=9: must be smaller, because there are .* from 40 points",
+        ),
     ],
 )
 def test_errors_speak(call: Any, message: str) -> None:
@@ -265,8 +268,9 @@ def test_errors_speak(call: Any, message: str) -> None:
 
 
 def test_too_many_is_a_matter_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_all_batches, "LARGEST", 10 * 4)  # 10 batches of 2 from 4 points
+    module = importlib.import_module("kontrast.theory.label_configurations")
+    monkeypatch.setattr(module, "MOST_ENTRIES", 10 * 4)  # 10 batches of 2 from 4 points
     all_batches_loss(rows(4, 2), torch.zeros(4).long(), 2)
-    monkeypatch.setattr(_all_batches, "LARGEST", 10 * 4 - 1)
+    monkeypatch.setattr(module, "MOST_ENTRIES", 10 * 4 - 1)
     with pytest.raises(ValueError, match="there are 10 batches of 2 from 4 points"):
         all_batches_loss(rows(4, 2), torch.zeros(4).long(), 2)

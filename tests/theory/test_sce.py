@@ -1,4 +1,4 @@
-"""SCE's decomposition: every check holds, every check can fail, and the formulas against loops."""
+"""SCE: every check holds, every check can fail, the formulas against loops, and collapse seen in a descent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.special import entr
 
+from kontrast.losses import ReSSLLoss, SCELoss
+from kontrast.sphere import unit
 from kontrast.theory import sce as module
-from kontrast.theory._check import REGISTRY
-from kontrast.theory._similarities import on_sphere
-from kontrast.theory.sce import Relations
+from kontrast.theory._inputs import on_sphere
+from kontrast.theory.check import REGISTRY
+from kontrast.theory.sce import Relations, online_distribution, relations, soft_target
 from tests.theory.breaking import Breaks
 
 
@@ -42,6 +45,27 @@ def divergence_the_other_way(w: Tensor, p: Tensor) -> Tensor:
     return (torch.xlogy(p, p) - torch.xlogy(p, w.clamp(min=1e-300))).sum(1)
 
 
+def bound_with_own(target: Tensor, queue: Tensor | None = None, *, temperature: float) -> Tensor:
+    return entr((relations(target, target, queue).target / temperature).softmax(1)).sum(1)
+
+
+def gradient_without_the_others(
+    target: Tensor, queue: Tensor | None = None, *, temperature: float, contrastive_weight: float
+) -> Tensor:
+    r = relations(target, target, queue)
+    p = online_distribution(r, temperature=temperature)[r.own]
+    return ((p - contrastive_weight) / temperature)[:, None] * target
+
+
+def excess_of_log(candidates: int, contrastive_weight: float) -> float:
+    """As if the target were the own row alone."""
+    return contrastive_weight * math.log(candidates)
+
+
+def rate_of_all_candidates(candidates: int, *, temperature: float, contrastive_weight: float) -> float:
+    return 2 * (candidates * contrastive_weight - 1) / (candidates * temperature)
+
+
 BREAKS: Breaks = {
     "sce-is-cross-entropy": ("target_distribution", target_with_own),
     "sce-decomposition": ("ceil", ceil_of_own),
@@ -49,6 +73,10 @@ BREAKS: Breaks = {
     "sce-with-full-weight-is-infonce": ("soft_target", target_all_soft),
     "sce-without-contrast-is-not-ressl": ("ceil", ceil_nowhere),
     "sce-is-at-least-target-entropy": ("divergence", divergence_the_other_way),
+    "ressl-is-content-with-equal-views": ("ressl_bound", bound_with_own),
+    "sce-learns-from-equal-views": ("gradient_at_equal_views", gradient_without_the_others),
+    "sce-is-above-its-bound-at-collapse": ("collapse_excess", excess_of_log),
+    "sce-leaves-collapse": ("spreading_rate", rate_of_all_candidates),
 }
 
 
@@ -104,3 +132,35 @@ def test_cases_are_of_both_forms_and_have_equal_temperatures() -> None:
     found = list(module._cases(torch.Generator().manual_seed(0)))
     assert {case.queue is None for case in found} == {True, False}
     assert any(case.tau == case.tau_m for case in found)
+
+
+def test_excess_by_hand() -> None:
+    """w = (λ, (1−λ)/2, (1−λ)/2) against thirds."""
+    assert module.collapse_excess(3, 0.5) == pytest.approx(0.5 * math.log(1.5) + 0.5 * math.log(0.75))
+    assert module.collapse_excess(3, 1 / 3) == pytest.approx(0, abs=1e-15)
+    w = soft_target(relations(torch.ones(3, 1), torch.ones(3, 1)), temperature=0.1, contrastive_weight=0.5)
+    assert w[0].tolist() == pytest.approx([0.5, 0.25, 0.25])
+
+
+def spread_after(loss: torch.nn.Module, steps: int = 200, lr: float = 0.005) -> tuple[float, float]:
+    """V before and after a descent from near collapse, the targets being the rows themselves."""
+    generator = torch.Generator().manual_seed(0)
+    z = unit(on_sphere(generator, 1, 8) + 0.01 * on_sphere(generator, 10, 8))
+    before = float((z - z.mean(0)).square().sum())
+    for _ in range(steps):
+        online = z.clone().requires_grad_()
+        (grad,) = torch.autograd.grad(loss(online, z).sum(), online)
+        z = unit(z - lr * grad)
+    return before, float((z - z.mean(0)).square().sum())
+
+
+def test_sce_drives_rows_apart_and_the_ceiling_draws_them_together() -> None:
+    before, after = spread_after(SCELoss(0.1, 0.1, 0.5, reduction="none"))
+    assert after > 100 * before
+    before, after = spread_after(SCELoss(0.1, 0.1, 0.0, reduction="none"))
+    assert after < before / 2
+
+
+def test_ressl_stays_where_it_is() -> None:
+    before, after = spread_after(ReSSLLoss(0.1, 0.1, reduction="none"))
+    assert after == pytest.approx(before, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Every lemma, theorem and identity of the papers as a check, and points that find the simplex by themselves.
+"""Every lemma, theorem and identity of the papers as a check, and losses minimised over free points.
 
 >>> from kontrast import theory
 >>> [outcome.holds for outcome in theory.verify(["gradient-balance"])]
@@ -7,7 +7,7 @@
 True
 """
 
-from kontrast.theory._check import Check, Outcome
+from kontrast.theory.check import Check, Outcome, checks, verify
 from kontrast.theory.free_points import FreePoints, free_points
 from kontrast.theory.label_configurations import (
     LabelConfigurations,
@@ -17,7 +17,6 @@ from kontrast.theory.label_configurations import (
     minimise_all_batches,
     minimise_configuration,
 )
-from kontrast.theory.verify import checks, verify
 
 __all__ = [
     "Check",

@@ -24,12 +24,9 @@ from kontrast import losses
 from kontrast.geometry.bounds import hyperspherical_energy as smallest_energy
 from kontrast.geometry.bounds import regularised_cross_entropy as regularised_minimum
 from kontrast.losses._energy import energy
-from kontrast.theory._about_simplex import NOISES, normal, seed, shaken, turned, worst, worst_violation
-from kontrast.theory._check import check, required
-from kontrast.theory._deviation import simplex_conditions
-from kontrast.theory._sphere import minimise_on_sphere, slope
-from kontrast.theory._threads import one_thread
-from kontrast.theory.free_points import free_points
+from kontrast.theory._inputs import NOISES, normal, seed, shaken, turned, worst, worst_violation
+from kontrast.theory.check import check, required
+from kontrast.theory.free_points import free_points, minimise_on_sphere, simplex_conditions, slope
 
 POWERS = (0.0, 1.0, 2.0, 3.5)
 SIZES = ((2, 2), (3, 2), (4, 6), (10, 9), (10, 20))  # weights, dimensions; dim ≥ K − 1
@@ -41,7 +38,6 @@ SOURCE = "Graf et al., Background (Liu et al. 2018)"
     "E_s of weights ≥ (2K/(K−1))^{−s/2} (s = 0: −½ log), equal iff their directions are a simplex",
     tolerance=1e-12,
 )
-@one_thread()
 def energy_is_above_the_simplex(generator: torch.Generator) -> float:
     """The value at the simplex, with weights of any lengths; and above it, also where one condition alone holds."""
     errors, slacks = [], []
@@ -69,7 +65,6 @@ def energy_is_above_the_simplex(generator: torch.Generator) -> float:
     tolerance=1e-9,
     conditions="dim ≥ K − 1",
 )
-@one_thread()
 def energy_finds_the_simplex(generator: torch.Generator) -> float:
     """Minimised from random directions: value, S1–S3; the slope at a simplex vanishes. Without room: an octahedron."""
     errors = []
@@ -89,7 +84,6 @@ def energy_finds_the_simplex(generator: torch.Generator) -> float:
     "L_CE + λ‖W‖² + μE_s is smallest at the same simplices as without μ, by μ(2K/(K−1))^{−s/2} higher",
     tolerance=1e-9,
 )
-@one_thread()
 def energy_penalty_keeps_the_minimum(generator: torch.Generator) -> float:
     """Gradient descent on points and weights: deviations from the aligned simplices, from r_W and from the value."""
     errors = []

@@ -1,17 +1,28 @@
 r"""Batches with different labels have different minimisers, and their sum has the simplex.
 
-One batch's term ℓ(Z; B) of Graf et al.'s SC loss, and the sum L_SC over all multiset batches of size b (`batch_loss`,
-`all_batches_loss`), depend on the labels of B only through how many of each class there are: a partition of b into at
-most K parts, m_1 ≥ … ≥ m_K ≥ 0. K = 3, b = 9 has 12. With each class at one point of the sphere of radius ρ, and
-different classes at a squared distance 2g,
+Graf et al.'s SC loss, without a temperature: of one batch, and the sum over all batches. A batch B of size b is a
+multiset drawn from N points; a point may be in it twice. l_i is how many elements of B have i's class, i and copies of
+it among them; elements alone in their class (l_i = 1) have no term:
 
-    (1)  ℓ = Σ_{k: m_k>1} m_k log( m_k − 1 + (b − m_k) e^{−g} )
+    (1)  ℓ(Z; B) = Σ_{i∈B, l_i>1} [ log Σ_{k∈B\{i}} e^{⟨z_i, z_k⟩} − (1/(l_i−1)) Σ_{j∈B_{y_i}\{i}} ⟨z_i, z_j⟩ ]
+    (2)  L_SC(Z) = Σ_B ℓ(Z; B)
+
+With m_i copies of point i in B, all batches at once are a matrix [batches, N] times e^{⟨z, z⟩}:
+
+    (3)  L_SC = Σ_B Σ_{i: l_i>1} m_i log( Σ_k (m_k − δ_ik) e^{⟨z_i, z_k⟩} ) − Σ_ij c_ij ⟨z_i, z_j⟩
+         c_ij = Σ_{B: l_i>1} m_i (m_j − δ_ij)/(l_i−1)   where y_i = y_j, else 0
+
+Both depend on the labels of B only through how many there are of each class: a partition of b into at most K parts,
+m_1 ≥ … ≥ m_K ≥ 0. K = 3, b = 9 has 12. With each class at one point of the sphere of radius ρ, and different classes at
+a squared distance 2g,
+
+    (4)  ℓ = Σ_{k: m_k>1} m_k log( m_k − 1 + (b − m_k) e^{−g} )
 
 which is the value at the regular simplex for g = Kρ²/(K−1), and a bound that no simplex of three or more reaches for
 g = 2ρ², every negative opposite. Minimised alone over b points of its own, each configuration goes elsewhere:
 
-- two classes, or lonely elements beside one: opposite, with (1) at g = 2ρ²;
-- the balanced one: the regular simplex, with (1) at g = Kρ²/(K−1);
+- two classes, or lonely elements beside one: opposite, with (4) at g = 2ρ²;
+- the balanced one: the regular simplex, with (4) at g = Kρ²/(K−1);
 - the others: collapsed classes, the large ones further apart than the small ones.
 
 So no points minimise every term: (8, 1, 0), (8, 0, 1) and (0, 8, 1) want three pairs opposite at once. But the sum over
@@ -23,33 +34,110 @@ starts, by L-BFGS, so that a minimum is one to the last digits. Their temperatur
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from kontrast import simplex
-from kontrast.checks import number, whole_number
+from kontrast.checks import integer_labels, number, rows, whole_number
 from kontrast.sphere import unit
-from kontrast.theory._all_batches import all_batches, batch_loss
-from kontrast.theory._all_batches import all_batches_loss as all_batches_loss
-from kontrast.theory._deviation import class_means
-from kontrast.theory._sphere import Objective, minimise_on_sphere
+from kontrast.theory.free_points import Objective, class_means, minimise_on_sphere
+
+MOST_ENTRIES = 30_000_000  # of the matrix of (3): 240 MB
+
+# ------------------------------------------------------------------------------------------------------ the losses
+
+
+def batch_loss(points: Tensor, labels: Tensor) -> Tensor:
+    """(1) of a batch ``[b, D]`` with ``labels [b]``; the points are taken as they are, and there is no temperature.
+
+    >>> z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> batch_loss(z, torch.tensor([0, 0, 1]))  # 2 (log(e + 1) − 1)
+    tensor(0.6265)
+    """
+    s = points @ points.T
+    itself = torch.eye(len(labels), dtype=torch.bool)
+    positive = (labels[:, None] == labels[None]) & ~itself
+    count = positive.sum(1)
+    log_d = s.masked_fill(itself, -torch.inf).logsumexp(1)
+    pulled = (s * positive).sum(1) / count.clamp(min=1)
+    return ((log_d - pulled) * (count > 0)).sum()  # (1)
+
+
+def all_batches_loss(points: Tensor, labels: Tensor, batch_size: int) -> Tensor:
+    """(2): the sum over every multiset of ``batch_size`` from these points, exactly, in float64.
+
+    Args:
+        points: ``[N, D]``; taken as they are.
+        labels: ``[N]``, integers.
+        batch_size: b.
+
+    Returns:
+        The sum, a scalar with a gradient.
+
+    Raises:
+        ValueError: A shape or type is wrong, or there are too many batches to enumerate.
+
+    >>> from kontrast import simplex
+    >>> z = simplex.vertices(3, dtype=torch.float64).repeat(3, 1)
+    >>> all_batches_loss(z, torch.arange(3).repeat(3), batch_size=4)
+    tensor(908.1147, dtype=torch.float64)
+    """
+    z = rows("points", points)
+    return all_batches(integer_labels("labels", labels, len(z), z.device), batch_size)(z)
+
+
+def all_batches(labels: Tensor, batch_size: int) -> Callable[[Tensor], Tensor]:
+    """(3) as a function of the points; whatever does not depend on them is computed once."""
+    n, b = len(labels), whole_number("batch_size", batch_size, least=2)
+    if (count := math.comb(n + b - 1, b)) * n > MOST_ENTRIES:
+        raise ValueError(
+            f"batch_size={b}: must be smaller, because there are {count:,} batches of {b} from {n} points. Use fewer "
+            "points or smaller batches; the sum at the simplex is geometry.bounds.supcon_all_batches"
+        )
+    drawn = itertools.chain.from_iterable(itertools.combinations_with_replacement(range(n), b))
+    index = torch.from_numpy(np.fromiter(drawn, dtype=np.int64, count=count * b).reshape(count, b))
+    m = torch.zeros(count, n, dtype=torch.float64).scatter_add_(1, index, torch.ones(count, b, dtype=torch.float64))
+    same = (labels[:, None] == labels[None]).double()
+    others = m @ same - 1  # l_i − 1
+    anchor = m * (others > 0)
+    copies = (m - 1).clamp(min=0)
+    share = anchor / others.clamp(min=1)
+    c = (share.T @ m - torch.diag(share.sum(0))) * same
+
+    def loss(points: Tensor) -> Tensor:
+        z = points.double()
+        s = z @ z.T
+        shift = s.detach().amax()
+        e = (s - shift).exp()
+        own = e.diagonal()
+        d = m @ (e - torch.diag(own)) + copies * own
+        return (anchor * (torch.where(anchor > 0, d, 1.0).log() + shift)).sum() - (c * s).sum()  # (3)
+
+    return loss
+
+
+# ------------------------------------------------------------------------------------------------------ the minima
 
 
 @dataclass(frozen=True, eq=False)
 class Minimiser:
-    """Where the loss of a batch, or of all batches, is least."""
+    """The minimum of the loss of a batch, or of all batches."""
 
     counts: tuple[int, ...]  # points of each class
     points: Tensor  # [N, D]
     labels: Tensor  # [N]
     value: float
     slope: float  # largest gradient of a point along the sphere, per term of the loss: 0 at a minimum
-    simplex_value: float | None  # with each class at its vertex of the regular simplex; None if there is no room for it
+    simplex_value: (
+        float | None
+    )  # the loss with each class at its vertex of the simplex; None if there is no room for it
 
     @property
     def cosines(self) -> Tensor:
@@ -65,7 +153,7 @@ class Minimiser:
 
     @property
     def simplex_gap(self) -> float:
-        """How much higher the simplex stands: 0 where it is a minimiser; nan if there is no room for it."""
+        """The value at the simplex − this value: 0 where the simplex is a minimiser; nan if there is no room for it."""
         return math.nan if self.simplex_value is None else self.simplex_value - self.value
 
     @property
@@ -76,18 +164,18 @@ class Minimiser:
 
 @dataclass(frozen=True)
 class LabelConfigurations:
-    """Each label configuration's minimiser, beside that of the sum over all batches."""
+    """The minimiser of each label configuration, and that of the sum over all batches."""
 
     num_classes: int
     batch_size: int
     radius: float
     configurations: tuple[Minimiser, ...]
-    batches: tuple[int, ...]  # how many of all batches have each configuration, whichever class is which
+    batches: tuple[int, ...]  # how many of all batches have each configuration, in any order of the classes
     all_batches: Minimiser
 
 
 def configurations(num_classes: int, batch_size: int) -> list[tuple[int, ...]]:
-    """The partitions of ``batch_size`` into at most ``num_classes`` parts, zeros written out.
+    """The partitions of ``batch_size`` into at most ``num_classes`` parts, with the zeros.
 
     >>> configurations(3, 4)
     [(4, 0, 0), (3, 1, 0), (2, 2, 0), (2, 1, 1)]
@@ -106,7 +194,7 @@ def configurations(num_classes: int, batch_size: int) -> list[tuple[int, ...]]:
 
 
 def configuration_value(counts: Sequence[int], gap: float) -> float:
-    """(1): a batch whose classes are collapsed, ⟨ζ_k, ζ_k⟩ − ⟨ζ_k, ζ_l⟩ = ``gap`` for every two of them.
+    """(4): a batch whose classes are collapsed, ⟨ζ_k, ζ_k⟩ − ⟨ζ_k, ζ_l⟩ = ``gap`` for every two of them.
 
     >>> round(configuration_value((3, 3, 3), gap=1.5), 4)  # the regular simplex of three on the circle
     10.8505
@@ -118,7 +206,20 @@ def configuration_value(counts: Sequence[int], gap: float) -> float:
 def minimise_configuration(
     counts: Sequence[int], dim: int = 2, *, radius: float = 1.0, starts: int = 6, seed: int = 0
 ) -> Minimiser:
-    """The minimiser of one batch with ``counts`` of each class, every element a free point.
+    """Minimise the loss of one batch in which every element is a free point.
+
+    Args:
+        counts: How many elements there are of each class.
+        dim: The dimensions of the points.
+        radius: ρ.
+        starts: How many random starts; the best minimum is taken.
+        seed: The seed of the starts.
+
+    Returns:
+        The minimum.
+
+    Raises:
+        ValueError: An argument is out of range.
 
     >>> at = minimise_configuration((3, 3, 3))
     >>> at.is_simplex, round(float(at.cosines[0, 1]), 4)
@@ -127,10 +228,10 @@ def minimise_configuration(
     >>> at.is_simplex, round(float(at.cosines[0, 1]), 4), round(float(at.cosines[1, 2]), 4)
     (False, -0.6299, -0.2065)
     """
-    each = tuple(whole_number("an entry of counts", m, least=0) for m in counts)
-    b = whole_number("the sum of counts", sum(each), least=2)
-    labels = _labels(each)
-    return _minimise(lambda z: batch_loss(z, labels), each, dim, radius, starts, seed, terms=b)
+    sizes = tuple(whole_number("counts", m, least=0) for m in counts)
+    b = whole_number("sum(counts)", sum(sizes), least=2)
+    labels = _labels(sizes)
+    return _minimise(lambda z: batch_loss(z, labels), sizes, dim, radius, starts, seed, terms=b)
 
 
 def minimise_all_batches(
@@ -143,7 +244,22 @@ def minimise_all_batches(
     starts: int = 3,
     seed: int = 0,
 ) -> Minimiser:
-    """The minimiser of the sum over all batches from ``per_class`` free points of each class.
+    """Minimise the sum over all batches from ``per_class`` free points of each class.
+
+    Args:
+        num_classes: K.
+        per_class: Points of each class.
+        batch_size: b.
+        dim: The dimensions of the points.
+        radius: ρ.
+        starts: How many random starts; the best minimum is taken.
+        seed: The seed of the starts.
+
+    Returns:
+        The minimum.
+
+    Raises:
+        ValueError: An argument is out of range, or there are too many batches to enumerate.
 
     >>> minimise_all_batches(3, per_class=2, batch_size=4, dim=2).is_simplex
     True
@@ -157,7 +273,21 @@ def minimise_all_batches(
 def label_configurations(
     num_classes: int = 3, batch_size: int = 9, per_class: int = 3, dim: int = 2, *, radius: float = 1.0, seed: int = 0
 ) -> LabelConfigurations:
-    """The study: the minimiser of every label configuration, and of the sum over all batches.
+    """Minimise every label configuration, and the sum over all batches.
+
+    Args:
+        num_classes: K.
+        batch_size: b.
+        per_class: Points of each class, for the sum.
+        dim: The dimensions of the points.
+        radius: ρ.
+        seed: The seed of the starts.
+
+    Returns:
+        All minima, with the number of batches of each configuration.
+
+    Raises:
+        ValueError: An argument is out of range, or there are too many batches to enumerate.
 
     >>> study = label_configurations(3, batch_size=4, per_class=2)
     >>> [(at.counts, abs(round(at.simplex_gap, 4))) for at in study.configurations]
@@ -178,7 +308,7 @@ def label_configurations(
 
 
 def _orders(counts: tuple[int, ...]) -> int:
-    """In how many ways the classes can be told which count is theirs."""
+    """In how many ways the counts can be given to the classes."""
     return math.factorial(len(counts)) // math.prod(math.factorial(x) for x in Counter(counts).values())
 
 

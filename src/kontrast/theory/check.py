@@ -1,0 +1,155 @@
+"""A check: a statement of a paper, where the paper makes it, and a function that measures how far it is from true.
+
+The function returns the largest error: of an identity the largest deviation, of an inequality the largest violation.
+The check holds if the error is finite and at most its tolerance. Some statements have no such error: that an inequality
+is strict, or that a theorem fails outside its conditions. Their functions add `required`, which is 0 or infinity.
+
+A check registers itself when its module is imported. `checks` lists them all in the order of `PAPERS`, `verify` runs
+them: it is what `kontrast verify` prints.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from kontrast.registry import nearest
+from kontrast.theory.free_points import one_thread
+
+Measure = Callable[[torch.Generator], float]
+REGISTRY: dict[str, Check] = {}
+PAPERS = ("wang_liu", "tcl", "sce", "graf_cross_entropy", "graf_supcon", "graf_energy")
+"""The modules with checks, in the order in which the checks are listed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one check."""
+
+    name: str
+    source: str
+    statement: str
+    conditions: str
+    error: float  # nan if the check raised
+    tolerance: float
+    holds: bool
+    seconds: float
+    failure: str = ""  # the exception, if the check raised one
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement that can be measured.
+
+    Attributes:
+        name: The function's name with dashes.
+        source: The paper, and the place in it.
+        statement: The statement, in one line of Unicode mathematics.
+        conditions: When it is claimed; empty for always.
+        tolerance: The largest error at which it holds.
+        measure: The function: a random generator → the largest error.
+    """
+
+    name: str
+    source: str
+    statement: str
+    conditions: str
+    tolerance: float
+    measure: Measure
+
+    def run(self, seed: int = 0) -> Outcome:
+        """Measure the error on random inputs, in one thread.
+
+        Args:
+            seed: The seed of the inputs.
+
+        Returns:
+            The outcome. An exception does not hold and is its ``failure``: the other checks are still worth running.
+        """
+        start = time.perf_counter()
+        error, failure = math.nan, ""
+        try:
+            with one_thread():
+                error = float(self.measure(torch.Generator().manual_seed(seed)))
+        except Exception as exception:
+            failure = f"{type(exception).__name__}: {exception}"
+        holds = math.isfinite(error) and error <= self.tolerance
+        about = (self.name, self.source, self.statement, self.conditions)
+        return Outcome(*about, error, self.tolerance, holds, time.perf_counter() - start, failure)
+
+
+def check(source: str, statement: str, *, tolerance: float, conditions: str = "") -> Callable[[Measure], Measure]:
+    """Register the decorated function as a check; see `Check` for the arguments.
+
+    Raises:
+        ValueError: There is a check of that name already.
+    """
+
+    def register(measure: Measure) -> Measure:
+        name = measure.__name__.replace("_", "-")
+        if name in REGISTRY:
+            raise ValueError(f"check={name!r}: must be a new name. Rename one of the two functions")
+        REGISTRY[name] = Check(name, source, statement, conditions, tolerance, measure)
+        return measure
+
+    return register
+
+
+def required(condition: bool) -> float:
+    """0 if the condition is true, else infinity, which makes the check fail."""
+    return 0.0 if condition else math.inf
+
+
+def checks(only: Sequence[str] = ()) -> list[Check]:
+    """The checks of all papers, in order.
+
+    Args:
+        only: Names or patterns (``sce-*``) of the checks to list; empty for all.
+
+    Returns:
+        The checks that match any of them.
+
+    Raises:
+        ValueError: A name or pattern matches no check.
+
+    >>> [c.name for c in checks(["*decomposition*"])]
+    ['sce-decomposition']
+    """
+    modules = [importlib.import_module(f"kontrast.theory.{paper}").__name__ for paper in PAPERS]
+    order = {name: place for place, name in enumerate(modules)}
+    # The modules may have been imported in another order before.
+    known = sorted(REGISTRY.values(), key=lambda c: order.get(c.measure.__module__, len(order)))
+    if not only:
+        return known
+    for pattern in only:
+        if not any(fnmatch.fnmatchcase(c.name, pattern) for c in known):
+            names = [c.name for c in known]
+            hint = nearest(pattern, names)
+            raise ValueError(f"no check is named {pattern!r}{hint} Known: {', '.join(names)}")
+    return [c for c in known if any(fnmatch.fnmatchcase(c.name, pattern) for pattern in only)]
+
+
+def verify(only: Sequence[str] = (), *, seed: int = 0) -> Iterator[Outcome]:
+    """Run the checks one by one.
+
+    Args:
+        only: Names or patterns of the checks, as for `checks`.
+        seed: The seed of their random inputs.
+
+    Yields:
+        Each check's outcome.
+
+    Raises:
+        ValueError: A name or pattern matches no check.
+
+    >>> [outcome.holds for outcome in verify(["sce-decomposition"])]
+    [True]
+    """
+    for each in checks(only):
+        yield each.run(seed)
