@@ -14,7 +14,7 @@ from kontrast.doctor.rules import RULES
 
 PAGE = Path(__file__).with_suffix(".md")
 BEGIN, END = "<!-- rules: written by python docs/doctor.py -->\n", "<!-- end of rules -->\n"
-PARTS = ("Ill", "Watch", "Why", "Reads")
+PARTS = ("Problem", "Warning", "Why", "Reads")
 
 
 def parts(name: str) -> dict[str, str]:
@@ -30,10 +30,10 @@ def parts(name: str) -> dict[str, str]:
 
 def table() -> str:
     """A row for each rule."""
-    rows = ["| rule | disease | examined in | ill | watch |", "|---|---|---|---|---|"]
+    rows = ["| rule | looks for | examined in | problem | warning |", "|---|---|---|---|---|"]
     for name in RULES:
         rule, said = RULES[name], parts(name)
-        words = (f"`{name.replace('_', '-')}`", rule.disease, ", ".join(rule.patients), said["Ill"], said["Watch"])
+        words = (f"`{name.replace('_', '-')}`", rule.title, ", ".join(rule.patients), said["Problem"], said["Warning"])
         rows.append("| " + " | ".join(word.replace("|", "\\|") for word in words) + " |")
     return "\n".join(rows) + "\n"
 

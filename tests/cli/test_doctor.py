@@ -17,11 +17,11 @@ def test_a_sick_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     run = patients.edited("hot", tmp_path / "run")
     answer = ask(monkeypatch, capsys, "doctor", run)
     assert answer.status == 1, answer.err
-    assert "ill   temperature too high" in answer.out
+    assert "problem   temperature too high" in answer.out
     assert "→ lower method.temperature" in answer.out
     told = answer.out.splitlines()
-    healthy = next(line for line in told if line.startswith("healthy"))
-    assert "complete-collapse" in healthy
+    passed = next(line for line in told if line.startswith("ok  "))
+    assert "complete-collapse" in passed
     written = json.loads((run / "doctor.json").read_text())
     assert [f["rule"] for f in written["findings"]] == [f.rule for f in doctor.examine_run(run)]
 
@@ -34,7 +34,7 @@ def test_a_healthy_run_ends_with_0(
     assert answer.status == 0, answer.err
     record = json.loads(answer.out)
     assert (record["patient"], record["kind"]) == (str(run), "run")
-    assert {f["status"] for f in record["findings"]} == {"healthy"}
+    assert {f["status"] for f in record["findings"]} == {"ok"}
     assert (run / "doctor.json").exists()
 
 
@@ -54,7 +54,7 @@ def test_features_and_labels(
     assert ask(monkeypatch, capsys, "doctor", tmp_path / "both.npz").status == 0
     alone = ask(monkeypatch, capsys, "doctor", features)
     assert alone.status == 0
-    assert "unknown  signs of label noise: labels of the rows" in alone.out
+    assert "unknown  signs of label noise: there are no labels" in alone.out
     assert sorted(file.name for file in tmp_path.iterdir()) == ["both.npz", "features.npy", "labels.npy"]
 
 
@@ -70,7 +70,7 @@ def test_what_was_asked_is_wrong(
 ) -> None:
     (tmp_path / "broken.npy").write_bytes(b"no array")
     for words, said in (
-        ((tmp_path,), "not the folder of a run"),
+        ((tmp_path,), "is not a run's folder"),
         ((tmp_path / "nothing.npy",), "there is no file"),
         ((tmp_path / "broken.npy",), "cannot be read as a numpy file"),
         (("supcom-fashion-mini",), "did you mean 'supcon-fashion-mini'"),
@@ -92,9 +92,7 @@ def test_few_rows_warn_nobody(
     np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(60, 512)))
     answer = ask(monkeypatch, capsys, "doctor", tmp_path / "few.npy")
     assert (answer.status, answer.err) == (0, f"loading {tmp_path / 'few.npy'} …\n")
-    assert "healthy  complete-collapse, dimensional-collapse" in answer.out, (
-        "a warning, an error here, makes them unknown"
-    )
+    assert "ok  complete-collapse, dimensional-collapse" in answer.out, "a warning, an error here, makes them unknown"
 
 
 def test_names_with_brackets_are_printed_as_they_are(

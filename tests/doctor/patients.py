@@ -23,7 +23,8 @@ from kontrast import data, doctor
 from kontrast.doctor import Finding
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as recipe_of
-from kontrast.train import NonFiniteLoss, RunFolder, resolve, run_recipe
+from kontrast.runs import Run
+from kontrast.train import NonFiniteLoss, resolve, run_recipe
 
 QUICK: dict[str, Any] = {
     "run.progress": False, "run.device": "cpu", "run.log_every": 4, "run.keep_memory": False, "run.monitor_every": 1000,
@@ -215,7 +216,7 @@ def run(name: str) -> Path:
     try:
         return run_recipe(recipe).path
     except NonFiniteLoss:
-        return RunFolder.of(resolve(recipe)).path
+        return Run.of(resolve(recipe)).path
 
 
 @cache

@@ -12,27 +12,26 @@ import torch
 
 import kontrast
 from kontrast import doctor, recipes
-from kontrast.doctor.collecting import collect_recipe
 from kontrast.doctor.examining import examine
-from kontrast.doctor.finding import Finding
-from kontrast.doctor.record import Record
+from kontrast.doctor.record import Record, collect_recipe
 from kontrast.doctor.rules import RULES, Rule
+from kontrast.runs import Finding
 from tests.doctor import patients
 
 
 @pytest.mark.parametrize("name", patients.HEALTHY)
 def test_nothing_is_ill_or_odd_in_a_healthy_run(name: str) -> None:
     found = patients.findings(name)
-    assert {rule: f.evidence for rule, f in found.items() if f.status != "healthy"} == {}
-    assert not any(f.cure for f in found.values())
+    assert {rule: f.evidence for rule, f in found.items() if f.status != "ok"} == {}
+    assert not any(f.advice for f in found.values())
 
 
 @pytest.mark.parametrize(("name", "disease"), patients.DISEASES.items())
 def test_each_disease_is_found_where_it_was_made(name: str, disease: str) -> None:
     found = patients.findings(name)[disease]
-    assert found.status == "ill", found
+    assert found.status == "problem", found
     assert found.evidence
-    assert found.cure
+    assert found.advice
 
 
 def test_every_rule_has_a_run_with_its_disease() -> None:
@@ -49,7 +48,7 @@ def test_the_ill_are_told_first_and_a_failure_before_all() -> None:
     found = doctor.examine_run(patients.run("diverged"))
     assert found[0].rule == "failed-run"
     statuses = [f.status for f in found]
-    assert statuses == sorted(statuses, key=("ill", "watch", "unknown", "healthy").index)
+    assert statuses == sorted(statuses, key=("problem", "warning", "unknown", "ok").index)
     unknown = [f for f in found if f.status == "unknown"]
     assert any("analysis.npz has no features" in f.evidence for f in unknown), "what is missing is said"
 
@@ -57,14 +56,14 @@ def test_the_ill_are_told_first_and_a_failure_before_all() -> None:
 @pytest.mark.parametrize("name", [name for name in recipes.names() if name.endswith("fashion-mini")])
 def test_our_own_small_recipes_are_well(name: str) -> None:
     found = doctor.examine_recipe(recipes.find(name))
-    assert [f for f in found if f.status in ("ill", "unknown")] == []
+    assert [f for f in found if f.status in ("problem", "unknown")] == []
 
 
 def test_no_published_recipe_is_ill() -> None:
     # Without their data, which need not be here: what depends on class sizes is unknown.
     for name in recipes.names():
-        record = dataclasses.replace(collect_recipe(recipes.find(name)), opened=None, making=None)
-        assert [f for f in examine(record) if f.status == "ill"] == [], name
+        record = dataclasses.replace(collect_recipe(recipes.find(name)), open_data=None, make_job=None)
+        assert [f for f in examine(record) if f.status == "problem"] == [], name
 
 
 def test_doctor_json_is_what_was_found(tmp_path: Path) -> None:
@@ -73,7 +72,7 @@ def test_doctor_json_is_what_was_found(tmp_path: Path) -> None:
     assert file == run / "doctor.json"
     record = json.loads(file.read_text())
     assert record["kontrast"] == kontrast.__version__
-    assert [Finding(**f) for f in record["findings"]] == doctor.examine_run(run)
+    assert [Finding.model_validate(f) for f in record["findings"]] == doctor.examine_run(run)
 
 
 def test_features_with_and_without_labels() -> None:
@@ -81,7 +80,7 @@ def test_features_with_and_without_labels() -> None:
     labels = np.arange(600) % 6
     x = rng.normal(size=(6, 32))[labels] + 0.5 * rng.normal(size=(600, 32))
     with_labels = {f.rule: f.status for f in doctor.examine_features(x, labels, temperature=0.1)}
-    assert set(with_labels.values()) == {"healthy", "unknown"}
+    assert set(with_labels.values()) == {"ok", "unknown"}
     assert [rule for rule, status in with_labels.items() if status == "unknown"] == ["train-test-gap"]
     without = {f.rule: f.status for f in doctor.examine_features(torch.tensor(x))}
     assert without["label-noise"] == without["temperature-low"] == "unknown"
@@ -96,7 +95,7 @@ def test_a_rule_that_breaks_is_unknown_and_hides_nothing(monkeypatch: pytest.Mon
     found = {f.rule: f for f in doctor.examine_recipe(recipes.find("moco-fashion-mini"))}
     assert found["small-queue"].status == "unknown"
     assert "ZeroDivisionError: division by zero" in found["small-queue"].evidence
-    assert found["stale-queue"].status == "healthy"
+    assert found["stale-queue"].status == "ok"
 
 
 def test_nobody_elses_random_state_is_touched() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from kontrast.runs.schemas import METRICS_LINE, ModelCard, ProtocolResult, Result, State, Summary
+from kontrast.runs.reading import fit
+from kontrast.runs.schemas import METRICS_LINE, Examination, Finding, ModelCard, ProtocolResult, Result, State, Summary
 
 
 def test_null_is_missing_and_what_json_lacks_is_none() -> None:
@@ -49,3 +50,17 @@ def test_a_task_keeps_keys_of_its_own() -> None:
 def test_a_summary_needs_its_places() -> None:
     with pytest.raises(ValidationError, match="places"):
         Summary.model_validate({"experiment": "wl-table-1"})
+
+
+def test_the_words_of_old_findings_are_read() -> None:
+    """doctor.json of kontrast 0.1 said ill, watch and healthy, disease and cure."""
+    old = {"rule": "small-queue", "status": "ill", "disease": "queue too small", "evidence": "seen", "cure": "do"}
+    now = Finding(rule="small-queue", status="problem", title="queue too small", evidence="seen", advice="do")
+    assert Finding.model_validate(old) == now == Finding.model_validate(now.model_dump())
+    words = [Finding.model_validate({"status": status}).status for status in ("watch", "healthy", "unknown")]
+    assert words == ["warning", "ok", "unknown"]
+    messages: list[str] = []
+    examination = fit(Examination, {"findings": [old, {**old, "status": "strange"}]}, "doctor.json", messages)
+    assert examination is not None
+    assert [finding.status for finding in examination.findings] == ["problem", "unknown"]
+    assert "findings.1.status='strange'" in messages[0]

@@ -1,6 +1,6 @@
-"""``kontrast doctor``: what ails a run, features or a recipe, and what to do about it.
+"""``kontrast doctor``: what is wrong with a run, features or a recipe, and what to do about it.
 
-Status 0: nothing is ill; 1: something is; 2: what was asked is wrong.
+Exit code 0: no problem; 1: a problem; 2: a wrong argument.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rich.table import Table
 
 from kontrast.cli._completion import complete_recipe_or_run, complete_setting
 from kontrast.cli._console import err, named, out, say_loading
-from kontrast.files import dump, expanded, write_json
+from kontrast.files import dump, expanded
 
 if TYPE_CHECKING:
     from kontrast.doctor import Finding
 
-COLOURS = {"ill": "bold red", "watch": "yellow", "unknown": "dim", "healthy": "green"}
+COLOURS = {"problem": "bold red", "warning": "yellow", "unknown": "dim", "ok": "green"}
 
 
 def doctor(
@@ -42,25 +42,26 @@ def doctor(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Name the disease and the cure, each with its evidence; status 1 if something is ill. A run gets doctor.json."""
+    """Find problems, each with its evidence and advice; exit code 1 if there is one. A run gets doctor.json."""
     kind, findings = _examined(patient, more or [], temperature)
-    from kontrast.doctor.examining import record_of
+    from kontrast.doctor import to_json
+    from kontrast.runs import Run
 
     if kind == "run":
         try:
-            write_json(expanded(patient) / "doctor.json", record_of(findings))
+            Run(patient).write_findings(to_json(findings))
         except OSError as error:
             err.print(f"doctor.json is not written: {named(error)}", highlight=False, soft_wrap=True)
     if as_json:
-        print(dump({"patient": patient, "kind": kind, **record_of(findings)}))
+        print(dump({"patient": patient, "kind": kind, **to_json(findings)}))
     else:
         _print(patient, kind, findings)
-    if any(finding.status == "ill" for finding in findings):
+    if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(1)
 
 
 def _examined(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
-    """What the patient is, and what was found."""
+    """What the patient is, and the findings."""
     from kontrast import recipes, vocabulary
     from kontrast.registry import nearest
 
@@ -107,19 +108,19 @@ def _print(patient: str, kind: str, findings: list[Finding]) -> None:
     table = Table(box=SIMPLE_HEAD, title=escape(f"{patient} ({kind})"), title_justify="left", show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
-    shown = [finding for finding in findings if finding.status in ("ill", "watch")]
+    shown = [finding for finding in findings if finding.status in ("problem", "warning")]
     for finding in shown:
         colour = COLOURS[finding.status]
-        words = f"[bold]{escape(finding.disease)}[/]\n{escape(finding.evidence)}"
-        table.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['healthy']}]→[/] {escape(finding.cure)}")
+        words = f"[bold]{escape(finding.title)}[/]\n{escape(finding.evidence)}"
+        table.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['ok']}]→[/] {escape(finding.advice)}")
     if shown:
         out.print(table, highlight=False)
     else:
-        out.print(f"{escape(patient)} ({kind}): nothing is ill", highlight=False, soft_wrap=True)
+        out.print(f"{escape(patient)} ({kind}): no problem found", highlight=False, soft_wrap=True)
     for finding in findings:
         if finding.status == "unknown":
-            words = escape(f"{finding.disease}: {finding.evidence}")
+            words = escape(f"{finding.title}: {finding.evidence}")
             out.print(f"[{COLOURS['unknown']}]unknown[/]  {words}", highlight=False, soft_wrap=True)
-    healthy = ", ".join(finding.rule for finding in findings if finding.status == "healthy")
-    if healthy:
-        out.print(f"[{COLOURS['healthy']}]healthy[/]  {healthy}", highlight=False, soft_wrap=True)
+    passed = ", ".join(finding.rule for finding in findings if finding.status == "ok")
+    if passed:
+        out.print(f"[{COLOURS['ok']}]ok[/]  {passed}", highlight=False, soft_wrap=True)

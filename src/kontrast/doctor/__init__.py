@@ -1,22 +1,29 @@
-"""The doctor: what ails a run, a file of features or a recipe, each disease with its evidence and its cure.
+"""The doctor: what is wrong with a run, features or a recipe; each finding with its evidence and advice.
 
-    patient → `collect_*` → record → every rule of `rules/` that knows the patient → findings, ill first
+    patient → `collect_*` → record → every rule of `rules/` that applies → findings, problems first
 
-A rule is a file of `kontrast.doctor.rules`; its docstring states the sign, the thresholds and why they are so. What a
-rule cannot see is ``unknown``, with what is missing; a rule that has nothing to say of a method gives no finding.
+| status | meaning |
+|---|---|
+| problem | the sign is there: follow the advice |
+| warning | near it, or a choice that often goes wrong: look at it if the result disappoints |
+| unknown | the rule could not judge; the evidence says what is missing |
+| ok | the sign is not there |
+
+A rule is a file of `kontrast.doctor.rules`; its docstring has the sign, the thresholds and the reasons for them. A rule
+that does not apply (a queue's, to a method without one) gives no finding.
 
 >>> import torch
 >>> from kontrast import doctor
->>> found = doctor.examine_features(torch.ones(50, 8))
->>> found[0].rule, found[0].status, found[0].evidence
-('complete-collapse', 'ill', 'features: spread 0.00e+00, all 50 rows are equal')
+>>> finding = doctor.examine_features(torch.ones(50, 8))[0]
+>>> finding.rule, finding.status, finding.evidence
+('complete-collapse', 'problem', 'features: spread 0.00e+00, all 50 rows are equal')
 >>> doctor.names()[:3]
 ['batch-too-small', 'class-imbalance', 'complete-collapse']
 """
 
-from kontrast.doctor.examining import examine_features, examine_recipe, examine_run, names, write
-from kontrast.doctor.finding import Finding
+from kontrast.doctor.examining import examine_features, examine_recipe, examine_run, names, to_json, write
 from kontrast.doctor.record import Missing, Record
+from kontrast.runs import Finding
 
 __all__ = [
     "Finding",
@@ -26,5 +33,6 @@ __all__ = [
     "examine_recipe",
     "examine_run",
     "names",
+    "to_json",
     "write",
 ]

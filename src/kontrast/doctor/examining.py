@@ -1,79 +1,116 @@
-"""Every rule that knows the patient, on its record; findings come ill first, but before all what explains the rest."""
+"""Run every rule that applies to a patient, and sort the findings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import kontrast
-from kontrast.doctor.collecting import collect_features, collect_recipe, collect_run
-from kontrast.doctor.finding import STATUSES, Finding
-from kontrast.doctor.record import Record
+from kontrast.doctor.record import Record, collect_features, collect_recipe, collect_run
 from kontrast.doctor.rules import RULES
-from kontrast.files import expanded, write_json
 from kontrast.recipe import Recipe
+from kontrast.runs import Examination, Finding, Run
+from kontrast.runs.schemas import STATUSES
 
-FIRST = ("failed-run", "refused", "too-short")  # whatever else is found, this is told before it
+FIRST = ("failed-run", "refused", "too-short")  # they explain the other findings
 
 
 def names() -> list[str]:
-    """Every rule's name."""
+    """The name of every rule."""
     return [name.replace("_", "-") for name in RULES.names()]
 
 
 def examine_run(path: str | Path) -> list[Finding]:
-    """What ails a run, from the files of its folder; a folder that is no run's, or damaged, is a `ValueError`."""
+    """Examine a run, from the files of its folder.
+
+    Args:
+        path: The run's folder.
+
+    Returns:
+        The findings, problems first.
+
+    Raises:
+        ValueError: It is not a run's folder, or a file in it is damaged.
+
+    >>> examine_run("runs/no-such-run")
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no folder runs/no-such-run; expected the folder of a run
+    """
     return examine(collect_run(Path(path)))
 
 
 def examine_features(features: Any, labels: Any = None, *, temperature: float | None = None) -> list[Finding]:
-    """What ails features ``[N, D]``, with labels ``[N]`` if there are; ``temperature`` of the loss behind them.
+    """Examine features from anywhere.
+
+    Args:
+        features: Rows ``[N, D]``, a tensor or an array.
+        labels: A label of any kind for each row.
+        temperature: The temperature of the loss that the features were trained with.
+
+    Returns:
+        The findings, problems first.
+
+    Raises:
+        ValueError: Features or labels have a wrong shape or type, or values that are not finite.
 
     >>> import torch
     >>> x = torch.randn(200, 16, generator=torch.Generator().manual_seed(0))
-    >>> [finding.rule for finding in examine_features(x) if finding.status == "healthy"]
+    >>> [finding.rule for finding in examine_features(x) if finding.status == "ok"]
     ['complete-collapse', 'dimensional-collapse', 'double-normalisation']
     """
     return examine(collect_features(features, labels, temperature=temperature))
 
 
 def examine_recipe(recipe: Recipe) -> list[Finding]:
-    """What a recipe is going to suffer from, before it is run; its data are opened, nothing is trained.
+    """Examine a recipe before it is run. Its data are opened; nothing is trained.
+
+    Args:
+        recipe: The recipe; defaults need not be filled in.
+
+    Returns:
+        The findings, problems first.
+
+    Raises:
+        ValueError: The recipe names a part or an option that does not exist.
 
     >>> from kontrast import recipes
     >>> cold = recipes.find("simclr-fashion-mini").override(["method.temperature=0.005"])
-    >>> [finding.rule for finding in examine_recipe(cold) if finding.status == "ill"]
+    >>> [finding.rule for finding in examine_recipe(cold) if finding.status == "problem"]
     ['temperature-low']
     """
     return examine(collect_recipe(recipe))
 
 
 def examine(record: Record) -> list[Finding]:
-    """All findings of a record."""
-    found = []
-    for name in RULES:
-        rule = RULES[name]()
-        if record.patient in rule.patients and (finding := rule(record)) is not None:
-            found.append(finding)
+    """The findings of all rules that apply to a record, problems first; what explains the others comes before all."""
+    rules = (RULES[name]() for name in RULES)
+    findings = [rule(record) for rule in rules if record.patient in rule.patients]
 
     def place(finding: Finding) -> tuple[bool, int, str]:
-        first = finding.rule in FIRST and finding.status in ("ill", "watch")
+        first = finding.rule in FIRST and finding.status in ("problem", "warning")
         return not first, STATUSES.index(finding.status), finding.rule
 
-    return sorted(found, key=place)
+    return sorted((finding for finding in findings if finding is not None), key=place)
 
 
 def write(path: str | Path) -> Path:
-    """Examines a run and writes doctor.json into its folder, for reports and programs; says where it lies."""
-    file = expanded(path) / "doctor.json"
-    write_json(file, record_of(examine_run(path)))
-    return file
+    """Examine a run, and write doctor.json into its folder.
+
+    Returns:
+        The file.
+
+    Raises:
+        ValueError: It is not a run's folder, or a file in it is damaged.
+    """
+    return Run(path).write_findings(to_json(examine_run(path)))
 
 
-def record_of(findings: list[Finding]) -> dict[str, Any]:
+def to_json(findings: Sequence[Finding]) -> dict[str, Any]:
     """Findings as doctor.json has them.
 
-    >>> sorted(record_of([]))
-    ['findings', 'kontrast']
+    >>> to_json([])
+    {'kontrast': '...', 'findings': []}
     """
-    return {"kontrast": kontrast.__version__, "findings": [finding.record() for finding in findings]}
+    return Examination(kontrast=kontrast.__version__, findings=list(findings)).model_dump()

@@ -81,8 +81,6 @@ STATE = record({
     "files": record({}, others=text),
 })  # fmt: skip
 LINES = items(record({}, others=number, needed=["step"]))
-_FINDING = record(dict.fromkeys(("rule", "status", "disease", "evidence", "cure"), text))
-DOCTOR = record({"findings": items(_FINDING)})
 RECIPE = record({
     "name": scalar,
     "about": scalar,

@@ -299,11 +299,7 @@ class Run:
         Raises:
             ValueError: The folder is not a run's, or (strict) a file is damaged; the message names file and field.
         """
-        if not self.path.is_dir():
-            raise ValueError(f"there is no folder {self.path}; expected the folder of a run")
-        if not self.has_recipe:
-            kind = "a task's folder, which trains no encoder" if self.task_file.exists() else "not a run's folder"
-            raise ValueError(f"{self.path} is {kind}: it has no recipe.yaml. Use a folder that `kontrast train` wrote")
+        self.check_is_run()
         messages: list[str] | None = None if strict else []
         text, values, recipe = self._read_recipe(messages)
         state = read_json_file(self.state_file, State, messages, hint=RUN_AGAIN) or State()
@@ -326,6 +322,14 @@ class Run:
             findings=None if examination is None else examination.findings,
             messages=messages or [],
         )
+
+    def check_is_run(self) -> None:
+        """Raise a ValueError if the folder does not exist, or is not that of a training run."""
+        if not self.path.is_dir():
+            raise ValueError(f"there is no folder {self.path}; expected the folder of a run")
+        if not self.has_recipe:
+            kind = "a task's folder, which trains no encoder" if self.task_file.exists() else "not a run's folder"
+            raise ValueError(f"{self.path} is {kind}: it has no recipe.yaml. Use a folder that `kontrast train` wrote")
 
     def _read_recipe(self, messages: list[str] | None) -> tuple[str, Mapping[str, Any], Recipe | None]:
         if messages is None:

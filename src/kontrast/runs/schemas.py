@@ -333,14 +333,42 @@ class ModelCard(FileModel):
     weights_sha256: str | None = None
 
 
+Status = Literal["problem", "warning", "unknown", "ok"]
+STATUSES: tuple[Status, ...] = ("problem", "warning", "unknown", "ok")
+"""In the order in which findings are shown."""
+OLD_STATUSES = {"ill": "problem", "watch": "warning", "healthy": "ok"}  # of kontrast 0.1
+OLD_KEYS = {"disease": "title", "cure": "advice"}
+
+
 class Finding(FileModel):
-    """What one rule of the doctor found."""
+    """What one rule of the doctor says about a run, features or a recipe.
+
+    Attributes:
+        rule: The rule's name.
+        status: ``problem``, ``warning``, ``unknown`` or ``ok``.
+        title: What the rule looks for.
+        evidence: What it saw, or what is missing.
+        advice: What to do; empty if there is nothing to do.
+
+    >>> Finding.model_validate({"rule": "small-queue", "status": "ill", "disease": "queue too small"}).status
+    'problem'
+    """
 
     rule: str = ""
-    status: str = ""
-    disease: str = ""
+    status: Status = "unknown"
+    title: str = ""
     evidence: str = ""
-    cure: str = ""
+    advice: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_words(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        values = {OLD_KEYS.get(key, key): value for key, value in values.items()}
+        if isinstance(status := values.get("status"), str):
+            values["status"] = OLD_STATUSES.get(status, status)
+        return values
 
 
 class Examination(FileModel):

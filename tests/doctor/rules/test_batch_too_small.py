@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from kontrast.doctor.rules._batches import others
+from kontrast.doctor.rules._setup import others
 from tests.doctor import patients
 
 
 def test_runs() -> None:
-    assert patients.findings("lonely")["batch-too-small"].status == "ill"
-    assert patients.findings("healthy")["batch-too-small"].status == "healthy"
+    assert patients.findings("lonely")["batch-too-small"].status == "problem"
+    assert patients.findings("healthy")["batch-too-small"].status == "ok"
 
 
-@pytest.mark.parametrize(("batch", "status"), [(8, "ill"), (16, "watch"), (64, "healthy")])
+@pytest.mark.parametrize(("batch", "status"), [(8, "problem"), (16, "warning"), (64, "ok")])
 def test_recipes_of_ten_classes(batch: int, status: str) -> None:
     # (b − 1)/10 others: 0.7, 1.5 and 6.3
     assert patients.of_recipe("supcon", f"train.batch_size={batch}")["batch-too-small"].status == status
@@ -21,14 +21,14 @@ def test_recipes_of_ten_classes(batch: int, status: str) -> None:
 
 def test_the_cure_can_be_typed_as_it_stands() -> None:
     found = patients.of_recipe("supcon", "train.batch_size=4")["batch-too-small"]
-    assert "train.batch_size to 40" in found.cure, "a multiple of the ten classes"
-    assert "class-balanced" in found.cure
-    assert patients.of_recipe("supcon", "train.batch_size=40")["batch-too-small"].status == "healthy"
+    assert "train.batch_size to 40" in found.advice, "a multiple of the ten classes"
+    assert "class-balanced" in found.advice
+    assert patients.of_recipe("supcon", "train.batch_size=40")["batch-too-small"].status == "ok"
     on = patients.of_recipe("supcon", "train.batch_size=4", "train.sampler=class-balanced")["batch-too-small"]
-    assert "class-balanced" not in on.cure, "it is on"
+    assert "class-balanced" not in on.advice, "it is on"
     assert on.evidence.startswith("0 other images"), "never fewer than none"
     few = patients.of_recipe("supcon", "data.limit=20", "train.batch_size=10")["batch-too-small"]
-    assert "train.batch_size to 20" in few.cure, "no more than there are rows"
+    assert "train.batch_size to 20" in few.advice, "no more than there are rows"
 
 
 def test_equation_3_counts_others() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kontrast.doctor.rules._batches import absent
+from kontrast.doctor.rules._setup import absent
 from tests.doctor import patients
 
 
 def test_runs() -> None:
-    assert patients.findings("imbalanced")["class-imbalance"].status == "ill"
-    assert patients.findings("healthy")["class-imbalance"].status == "healthy"
+    assert patients.findings("imbalanced")["class-imbalance"].status == "problem"
+    assert patients.findings("healthy")["class-imbalance"].status == "ok"
 
 
 def test_shares_are_readable() -> None:
@@ -31,10 +31,10 @@ def test_equation_1() -> None:
 def test_features_with_labels() -> None:
     x = torch.randn(300, 8, generator=torch.Generator().manual_seed(0))
     few = (torch.arange(300) >= 290).long()  # 290 and 10
-    assert patients.of_features(x, few)["class-imbalance"].status == "watch"
-    assert patients.of_features(x, torch.arange(300) % 2)["class-imbalance"].status == "healthy"
+    assert patients.of_features(x, few)["class-imbalance"].status == "warning"
+    assert patients.of_features(x, torch.arange(300) % 2)["class-imbalance"].status == "ok"
 
 
 def test_only_where_labels_are_learned_from() -> None:
     assert "class-imbalance" not in patients.findings("healthy-self")
-    assert patients.of_recipe("ce")["class-imbalance"].status == "healthy"
+    assert patients.of_recipe("ce")["class-imbalance"].status == "ok"

@@ -12,23 +12,23 @@ from tests.doctor import patients
 
 def test_a_loss_that_is_no_number() -> None:
     found = patients.findings("diverged")["failed-run"]
-    assert found.status == "ill"
+    assert found.status == "problem"
     assert "NonFiniteLoss" in found.evidence
-    assert "optim.lr" in found.cure
+    assert "optim.lr" in found.advice
 
 
 def test_a_run_that_ended() -> None:
-    assert patients.findings("healthy")["failed-run"].status == "healthy"
+    assert patients.findings("healthy")["failed-run"].status == "ok"
 
 
 @pytest.mark.parametrize(
     ("status", "error", "grade", "cure"),
     [
-        ("failed", "OutOfMemoryError: CUDA out of memory", "ill", "micro_batch"),
-        ("failed", "KeyError: 'x'", "ill", "read the error"),
-        ("failed", None, "ill", "read the error"),
-        ("interrupted", None, "watch", "kontrast train"),
-        ("training", None, "watch", "kontrast train"),
+        ("failed", "OutOfMemoryError: CUDA out of memory", "problem", "micro_batch"),
+        ("failed", "KeyError: 'x'", "problem", "read the error"),
+        ("failed", None, "problem", "read the error"),
+        ("interrupted", None, "warning", "kontrast train"),
+        ("training", None, "warning", "kontrast train"),
     ],
 )
 def test_each_status_has_its_cure(status: str, error: str | None, grade: str, cure: str, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_each_status_has_its_cure(status: str, error: str | None, grade: str, cu
     run = patients.edited("healthy", tmp_path / "run", run=lambda about: {**about, "status": status, "error": error})
     found = next(f for f in doctor.examine_run(run) if f.rule == "failed-run")
     assert found.status == grade
-    assert cure in found.cure
+    assert cure in found.advice
     assert error is None or error in found.evidence
 
 
@@ -44,9 +44,9 @@ def test_what_failed_before_a_checkpoint_is_started_anew(tmp_path: Path) -> None
     run = patients.edited("healthy", tmp_path / "run", run=lambda about: {**about, "status": "failed", "error": "V: x"})
 
     def cure() -> str:
-        return next(f for f in doctor.examine_run(run) if f.rule == "failed-run").cure
+        return next(f for f in doctor.examine_run(run) if f.rule == "failed-run").advice
 
-    assert "start anew" in cure()
+    assert "start again" in cure()
     assert "checkpoint" not in cure()
     (run / "checkpoints").mkdir()
     (run / "checkpoints" / "last.pt").touch()

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from kontrast.data.loading import noisy_labels
-from kontrast.doctor.collecting import collect_run
+from kontrast.doctor.record import collect_run
 from kontrast.doctor.rules import RULES
-from kontrast.doctor.rules._neighbours import votes_of_others
+from kontrast.doctor.rules._learned import neighbour_votes
 from kontrast.train import resolve
 from tests.doctor import patients
 
@@ -23,11 +23,11 @@ def rows(classes: int = 5, each: int = 200, within: float = 0.5, d: int = 16) ->
 
 
 def test_runs() -> None:
-    assert patients.findings("mislabelled")["label-noise"].status == "ill"
-    assert patients.findings("healthy")["label-noise"].status == "healthy"
+    assert patients.findings("mislabelled")["label-noise"].status == "problem"
+    assert patients.findings("healthy")["label-noise"].status == "ok"
 
 
-@pytest.mark.parametrize(("noise", "status"), [(0.0, "healthy"), (0.05, "healthy"), (0.16, "watch"), (0.3, "ill")])
+@pytest.mark.parametrize(("noise", "status"), [(0.0, "ok"), (0.05, "ok"), (0.16, "warning"), (0.3, "problem")])
 def test_features_with_labels_replaced(noise: float, status: str) -> None:
     x, y = rows()
     found = patients.of_features(x, noisy_labels(y, noise, 5))["label-noise"]
@@ -43,7 +43,7 @@ def test_labels_moved_to_the_next_class(classes: int, share: float) -> None:
     x, y = rows(classes, 1000 // classes)
     moved = torch.rand(len(y), generator=torch.Generator().manual_seed(1)) < share
     found = patients.of_features(x, torch.where(moved, (y + 1) % classes, y))["label-noise"]
-    assert found.status == "ill", found.evidence
+    assert found.status == "problem", found.evidence
 
 
 @pytest.mark.parametrize("classes", [2, 10])
@@ -51,11 +51,11 @@ def test_clusters_whose_labels_are_shuffled(classes: int) -> None:
     x, y = rows(classes, 1000 // classes, within=0.3, d=64)
     shuffled = y[torch.randperm(len(y), generator=torch.Generator().manual_seed(1))]
     found = patients.of_features(x, shuffled)["label-noise"]
-    assert found.status == "ill"
+    assert found.status == "problem"
     assert "in these the labels are mixed" in found.evidence
-    assert "order of the rows" in found.cure
+    assert "order of the rows" in found.advice
     half = torch.where(torch.rand(len(y), generator=torch.Generator().manual_seed(2)) < 0.45, 1 - y, y)
-    assert classes > 2 or patients.of_features(x, half)["label-noise"].status == "ill", "45 % of two classes"
+    assert classes > 2 or patients.of_features(x, half)["label-noise"].status == "problem", "45 % of two classes"
 
 
 def test_a_vote_at_chance_is_never_healthy() -> None:
@@ -78,15 +78,15 @@ def test_labels_that_the_recipe_replaces_are_told() -> None:
     assert "label-noise" not in patients.of_recipe("supcon")
     assert "label-noise" not in patients.of_recipe("supcon", "data.noise=0.1")
     found = patients.of_recipe("supcon", "data.noise=0.2")["label-noise"]
-    assert found.status == "watch"
+    assert found.status == "warning"
     assert "the recipe replaces 20 % of the training labels" in found.evidence
     noisy = dataclasses.replace(
         collect_run(patients.run("healthy")),
-        written=resolve(patients.RECIPES["healthy"]().override(["data.noise=0.4"])),
+        resolved=resolve(patients.RECIPES["healthy"]().override(["data.noise=0.4"])),
     )
     said = RULES["label_noise"]()(noisy)
     assert said is not None
-    assert said.status == "watch", "the test rows are not noisy"
+    assert said.status == "warning", "the test rows are not noisy"
     assert "the recipe replaces 40 %" in said.evidence
     assert "clearest neighbours" in said.evidence
 
@@ -98,8 +98,8 @@ def test_collapsed_features_say_nothing() -> None:
 def test_rows_with_equals_leave_only_themselves_out() -> None:
     x = torch.eye(2).repeat_interleave(30, 0)
     y = torch.arange(60) // 30
-    assert torch.equal(votes_of_others(x, y).argmax(1), y)
-    assert votes_of_others(x, y).shape == (60, 2)
+    assert torch.equal(neighbour_votes(x, y).argmax(1), y)
+    assert neighbour_votes(x, y).shape == (60, 2)
 
 
 def test_few_rows_or_no_labels_are_unknown() -> None:

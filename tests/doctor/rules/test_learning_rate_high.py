@@ -6,16 +6,16 @@ import pytest
 
 from kontrast.doctor.record import Missing, Record
 from kontrast.doctor.rules import RULES
-from kontrast.doctor.rules._course import Course, course_of
+from kontrast.doctor.rules._learned import Course, course_of
 from kontrast.train import resolve
 from tests.doctor import patients
 
 
 def test_runs() -> None:
     for name in ("fast", "diverged"):
-        assert patients.findings(name)["learning-rate-high"].status == "ill"
+        assert patients.findings(name)["learning-rate-high"].status == "problem"
     for name in ("slow", *patients.HEALTHY):
-        assert patients.findings(name)["learning-rate-high"].status == "healthy"
+        assert patients.findings(name)["learning-rate-high"].status == "ok"
 
 
 def log(losses: list[float], **more: float) -> list[dict[str, float]]:
@@ -23,7 +23,7 @@ def log(losses: list[float], **more: float) -> list[dict[str, float]]:
 
 
 def course(lines: list[dict[str, float]], method: str = "supcon") -> Course:
-    return course_of(Record(patient="run", written=resolve(patients.small(method)), lines=lines))
+    return course_of(Record(patient="run", resolved=resolve(patients.small(method)), metrics=lines))
 
 
 def test_equation_1_is_what_was_lost_again() -> None:
@@ -64,8 +64,8 @@ def test_a_queue_has_to_fill_first() -> None:
 
 def test_a_moving_target_may_rise() -> None:
     lines = log([3.0] * 6 + [4.5, 3.0, 2.0, 2.0, 2.0, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5])
-    for method, status in (("moco", "ill"), ("ressl", "healthy")):
-        record = Record(patient="run", written=resolve(patients.small(method)), lines=lines)
+    for method, status in (("moco", "problem"), ("ressl", "ok")):
+        record = Record(patient="run", resolved=resolve(patients.small(method)), metrics=lines)
         found = RULES["learning_rate_high"]()(record)
         assert found is not None
         assert found.status == status
@@ -78,7 +78,7 @@ def test_a_short_log_has_no_course() -> None:
         course(log([5.0]))
 
 
-@pytest.mark.parametrize(("lr", "status"), [(10.0, "ill"), (0.6, "watch"), (0.1, "healthy")])
+@pytest.mark.parametrize(("lr", "status"), [(10.0, "problem"), (0.6, "warning"), (0.1, "ok")])
 def test_recipes_against_the_published_ones(lr: float, status: str) -> None:
     # at a batch of 256: 20, 1.2 and 0.2; the largest published one is 0.3
     assert patients.of_recipe("supcon", f"optim.lr={lr}")["learning-rate-high"].status == status
@@ -86,6 +86,6 @@ def test_recipes_against_the_published_ones(lr: float, status: str) -> None:
 
 def test_large_batches_want_a_warm_up() -> None:
     cold = ("train.batch_size=2048", "optim.lr=0.8")
-    assert patients.of_recipe("supcon", *cold)["learning-rate-high"].status == "watch"
+    assert patients.of_recipe("supcon", *cold)["learning-rate-high"].status == "warning"
     warm = patients.of_recipe("supcon", *cold, "schedule=warmup-cosine", "schedule.warmup_epochs=1")
-    assert warm["learning-rate-high"].status == "healthy"
+    assert warm["learning-rate-high"].status == "ok"

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from kontrast.data import ClassBalanced, Sampler, Shuffled, WithReplacement
-from kontrast.doctor.rules._batches import lone
+from kontrast.doctor.rules._setup import lone
 from tests.doctor import patients
 
 
 def test_runs() -> None:
-    assert patients.findings("lonely")["lone-anchors"].status == "ill"
-    assert patients.findings("healthy")["lone-anchors"].status == "healthy"
+    assert patients.findings("lonely")["lone-anchors"].status == "problem"
+    assert patients.findings("healthy")["lone-anchors"].status == "ok"
     assert "lone-anchors" not in patients.findings("healthy-self"), "without labels the views are the positives"
 
 
@@ -39,8 +39,8 @@ def test_equation_2_is_what_the_samplers_draw() -> None:
 
 
 def test_a_second_view_is_a_positive() -> None:
-    assert patients.of_recipe("sc", "train.batch_size=16")["lone-anchors"].status == "ill"
-    assert patients.of_recipe("sc", "train.batch_size=128")["lone-anchors"].status == "healthy"
+    assert patients.of_recipe("sc", "train.batch_size=16")["lone-anchors"].status == "problem"
+    assert patients.of_recipe("sc", "train.batch_size=128")["lone-anchors"].status == "ok"
     two = patients.of_recipe("supcon", "train.batch_size=16")["lone-anchors"]
-    assert two.status == "healthy"
+    assert two.status == "ok"
     assert "2 views" in two.evidence

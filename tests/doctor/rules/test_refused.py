@@ -25,7 +25,7 @@ from tests.doctor import patients
 def test_train_says_the_same(method: str, settings: tuple[str, ...], said: str, tmp_path: Path) -> None:
     recipe = recipes.find(f"{method}-fashion-mini").override([*settings, f"run.out={tmp_path}", "run.progress=false"])
     found = doctor.examine_recipe(recipe)
-    assert (found[0].rule, found[0].status) == ("refused", "ill"), "told before all"
+    assert (found[0].rule, found[0].status) == ("refused", "problem"), "told before all"
     with pytest.raises(ValueError, match=re.escape(said)) as refusal:
         run_recipe(recipe)
     assert found[0].evidence == str(refusal.value)
@@ -35,14 +35,14 @@ def test_labels_that_are_needed_and_not_there(tmp_path: Path) -> None:
     np.savez(tmp_path / "bare.npz", x_train=np.random.default_rng(0).integers(0, 255, (64, 8, 8, 3), dtype=np.uint8))
     settings = (f"data={tmp_path / 'bare.npz'}", "train.batch_size=32", "evaluate.protocols=[]")
     found = patients.of_recipe("supcon", *settings)["refused"]
-    assert found.status == "ill"
+    assert found.status == "problem"
     assert "needs labels" in found.evidence
-    assert patients.of_recipe("simclr", *settings)["refused"].status == "healthy"
+    assert patients.of_recipe("simclr", *settings)["refused"].status == "ok"
 
 
 def test_what_train_takes() -> None:
     found = patients.of_recipe("supcon")["refused"]
-    assert (found.status, found.evidence) == ("healthy", "10,000 training rows, 1,170 steps")
+    assert (found.status, found.evidence) == ("ok", "10,000 training rows, 1,170 steps")
 
 
 def test_a_known_set_that_is_elsewhere_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from tests.doctor import patients
 
 
 def test_runs() -> None:
-    assert patients.findings("short-queue")["small-queue"].status == "ill"
-    assert patients.findings("healthy-queue")["small-queue"].status == "healthy"
+    assert patients.findings("short-queue")["small-queue"].status == "problem"
+    assert patients.findings("healthy-queue")["small-queue"].status == "ok"
 
 
 @pytest.mark.parametrize(
-    ("queue", "batch", "status"), [(128, 256, "ill"), (8, 4, "ill"), (300, 256, "watch"), (2048, 256, "healthy")]
+    ("queue", "batch", "status"), [(128, 256, "problem"), (8, 4, "problem"), (300, 256, "warning"), (2048, 256, "ok")]
 )
 def test_recipes(queue: int, batch: int, status: str) -> None:
     settings = (f"method.queue={queue}", f"train.batch_size={batch}", "method.key_parts=1")

@@ -9,12 +9,12 @@ from tests.doctor import patients
 
 
 def test_runs() -> None:
-    assert patients.findings("cold")["temperature-low"].status == "ill"
-    assert patients.findings("hot")["temperature-low"].status == "healthy"
-    assert patients.findings("healthy-self")["temperature-low"].status == "healthy"
+    assert patients.findings("cold")["temperature-low"].status == "problem"
+    assert patients.findings("hot")["temperature-low"].status == "ok"
+    assert patients.findings("healthy-self")["temperature-low"].status == "ok"
 
 
-@pytest.mark.parametrize(("tau", "status"), [(0.02, "ill"), (0.03, "watch"), (0.05, "healthy"), (1.0, "healthy")])
+@pytest.mark.parametrize(("tau", "status"), [(0.02, "problem"), (0.03, "warning"), (0.05, "ok"), (1.0, "ok")])
 def test_recipes_by_the_weight_of_nearer_negatives(tau: float, status: str) -> None:
     # e^{0.1/τ} is 148, 28, 7.4 and 1.1
     for name in ("simclr", "supcon"):
@@ -23,8 +23,8 @@ def test_recipes_by_the_weight_of_nearer_negatives(tau: float, status: str) -> N
 
 def test_features_at_a_temperature() -> None:
     x = torch.randn(500, 8, generator=torch.Generator().manual_seed(0))
-    assert patients.of_features(x, temperature=0.1)["temperature-low"].status == "healthy"
-    assert patients.of_features(x, temperature=0.003)["temperature-low"].status == "ill"
+    assert patients.of_features(x, temperature=0.1)["temperature-low"].status == "ok"
+    assert patients.of_features(x, temperature=0.003)["temperature-low"].status == "problem"
     assert patients.of_features(x)["temperature-low"].status == "unknown"
 
 

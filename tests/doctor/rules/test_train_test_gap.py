@@ -9,10 +9,10 @@ from tests.doctor import patients
 
 def test_runs() -> None:
     found = patients.findings("by-heart")["train-test-gap"]
-    assert found.status == "ill"
+    assert found.status == "problem"
     assert "in training rows" in found.evidence
     for name in patients.HEALTHY:
-        assert patients.findings(name)["train-test-gap"].status == "healthy"
+        assert patients.findings(name)["train-test-gap"].status == "ok"
 
 
 def test_without_a_test_split_or_of_features_it_is_unknown() -> None:

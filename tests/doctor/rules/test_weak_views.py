@@ -9,34 +9,34 @@ from tests.doctor import patients
 
 
 def test_runs() -> None:
-    assert patients.findings("identical")["weak-views"].status == "ill"
-    assert patients.findings("healthy-self")["weak-views"].status == "healthy"
-    assert patients.findings("healthy")["weak-views"].status == "healthy"
+    assert patients.findings("identical")["weak-views"].status == "problem"
+    assert patients.findings("healthy-self")["weak-views"].status == "ok"
+    assert patients.findings("healthy")["weak-views"].status == "ok"
 
 
 def test_pictures_that_hardly_differ_are_seen_whatever_the_preset_says() -> None:
     found = patients.findings("divided")["weak-views"]  # two grey levels in all
-    assert found.status == "ill"
+    assert found.status == "problem"
     assert "grey levels" in found.evidence
 
 
 @pytest.mark.parametrize(
     ("method", "views", "status"),
     [
-        ("simclr", "[none, none]", "ill"),
-        ("simclr", "[crop-flip, crop-flip]", "watch"),
-        ("simclr", "[strong, strong]", "healthy"),
-        ("simclr", "[none, strong]", "healthy"),
-        ("moco", "[none, none]", "ill"),
-        ("instance", "[none]", "ill"),
-        ("simclr", "[[crop, flip], [crop, flip]]", "watch"),
-        ("simclr", "[[{name: flip, p: 0}], [color-jitter]]", "ill"),
-        ("simclr", "[[resized-crop, flip], [resized-crop]]", "healthy"),
-        ("simclr", "{name: crop-flip, jitter: 0.4}", "healthy"),
-        ("simclr", "{name: none, scale: 0.5}", "healthy"),
-        ("simclr", "{name: none, jitter: 0}", "ill"),
-        ("supcon", "[none, none]", "ill"),
-        ("supcon", "[crop-flip, crop-flip]", "healthy"),
+        ("simclr", "[none, none]", "problem"),
+        ("simclr", "[crop-flip, crop-flip]", "warning"),
+        ("simclr", "[strong, strong]", "ok"),
+        ("simclr", "[none, strong]", "ok"),
+        ("moco", "[none, none]", "problem"),
+        ("instance", "[none]", "problem"),
+        ("simclr", "[[crop, flip], [crop, flip]]", "warning"),
+        ("simclr", "[[{name: flip, p: 0}], [color-jitter]]", "problem"),
+        ("simclr", "[[resized-crop, flip], [resized-crop]]", "ok"),
+        ("simclr", "{name: crop-flip, jitter: 0.4}", "ok"),
+        ("simclr", "{name: none, scale: 0.5}", "ok"),
+        ("simclr", "{name: none, jitter: 0}", "problem"),
+        ("supcon", "[none, none]", "problem"),
+        ("supcon", "[crop-flip, crop-flip]", "ok"),
     ],
 )
 def test_recipes(method: str, views: str, status: str) -> None:
@@ -44,10 +44,10 @@ def test_recipes(method: str, views: str, status: str) -> None:
 
 
 def test_the_cure_can_be_typed() -> None:
-    pictures = patients.of_recipe("simclr", "augment.views=[none, none]")["weak-views"].cure
+    pictures = patients.of_recipe("simclr", "augment.views=[none, none]")["weak-views"].advice
     assert "augment=strong" in pictures
     assert "vector" not in pictures
-    vectors = patients.findings("easy")["weak-views"].cure
+    vectors = patients.findings("easy")["weak-views"].advice
     assert "strong" not in vectors.partition(":")[2]
     typed = vectors.partition('"')[2].removesuffix('"')
     assert resolve(patients.RECIPES["easy"]().override([typed])).augment.described[1]["noise"] == 0.1
@@ -59,5 +59,5 @@ def test_one_view_without_augmentation_is_right_for_supervised_methods() -> None
 
 def test_a_task_that_is_solved() -> None:
     found = patients.findings("easy")["weak-views"]
-    assert found.status == "watch"
+    assert found.status == "warning"
     assert "the task is solved" in found.evidence

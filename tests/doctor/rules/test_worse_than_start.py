@@ -17,12 +17,12 @@ RULE = "worse-than-start"
 
 def test_runs() -> None:
     found = patients.findings("spoiled")[RULE]
-    assert found.status == "ill"
+    assert found.status == "problem"
     start = json.loads((patients.run("spoiled") / "result.json").read_text())["start"]
     assert f"{start['result']['value']:.1%} at the start" in found.evidence
-    assert "encoder.norm=frozen" in found.cure
-    assert "optim.lr=30" in found.cure
-    assert patients.findings("tuned")[RULE].status == "healthy"
+    assert "encoder.norm=frozen" in found.advice
+    assert "optim.lr=30" in found.advice
+    assert patients.findings("tuned")[RULE].status == "ok"
     for name in patients.HEALTHY:
         assert RULE not in patients.findings(name), "a random start has nothing to lose"
 
@@ -30,13 +30,13 @@ def test_runs() -> None:
 @pytest.mark.parametrize(
     ("value", "error", "status"),
     [
-        (-0.05, 0.02, "ill"),
-        (-1.0, 0.0, "ill"),  # every row was right, and none is
-        (-0.03, 0.02, "watch"),  # one and a half standard errors
-        (-0.015, 0.02, "healthy"),  # within one
-        (-0.009, 0.001, "healthy"),  # certain, and too little to act on
-        (0.0, 0.0, "healthy"),
-        (0.05, 0.02, "healthy"),
+        (-0.05, 0.02, "problem"),
+        (-1.0, 0.0, "problem"),  # every row was right, and none is
+        (-0.03, 0.02, "warning"),  # one and a half standard errors
+        (-0.015, 0.02, "ok"),  # within one
+        (-0.009, 0.001, "ok"),  # certain, and too little to act on
+        (0.0, 0.0, "ok"),
+        (0.05, 0.02, "ok"),
     ],
 )
 def test_the_difference_is_judged_by_its_error(value: float, error: float, status: str, tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_a_run_without_the_number_is_unknown(tmp_path: Path) -> None:
 
 def test_a_recipe_is_watched_only_if_its_statistics_will_drift() -> None:
     weights = f"encoder.pretrained={patients.run('healthy')}"
-    assert patients.of_recipe("supcon", weights, "encoder.width=8")[RULE].status == "healthy"
+    assert patients.of_recipe("supcon", weights, "encoder.width=8")[RULE].status == "ok"
     moving = patients.of_recipe("supcon", weights, "encoder.width=8", "encoder.norm=train")[RULE]
-    assert (moving.status, "encoder.norm=frozen" in moving.cure) == ("watch", True)
+    assert (moving.status, "encoder.norm=frozen" in moving.advice) == ("warning", True)
     assert RULE not in patients.of_recipe("supcon")
 
 

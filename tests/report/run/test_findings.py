@@ -12,21 +12,21 @@ from tests.report import made
 
 
 def finding(status: str) -> dict[str, str]:
-    return {"rule": status, "status": status, "disease": f"is {status}", "evidence": "because", "cure": "do this"}
+    return {"rule": status, "status": status, "title": f"is {status}", "evidence": "because", "advice": "do this"}
 
 
-def test_the_ill_first_and_the_healthy_folded(tmp_path: Path) -> None:
+def test_problems_first_and_what_is_ok_folded(tmp_path: Path) -> None:
     run = made.folder(tmp_path / "run")
-    states = ("healthy", "watch", "unknown", "ill", "healthy")
+    states = ("ok", "warning", "unknown", "problem", "ok")
     write_json(run / "doctor.json", {"findings": [finding(status) for status in states]})
-    ill, watch, rest, *_ = section(collect(run)).parts
-    assert ill == Text("✗ Is ill\nbecause\nWhat to do: do this", "bad")
-    assert watch == Text("! Is watch\nbecause\nWhat to do: do this", "watch")
+    problem, warning, rest, *_ = section(collect(run)).parts
+    assert problem == Text("✗ Is problem\nbecause\nWhat to do: do this", "bad")
+    assert warning == Text("! Is warning\nbecause\nWhat to do: do this", "watch")
     assert isinstance(rest, Fold)
-    assert rest.title == "2 healthy, 1 could not be examined"
+    assert rest.title == "2 ok, 1 could not be examined"
     (table,) = rest.parts
     assert isinstance(table, Table)
-    assert [row[1] for row in table.rows] == ["unknown", "healthy", "healthy"]
+    assert [row[1] for row in table.rows] == ["unknown", "ok", "ok"]
 
 
 def test_a_healthy_run_and_one_that_nobody_looked_at(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_a_healthy_run_and_one_that_nobody_looked_at(tmp_path: Path) -> None:
     first = section(collect(run)).parts[0]
     assert isinstance(first, Text)
     assert "has not been examined yet: kontrast doctor" in first.text
-    write_json(run / "doctor.json", {"findings": [finding("healthy")]})
-    assert section(collect(run)).parts[0] == Text("Nothing is wrong: 1 of 1 examinations are healthy.", "good")
+    write_json(run / "doctor.json", {"findings": [finding("ok")]})
+    assert section(collect(run)).parts[0] == Text("No problem found: 1 of 1 rules are ok.", "good")
 
 
 def test_what_next_is_for_finished_runs(tmp_path: Path) -> None:

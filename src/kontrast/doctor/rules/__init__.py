@@ -1,7 +1,6 @@
-"""The rules, one a file: the file's name is the rule's. Each states its sign, its thresholds and why they are so.
+"""The doctor's rules, one per file; the name of the file is the rule's name.
 
-A new rule is a new file with a subclass of `Rule`; nothing is listed twice, and the table of docs/doctor.md is made
-from the docstrings.
+A new rule is a new file with a subclass of `Rule` (see `kontrast.doctor.rules._base`).
 """
 
 from kontrast.doctor.rules._base import Rule

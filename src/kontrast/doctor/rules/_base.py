@@ -1,80 +1,167 @@
-"""What every rule is: a record in, a finding out, or nothing where the disease cannot be.
+"""The base class of all rules: a record in, a finding out; None where the rule does not apply.
 
-The docstring of a rule's file has lines that begin with ``Ill:``, ``Watch:``, ``Why:`` and ``Reads:``.
+The docstring of a rule's file has lines that begin with ``Problem:``, ``Warning:``, ``Why:`` and ``Reads:``; the table
+of docs/doctor.md is made from them.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from kontrast.doctor.finding import Finding, Status
 from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._length import shortness
+from kontrast.runs import Finding
+from kontrast.runs.schemas import Status
+
+FEWEST_STEPS, ENOUGH_STEPS = 50, 500  # the shortest recipes here (fashion-mini) have 585 steps
 
 
 class Rule(ABC):
-    """``rule(record)`` is its finding. A new one says its patients and the disease's name, and writes `examine`."""
+    """One thing that the doctor looks for. ``rule(record)`` is the finding.
+
+    A new rule sets ``patients`` and ``title``, and writes `examine`.
+
+    Attributes:
+        patients: What the rule can examine: ``"run"``, ``"features"``, ``"recipe"``.
+        title: What the rule looks for, in a few words; the finding's title.
+        of_learning: Whether every run of a few steps shows the sign. Such a run only gets a warning.
+
+    >>> from kontrast.doctor.rules import RULES
+    >>> RULES["small_queue"].title
+    'queue too small'
+    """
 
     patients: ClassVar[tuple[Patient, ...]]
-    disease: ClassVar[str]
-    of_learning: ClassVar[bool] = False  # whether a run of a few steps has the sign anyhow
+    title: ClassVar[str]
+    of_learning: ClassVar[bool] = False
 
     @abstractmethod
     def examine(self, record: Record) -> Finding | None:
-        """The finding, made with `ill`, `watch` or `healthy`; None if this patient cannot have the disease."""
+        """Judge the record.
+
+        Returns:
+            A finding, made with `problem`, `warning`, `ok` or `graded`; None if the rule does not apply.
+
+        Raises:
+            Missing: Something that the rule needs is not there. The finding is then ``unknown``.
+        """
 
     def __call__(self, record: Record) -> Finding | None:
-        """`examine`; what is missing, or goes wrong in a strange folder, becomes ``unknown`` with the reason."""
+        """Judge the record; an error becomes a finding with the status ``unknown`` and the reason."""
         try:
-            found = self.examine(record)
-            return self._deferred(found, record) if found is not None and self.of_learning else found
+            finding = self.examine(record)
+            return self._soften(finding, record) if finding is not None and self.of_learning else finding
         except Missing as missing:
-            return self._found("unknown", str(missing))
-        except Exception as error:  # one rule's trouble must not hide what the others see
-            return self._found("unknown", f"the rule could not read this: {type(error).__name__}: {error}")
+            return self._finding("unknown", str(missing))
+        except Exception as error:  # one rule's error must not hide what the others find
+            return self._finding("unknown", f"the rule could not read this: {type(error).__name__}: {error}")
 
-    def _deferred(self, found: Finding, record: Record) -> Finding:
-        """A run that was too short is only watched, and to be trained longer before anything else."""
-        short = shortness(record)
-        if short is None or found.status not in ("ill", "watch"):
-            return found
-        return self.watch(f"{found.evidence}; {short[0]}", f"{short[1]}; if that does not help: {found.cure}")
+    def _soften(self, finding: Finding, record: Record) -> Finding:
+        short = too_short(record)
+        if short is None or finding.status not in ("problem", "warning"):
+            return finding
+        return self.warning(f"{finding.evidence}; {short[0]}", f"{short[1]}; if that does not help: {finding.advice}")
 
     @property
     def name(self) -> str:
-        """The file's."""
+        """The name of the rule's file."""
         return type(self).__module__.rpartition(".")[2].replace("_", "-")
 
-    def ill(self, evidence: str, cure: str) -> Finding:
-        """The sign is there."""
-        return self._found("ill", evidence, cure)
+    def problem(self, evidence: str, advice: str) -> Finding:
+        """A finding: the sign is there."""
+        return self._finding("problem", evidence, advice)
 
-    def watch(self, evidence: str, cure: str) -> Finding:
-        """Near it."""
-        return self._found("watch", evidence, cure)
+    def warning(self, evidence: str, advice: str) -> Finding:
+        """A finding: near the sign."""
+        return self._finding("warning", evidence, advice)
 
-    def healthy(self, evidence: str) -> Finding:
-        """Looked for and not there."""
-        return self._found("healthy", evidence)
+    def ok(self, evidence: str) -> Finding:
+        """A finding: the sign is not there."""
+        return self._finding("ok", evidence)
 
-    def by(self, grade: Status, evidence: str, cure: str) -> Finding:
-        """Of a grade that was computed; the healthy need no cure."""
-        return self._found(grade, evidence, "" if grade == "healthy" else cure)
+    def graded(self, status: Status, evidence: str, advice: str) -> Finding:
+        """A finding whose status was computed; without the advice if it is ``ok``."""
+        return self._finding(status, evidence, "" if status == "ok" else advice)
 
-    def _found(self, status: Status, evidence: str, cure: str = "") -> Finding:
-        return Finding(self.name, status, self.disease, evidence, cure)
+    def _finding(self, status: Status, evidence: str, advice: str = "") -> Finding:
+        return Finding(rule=self.name, status=status, title=self.title, evidence=evidence, advice=advice)
 
 
-def above(value: float, *, ill: float, watch: float) -> Status:
-    """The grade of a value that is bad when large.
+def above(value: float, *, problem: float, warning: float) -> Status:
+    """The status of a value that is bad when it is large.
 
-    >>> above(0.5, ill=0.3, watch=0.1), above(0.2, ill=0.3, watch=0.1), above(0.05, ill=0.3, watch=0.1)
-    ('ill', 'watch', 'healthy')
+    >>> [above(value, problem=0.3, warning=0.1) for value in (0.5, 0.2, 0.05)]
+    ['problem', 'warning', 'ok']
     """
-    return "ill" if value > ill else "watch" if value > watch else "healthy"
+    return "problem" if value > problem else "warning" if value > warning else "ok"
 
 
-def below(value: float, *, ill: float, watch: float) -> Status:
-    """Of one that is bad when small."""
-    return above(-value, ill=-ill, watch=-watch)
+def below(value: float, *, problem: float, warning: float) -> Status:
+    """The status of a value that is bad when it is small."""
+    return above(-value, problem=-problem, warning=-warning)
+
+
+def trained_steps(record: Record) -> int:
+    """The number of training steps, by the log, or by run.json if the log has none."""
+    steps = [int(step) for line in record.metrics if (step := line.get("step")) is not None]
+    count = max(steps, default=record.state.step or 0)
+    if not count:
+        raise Missing("metrics.jsonl has no step")
+    return count
+
+
+def too_short(record: Record) -> tuple[str, str] | None:
+    """Evidence and advice if a run is too short to judge what it learned; else None.
+
+    After a few dozen steps the embeddings still lie where the random weights put them, near one point, and the loss is
+    at chance, whether the recipe is right or wrong. A failed run is never too short: its error is the finding.
+    """
+    if record.patient != "run" or record.state.status == "failed":
+        return None
+    try:
+        steps = trained_steps(record)
+    except Missing:
+        return None
+    if steps >= FEWEST_STEPS:
+        return None
+    return f"{counted(steps, 'step')} in all: too short to judge", f"train longer ({_longer(record)})"
+
+
+def _longer(record: Record) -> str:
+    train = record.recipe.train
+    if train.steps is not None:
+        return f"train.steps={ENOUGH_STEPS}"
+    per_epoch = [step / epoch for line in record.metrics if (step := line.get("step")) and (epoch := line.get("epoch"))]
+    steps = per_epoch[-1] if per_epoch else 1.0
+    return f"train.epochs={max(math.ceil(ENOUGH_STEPS / steps), 2 * (train.epochs or 1))}"
+
+
+def percent(share: float) -> str:
+    """A share as a readable percentage, whatever its size.
+
+    >>> [percent(share) for share in (1.0, 0.9999, 0.123, 0.0123, 1e-7, 0.0, -0.001)]
+    ['100 %', '100 %', '12 %', '1.2 %', 'below 0.01 %', '0 %', '-0.1 %']
+    """
+    value = 100 * share
+    if 0 < abs(value) < 0.01:
+        return "below 0.01 %"
+    return f"{value:.0f} %" if abs(value) >= 9.95 or value == 0 else f"{value:.2g} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "line"), counted(2000, "line")
+    ('1 line', '2,000 lines')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def rounded(number: float) -> str:
+    """A number with three digits; no exponent below a million.
+
+    >>> rounded(1.4567), rounded(2998.6), rounded(4.8e8)
+    ('1.46', '2,999', '4.8e+08')
+    """
+    return f"{number:,.0f}" if 100 <= number < 1e6 else f"{number:.3g}"

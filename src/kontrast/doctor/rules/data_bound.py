@@ -1,8 +1,8 @@
 """Data-bound training: the processor waits for images to be read instead of computing.
 
-Ill: more than half of the time between steps is spent waiting for the next batch (median over the log).
-Watch: more than a fifth.
-Why: below a fifth, no more than 1.25 times the speed can be won. On a GPU, which works on meanwhile, it is a limit.
+Problem: more than half of the time between steps is spent waiting for the next batch (median over the log).
+Warning: more than a fifth.
+Why: below a fifth, at most 1.25 times the speed can be gained. On a GPU, which keeps working meanwhile, it is a limit.
 Reads: metrics.jsonl (waiting, images_per_second), recipe (workers, cache).
 """
 
@@ -11,25 +11,25 @@ from __future__ import annotations
 from statistics import median
 from typing import ClassVar
 
-from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, above
-from kontrast.doctor.rules._words import counted, percent
+from kontrast.doctor.rules._base import Rule, above, counted, percent
+from kontrast.runs import Finding
 
 
 class DataBound(Rule):
     """Looks at the share of time spent waiting."""
 
     patients: ClassVar[tuple[Patient, ...]] = ("run",)
-    disease: ClassVar[str] = "data-bound training"
+    title: ClassVar[str] = "data-bound training"
 
     def examine(self, record: Record) -> Finding | None:
-        """Over the whole log."""
-        waiting = median(record.course("waiting"))
-        seen = f"{percent(waiting)} of the time is spent waiting for batches"
+        waiting = median(record.values("waiting"))
+        evidence = f"{percent(waiting)} of the time is spent waiting for batches"
         run = record.recipe.run
-        seen += (
-            f", {median(record.course('images_per_second')):,.0f} images a second with {counted(run.workers, 'worker')}"
+        evidence += (
+            f", {median(record.values('images_per_second')):,.0f} images a second with {counted(run.workers, 'worker')}"
         )
-        cure = f"run.workers={max(4, 2 * run.workers)}" + ("" if run.cache else ", run.cache=true (decode once)")
-        return self.by(above(waiting, ill=0.5, watch=0.2), seen, f"{cure}; smaller images on disk (data.size)")
+        advice = f"run.workers={max(4, 2 * run.workers)}" + ("" if run.cache else ", run.cache=true (decode once)")
+        return self.graded(
+            above(waiting, problem=0.5, warning=0.2), evidence, f"{advice}; smaller images on disk (data.size)"
+        )

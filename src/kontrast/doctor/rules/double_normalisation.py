@@ -1,11 +1,11 @@
-"""Normalisation twice: values that were normalised before come to a pipeline that does it again.
+"""Double normalisation: values that were normalised before go into a pipeline that normalises them again.
 
-Ill: images in a file that are floats outside 0…1 (normalised already: kontrast takes the mean off itself); images whose
-std is below 0.01 of the range (divided by 255 twice); features whose rows are probabilities (a softmax).
-Watch: vectors of length 1 to be learned from: standardising each feature takes them off the sphere again.
+Problem: images in a file that are floats outside 0…1 (normalised already: kontrast subtracts the mean itself); images
+whose std is below 0.01 of the range (divided by 255 twice); features whose rows are probabilities (a softmax).
+Warning: training vectors of length 1: standardising each feature takes them off the sphere again.
 Why: pixels divided twice lie within one grey level, and rounding leaves nothing of them; natural images have a std of
-0.15 to 0.35. A softmax leaves cosines between a few directions. Unit rows normalised again by a loss or a measure are
-unchanged, so that is health.
+0.15 to 0.35. A softmax leaves cosines between a few directions. Unit rows that a loss or a measure normalises again do
+not change, so they are ok.
 Reads: model.json (mean, std) or the data, the file that the recipe names; features themselves.
 """
 
@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from kontrast.data.arrays import ALIASES
-from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule
 from kontrast.files import expanded
+from kontrast.runs import Finding
 
 SAMPLE = 1000  # rows that are looked at
 UNIT = 1e-3  # how far from 1 a length may be: of half precision
@@ -31,50 +31,43 @@ class DoubleNormalisation(Rule):
     """Looks at the values."""
 
     patients: ClassVar[tuple[Patient, ...]] = ("run", "features", "recipe")
-    disease: ClassVar[str] = "normalised twice"
+    title: ClassVar[str] = "normalised twice"
 
     def examine(self, record: Record) -> Finding | None:
-        """Of the features, or of what the encoder is fed."""
         if record.patient == "features":
             return self._of_features(record.features)
         if (raw := _float_images(record.recipe.data.name)) is not None:
             least, most, mean, std = raw
             if least < -0.01:
-                seen = f"the images are floats from {least:.3g} to {most:.3g}, mean {mean:.2f}, std {std:.2f}"
-                cure = "pass the images as they were: uint8 0…255 or floats 0…1; kontrast normalises them itself"
-                return self.ill(f"{seen}: normalised already", cure)
-        given = record.model.get("input")
-        kind, means, stds = (
-            (given["kind"], given["mean"], given["std"])
-            if given
-            else (record.data[0].kind, record.data[0].mean, record.data[0].std)
-        )
+                evidence = f"the images are floats from {least:.3g} to {most:.3g}, mean {mean:.2f}, std {std:.2f}"
+                advice = "pass the images as they were: uint8 0…255 or floats 0…1; kontrast normalises them itself"
+                return self.problem(f"{evidence}: normalised already", advice)
+        source = record.data[0] if record.card is None else record.card.input
+        kind, means, stds = source.kind, source.mean, source.std
         if kind == "vector":
             return self._of_vectors(record)
-        seen = f"pixels of 0…1 are normalised by mean {_few(means)}, std {_few(stds)}"
+        evidence = f"pixels of 0…1 are normalised by mean {_few(means)}, std {_few(stds)}"
         if max(stds) < 0.01:
-            cure = "divide by 255 once: uint8 0…255 needs no division at all, floats are to fill 0…1"
-            return self.ill(f"{seen}: divided by 255 twice", cure)
-        return self.healthy(seen)
+            advice = "divide by 255 once: uint8 0…255 needs no division at all, floats are to fill 0…1"
+            return self.problem(f"{evidence}: divided by 255 twice", advice)
+        return self.ok(evidence)
 
     def _of_features(self, x: Tensor) -> Finding:
         lengths = x.double().norm(dim=1)
         if x.shape[1] > 1 and float(x.min()) >= 0 and bool(((x.double().sum(1) - 1).abs() < UNIT).all()):
-            cure = "take the features before the softmax (logits, or the layer below them)"
-            return self.ill("every row is non-negative and sums to 1: probabilities", cure)
+            advice = "take the features before the softmax (logits, or the layer below them)"
+            return self.problem("every row is non-negative and sums to 1: probabilities", advice)
         if _unit(lengths):
-            return self.healthy("rows have length 1; normalising them again changes nothing")
-        return self.healthy(
-            f"rows have lengths {float(lengths.min()):.3g} to {float(lengths.max()):.3g}: not normalised"
-        )
+            return self.ok("rows have length 1; normalising them again changes nothing")
+        return self.ok(f"rows have lengths {float(lengths.min()):.3g} to {float(lengths.max()):.3g}: not normalised")
 
     def _of_vectors(self, record: Record) -> Finding:
         split = record.data[1]
         x = split.limited(SAMPLE).inputs.read(torch.arange(min(SAMPLE, len(split))))
         if _unit(x.double().norm(dim=1)):
-            cure = "pass the vectors as they were before; or accept that cosines between the inputs are not kept"
-            return self.watch("the vectors have length 1, and each feature is standardised once more", cure)
-        return self.healthy("the vectors are not on a sphere; each feature is standardised once")
+            advice = "pass the vectors as they were before; or accept that cosines between the inputs are not kept"
+            return self.warning("the vectors have length 1, and each feature is standardised once more", advice)
+        return self.ok("the vectors are not on a sphere; each feature is standardised once")
 
 
 def _unit(lengths: Tensor) -> bool:

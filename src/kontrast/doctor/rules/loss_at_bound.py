@@ -1,11 +1,11 @@
 """The loss is at its bound: nothing is left to learn from it.
 
-Ill: learned without labels, more than 0.95 of the way from chance to the bound done: the task is too easy.
-Watch: with labels, more than 0.98: the training rows are fitted; more epochs bring nothing.
-Why: all images opposite to all others is out of reach for more images than dimensions, so a loss without labels that is
-there has too few negatives or identical views (0.79 is the most of 132 such runs). With labels it is the simplex
-(Graf et al.), reached by fitting every label; whether that is good, the train/test gap says. Of a complete collapse
-nothing is said here: a loss whose bound is near that has not been fitted.
+Problem: learned without labels, and more than 0.95 of the way from chance to the bound is done: the task is too easy.
+Warning: with labels, more than 0.98: the training rows are fitted; more epochs bring nothing.
+Why: more images than dimensions cannot all be opposite to each other. A loss without labels that is there has too few
+negatives or identical views (0.79 is the most in 132 such runs). With labels the bound is the simplex (Graf et al.),
+reached by fitting every label; whether that is good, the train/test gap says. With a complete collapse there is no
+finding: a loss whose bound is near that value has not been fitted.
 Reads: metrics.jsonl (loss, chance, collapsed, bound), recipe (method).
 """
 
@@ -13,31 +13,30 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Patient, Record
 from kontrast.doctor.rules._base import Rule
-from kontrast.doctor.rules._standing import standing_of
+from kontrast.doctor.rules._learned import standing_of
 from kontrast.doctor.rules.complete_collapse import CompleteCollapse
+from kontrast.runs import Finding
 
 
 class LossAtBound(Rule):
-    """Looks at where the loss stands."""
+    """Looks at where the loss stands at the end."""
 
     patients: ClassVar[tuple[Patient, ...]] = ("run",)
-    disease: ClassVar[str] = "loss at its bound"
+    title: ClassVar[str] = "loss at its bound"
 
     def examine(self, record: Record) -> Finding | None:
-        """At the end."""
-        if (collapse := CompleteCollapse()(record)) is not None and collapse.status == "ill":
+        if (collapse := CompleteCollapse()(record)) is not None and collapse.status == "problem":
             return None
-        share, words = standing_of(record)
+        share, evidence = standing_of(record)
         if record.method.needs_labels:
             if share > 0.98:
-                cure = "stop earlier next time; stronger views, or more images, give the loss something to do"
-                return self.watch(f"{words}: the training rows are fitted", cure)
+                advice = "stop earlier next time; stronger views, or more images, give the loss something to do"
+                return self.warning(f"{evidence}: the training rows are fitted", advice)
         elif share > 0.95:
-            cure = (
+            advice = (
                 "stronger views (augment=strong), more negatives (train.batch_size, method.queue), a lower temperature"
             )
-            return self.ill(f"{words}: the task is too easy", cure)
-        return self.healthy(words)
+            return self.problem(f"{evidence}: the task is too easy", advice)
+        return self.ok(evidence)

@@ -1,14 +1,14 @@
-r"""A queue too stale: its oldest keys come from a target network that has long changed, or from this very image.
+r"""A queue too stale: its oldest keys come from a target network that has changed since, or from the same image.
 
-With a queue of Q keys, q new ones a step and momentum m, the oldest key is Q/q steps old:
+With a queue of Q keys, q new ones in each step and momentum m, the oldest key is Q/q steps old:
 
-    drift = (1 − m)·Q/q          the target is replaced to 1 − e^{−drift} meanwhile
+    drift = (1 − m)·Q/q          meanwhile 1 − e^{−drift} of the target is replaced
 
-Ill: drift above 3 (to 95 %); or a queue longer than two passes over the data.
-Watch: drift above 1 (to 63 %); or a queue longer than one pass.
-Why: keys are comparable if they come from nearly one network (MoCo: drift 0.26 with 65,536 keys of batches of 256 and
-m = 0.999; m = 0.9 loses 4 points, m = 0 fails). SCE's is 0.16. In a queue longer than the data an image meets its own
-old keys among its negatives.
+Problem: drift above 3 (95 % replaced); or a queue longer than two passes over the data.
+Warning: drift above 1 (63 % replaced); or a queue longer than one pass.
+Why: keys are comparable if they come from nearly one network (MoCo: drift 0.26 with 65,536 keys of batches of 256 and m
+= 0.999; m = 0.9 loses 4 points, m = 0 fails). SCE's is 0.16. In a queue longer than the data an image meets its own old
+keys among its negatives.
 Reads: recipe (queue, momentum, batch size), number of training rows.
 """
 
@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kontrast.doctor.finding import STATUSES, Finding
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule, above
-from kontrast.doctor.rules._queues import queue_of
+from kontrast.doctor.rules._setup import queue_of
+from kontrast.runs import Finding
+from kontrast.runs.schemas import STATUSES
 
 
 class StaleQueue(Rule):
-    """Computes the drift."""
+    """Computes the drift of the oldest key."""
 
     patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    disease: ClassVar[str] = "queue too stale"
+    title: ClassVar[str] = "queue too stale"
 
     def examine(self, record: Record) -> Finding | None:
-        """Of methods with a queue."""
         queue = queue_of(record)
         if queue is None:
             return None
@@ -37,11 +37,11 @@ class StaleQueue(Rule):
             passes, known = queue.length / record.rows, True
         except Missing:
             passes, known = 0.0, False
-        seen = f"the oldest of {queue.length:,} keys is {queue.age:.3g} steps old, drift {queue.drift:.2g}"
-        seen += f" at momentum {queue.momentum:g}" + (f"; {passes:.2g} passes over the data" if known else "")
-        grades = above(queue.drift, ill=3.0, watch=1.0), above(passes, ill=2.0, watch=1.0)
+        evidence = f"the oldest of {queue.length:,} keys is {queue.age:.3g} steps old, drift {queue.drift:.2g}"
+        evidence += f" at momentum {queue.momentum:g}" + (f"; {passes:.2g} passes over the data" if known else "")
+        grades = above(queue.drift, problem=3.0, warning=1.0), above(passes, problem=2.0, warning=1.0)
         grade = min(grades, key=STATUSES.index)
-        cure = "raise method.momentum (0.99, with a long queue 0.999) or shorten method.queue"
-        if grades[1] != "healthy":
-            cure = f"method.queue below the {record.rows:,} training rows; " + cure
-        return self.by(grade, seen, cure)
+        advice = "raise method.momentum (0.99, with a long queue 0.999) or shorten method.queue"
+        if grades[1] != "ok":
+            advice = f"method.queue below the {record.rows:,} training rows; " + advice
+        return self.graded(grade, evidence, advice)

@@ -1,11 +1,11 @@
-"""Views too weak or identical: the two views of an image are nearly the same, so knowing them apart teaches nothing.
+"""Views too weak or identical: the two views of an image are nearly the same, so matching them teaches nothing.
 
-Ill: two views or more (one, for instance discrimination) that change nothing: the preset none, noise of 0, or sample
-views that differ by less than 1 grey level of 255 on average.
-Watch: learned without labels from crops alone (crop-flip) or noise below 0.02; or positives at cosine 0.95 and nearest
-others farther than 0.2 below at the end: the task is solved.
-Why: without labels the views are all that is asked for (SimCLR: crops alone lose more than 10 points on ImageNet);
-identical ones make the loss fall to its bound at once. One view without augmentation is right for supervised methods.
+Problem: views that change nothing (of a method that takes a single view, this one): the preset none, noise of 0, or
+sample views that differ by less than 1 grey level of 255 on average.
+Warning: learned without labels from crops alone (crop-flip) or noise below 0.02; or positives at cosine 0.95 and
+nearest others farther than 0.2 below at the end: the task is solved.
+Why: without labels the views are the whole task (SimCLR: crops alone lose more than 10 points on ImageNet); identical
+views let the loss fall to its bound at once. One view without augmentation is right for supervised methods.
 Reads: recipe (augment, method), analysis.npz (sample_views), metrics.jsonl (monitor/positive_similarity, …_gap).
 """
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from kontrast.doctor.finding import Finding
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule
 from kontrast.recipe import Part, View
+from kontrast.runs import Finding
 from kontrast.vocabulary import STRENGTHS
 
 STRONGER = "stronger views: augment=strong (crop, flip, colour, blur)"
@@ -26,42 +26,42 @@ NOISE = "{name: vector-noise, noise: 0.1}"
 
 
 class WeakViews(Rule):
-    """Looks at the presets, and at what came out of them."""
+    """Looks at the augmentations, and at the sample views."""
 
     patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    disease: ClassVar[str] = "views too weak or identical"
+    title: ClassVar[str] = "views too weak or identical"
 
     def examine(self, record: Record) -> Finding | None:
-        """First what they are, then what they do."""
-        views, alone = record.recipe.augment.views, record.recipe.method.name == "instance"
+        views = record.recipe.augment.views
+        alone = record.method.most_views == 1 and not record.method.needs_labels  # its one view must change something
         names = _names(views)
         if len(views) < 2 and not alone:
             return None
         if all(map(_changes_nothing, views)):
-            return self.ill(
+            return self.problem(
                 f"views {names}: nothing is changed, all views of an image are the same", self._stronger(record)
             )
         apart = self._apart(record)
         if apart is not None and apart < 1:
-            return self.ill(
+            return self.problem(
                 f"two views of an image differ by {apart:.2g} grey levels on average ({names})", self._stronger(record)
             )
-        seen = f"views {names}" + ("" if apart is None else f", {apart:.0f} grey levels apart on average")
+        evidence = f"views {names}" + ("" if apart is None else f", {apart:.0f} grey levels apart on average")
         if record.method.needs_labels:
-            return self.healthy(seen)
+            return self.ok(evidence)
         if all(map(_changes_little, views)):
-            return self.watch(
-                f"{seen}: little is changed, and without labels the views are all there is", self._stronger(record)
+            return self.warning(
+                f"{evidence}: little is changed, and without labels the views are all there is", self._stronger(record)
             )
         if record.patient == "run":
             try:
                 positive, gap = (record.last(f"monitor/{key}") for key in ("positive_similarity", "similarity_gap"))
             except Missing:
-                return self.healthy(seen)
-            seen += f"; positives at cosine {positive:.2f}, {gap:+.2f} from the nearest other"
+                return self.ok(evidence)
+            evidence += f"; positives at cosine {positive:.2f}, {gap:+.2f} from the nearest other"
             if positive > 0.95 and gap > 0.2:
-                return self.watch(f"{seen}: the task is solved", self._stronger(record))
-        return self.healthy(seen)
+                return self.warning(f"{evidence}: the task is solved", self._stronger(record))
+        return self.ok(evidence)
 
     def _stronger(self, record: Record) -> str:
         """As it can be typed: presets of images, or noise for vectors."""
@@ -78,8 +78,8 @@ class WeakViews(Rule):
 
 
 def _of_vectors(record: Record) -> bool:
-    if given := record.model.get("input"):
-        return bool(given["kind"] == "vector")
+    if record.card is not None:
+        return record.card.input.kind == "vector"
     try:
         return record.data[0].kind == "vector"
     except Missing:

@@ -19,6 +19,9 @@ from kontrast.files import RUN_AGAIN, changed, open_regular
 from kontrast.plain import MOST_BYTES, checked
 from kontrast.report import _shapes as shapes
 from kontrast.report._shapes import read_json, read_lines
+from kontrast.runs import Examination
+from kontrast.runs import Run as Folder
+from kontrast.runs.reading import read_json_file
 
 Json = shapes.Json
 MOST_OTHERS = 200  # runs of the same folder that are looked at
@@ -107,7 +110,7 @@ def collect(path: Path) -> Run:
     troubles += [f"{name} is not what the run wrote; {RUN_AGAIN}" for name in _changed(path, state)]
     result = read_json(path / "result.json", shapes.RESULT, troubles)
     analysis = read_json(path / "analysis.json", shapes.ANALYSIS, troubles)
-    findings = read_json(path / "doctor.json", shapes.DOCTOR, troubles).get("findings")
+    examination = read_json_file(Folder(path).findings_file, Examination, troubles)
     names = analysis.get("class_names") or next((r.get("class_names") for r in result.get("results") or []), None)
     return Run(
         path=path,
@@ -119,7 +122,7 @@ def collect(path: Path) -> Run:
         geometry=analysis.get("geometry") or result.get("geometry") or {},
         class_names=[str(name) for name in names or []],
         arrays=_arrays(path / "analysis.npz", troubles),
-        findings=findings,
+        findings=None if examination is None else [finding.model_dump() for finding in examination.findings],
         others=_others(path, recipe),
         troubles=troubles,
     )

@@ -7,7 +7,7 @@ from typing import Any
 from kontrast.report.page import Fold, Part, Section, Table, Text
 from kontrast.report.run.collect import Run
 
-ORDER = ("ill", "watch", "unknown", "healthy")
+ORDER = ("problem", "warning", "unknown", "ok")
 
 
 def section(run: Run) -> Section:
@@ -17,14 +17,14 @@ def section(run: Run) -> Section:
         parts.append(Text(f"This run has not been examined yet: kontrast doctor {run.shown_path}", "note"))
     else:
         found = sorted(run.findings, key=lambda finding: _rank(finding.get("status")))
-        parts += [_told(finding) for finding in found if finding.get("status") in ("ill", "watch")]
-        rest = [finding for finding in found if finding.get("status") not in ("ill", "watch")]
-        healthy = sum(finding.get("status") == "healthy" for finding in rest)
+        parts += [_told(finding) for finding in found if finding.get("status") in ("problem", "warning")]
+        rest = [finding for finding in found if finding.get("status") not in ("problem", "warning")]
+        healthy = sum(finding.get("status") == "ok" for finding in rest)
         if not parts:
-            parts.append(Text(f"Nothing is wrong: {healthy} of {len(found)} examinations are healthy.", "good"))
+            parts.append(Text(f"No problem found: {healthy} of {len(found)} rules are ok.", "good"))
         if rest:
-            rows = [[str(finding.get(key, "")) for key in ("disease", "status", "evidence")] for finding in rest]
-            title = f"{healthy} healthy, {len(rest) - healthy} could not be examined"
+            rows = [[str(finding.get(key, "")) for key in ("title", "status", "evidence")] for finding in rest]
+            title = f"{healthy} ok, {len(rest) - healthy} could not be examined"
             parts.append(Fold(title, [Table(["examined", "finding", "evidence"], rows)]))
     return Section("Health, and what next", [*parts, *_next(run)])
 
@@ -34,10 +34,10 @@ def _rank(status: Any) -> int:
 
 
 def _told(finding: dict[str, Any]) -> Text:
-    disease, evidence, cure = (str(finding.get(key, "")) for key in ("disease", "evidence", "cure"))
-    sign = "✗" if finding.get("status") == "ill" else "!"
+    disease, evidence, cure = (str(finding.get(key, "")) for key in ("title", "evidence", "advice"))
+    sign = "✗" if finding.get("status") == "problem" else "!"
     told = f"{sign} {disease[:1].upper()}{disease[1:]}\n{evidence}" + (f"\nWhat to do: {cure}" if cure else "")
-    return Text(told, "bad" if finding.get("status") == "ill" else "watch")
+    return Text(told, "bad" if finding.get("status") == "problem" else "watch")
 
 
 def _next(run: Run) -> list[Part]:

@@ -1,0 +1,229 @@
+r"""What a recipe and its data imply before a step is trained: batches, queues, learning rates, temperatures.
+
+Batches. N rows, n_c of class c, b of them drawn without replacement ("shuffled") or with:
+
+    (1)  P(no row of c among b)          = C(N−n_c, b)/C(N, b),            with replacement (1 − n_c/N)^b
+    (2)  P(no other row of c beside one) = C(N−n_c, b−1)/C(N−1, b−1),      with replacement (1 − n_c/N)^{b−1}
+    (3)  others of its class beside a row, mean over rows = Σ_c (n_c/N)(b−1)(n_c−1)/(N−1),  with replacement n_c/N
+
+A class-balanced batch has b/K rows of each class.
+
+Temperatures, by how they weigh two negatives: r(s)/r(s') = e^{(s−s')/τ}  (Wang & Liu eq. 5):
+
+    (4)  sharpness(τ) = e^{0.1/τ}      between two negatives whose cosines differ by 0.1
+    (5)  reach(τ)     = e^{2/τ}        between the nearest and the farthest negative that are possible
+
+At τ = 0.1 they are 2.7 and 5·10⁸; at 0.02 (4) is 148; at 1 (5) is 7.4.
+
+Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scaled`). The published rates are read
+from `kontrast.recipes`: SGD 0.036 to 0.3, LARS 0.3 to 0.4. No paper here uses AdamW; its step is about lr in every
+weight, whatever the gradient, and 1e−5 to 3e−3 is common with weights of some hundredths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from kontrast import recipes
+from kontrast.doctor.record import Missing, Record
+from kontrast.optim.scaling import scaled
+
+BASE = 256
+ADAPTIVE = {"adamw": (1e-5, 3e-3)}
+LARGEST_EXPONENT = 700.0  # e^709 is the end of float64
+COLD = 0.022  # a lower temperature is a problem (`temperature_low`)
+
+
+# ------------------------------------------------------------------------------------------------------------- batches
+
+
+def absent(sizes: Sequence[int], size: int, batch: int, sampler: str) -> float:
+    """(1) for a class of ``size`` rows.
+
+    >>> round(absent([5, 5], 5, 2, "shuffled"), 4), absent([5, 5], 5, 2, "with-replacement")  # 5/10 · 4/9, (1/2)²
+    (0.2222, 0.25)
+    """
+    n = sum(sizes)
+    if sampler == "class-balanced":
+        return 0.0
+    return (1 - size / n) ** batch if sampler == "with-replacement" else _none_drawn(n, size, batch)
+
+
+def lone(sizes: Sequence[int], batch: int, sampler: str) -> float:
+    """(2), mean over rows: the share of anchors without another row of their class.
+
+    >>> round(lone([5, 5], 2, "shuffled"), 4)  # of the nine others five are of the other class
+    0.5556
+    """
+    n = sum(sizes)
+    if sampler == "class-balanced":
+        return 1.0 if batch // len(sizes) < 2 else 0.0
+    if sampler == "with-replacement":
+        return sum(m / n * (1 - m / n) ** (batch - 1) for m in sizes)
+    return sum(m / n * _none_drawn(n - 1, m - 1, batch - 1) for m in sizes)
+
+
+def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
+    """(3).
+
+    >>> others([5, 5], 10, "shuffled"), others([5, 5], 10, "class-balanced")
+    (4.0, 4.0)
+    """
+    n = sum(sizes)
+    if sampler == "class-balanced":
+        return max(0.0, batch / len(sizes) - 1)
+    if sampler == "with-replacement":
+        return sum(m / n * (batch - 1) * m / n for m in sizes)
+    return sum(m / n * (batch - 1) * (m - 1) / max(n - 1, 1) for m in sizes)
+
+
+def _none_drawn(n: int, members: int, drawn: int) -> float:
+    """Probability that none of the members is among ``drawn`` of n rows."""
+    rest = n - members
+    if drawn > rest:
+        return 0.0
+    logs = math.lgamma(rest + 1) - math.lgamma(rest - drawn + 1) - math.lgamma(n + 1) + math.lgamma(n - drawn + 1)
+    return math.exp(logs)
+
+
+def compares_classes(record: Record) -> bool:
+    """Whether the positives are the rows of a class (SupCon, TCL, SC); cross-entropy has no positives."""
+    return record.method.needs_labels and record.temperature is not None
+
+
+# -------------------------------------------------------------------------------------------------------------- queues
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The queue of a momentum method; ``keys`` join it in each step."""
+
+    length: int
+    batch: int
+    keys: int
+    momentum: float
+
+    @property
+    def age(self) -> float:
+        """The age of the oldest key, in steps."""
+        return self.length / self.keys
+
+    @property
+    def drift(self) -> float:
+        """(1 − momentum) · age: how far the target moves while a key waits; at 1 it is replaced to 1 − 1/e."""
+        return self.age * (1 - self.momentum)
+
+
+def queue_of(record: Record) -> Queue | None:
+    """The recipe's queue; None for methods without one."""
+    options, batch = record.options, record.recipe.train.batch_size
+    if "queue" not in options:
+        return None
+    keys = batch * (2 if options.get("symmetric") else 1)
+    return Queue(int(options["queue"]), batch, keys, float(options["momentum"]))
+
+
+# ------------------------------------------------------------------------------------------------------ learning rates
+
+
+def rate_at_base(record: Record) -> float:
+    """The recipe's learning rate, scaled to a batch of 256; that of an adaptive optimiser stays as it is."""
+    recipe = record.recipe
+    lr = float(recipe.optim.options["lr"])
+    return lr if recipe.optim.name in ADAPTIVE else scaled(lr, BASE, base=recipe.train.batch_size)
+
+
+def least_rate(record: Record) -> float:
+    """The least published rate, scaled to the recipe's batch."""
+    low = published_rates(record.recipe.optim.name)[0]
+    return low if record.recipe.optim.name in ADAPTIVE else scaled(low, record.recipe.train.batch_size, base=BASE)
+
+
+@cache
+def published_rates(optimizer: str) -> tuple[float, float]:
+    """The least and the largest rate of the papers' recipes with this optimiser, at a batch of 256."""
+    if optimizer in ADAPTIVE:
+        return ADAPTIVE[optimizer]
+    papers = (book for book in recipes.BOOKS if book is not recipes.small)
+    published = [recipe for book in papers for recipe in book.RECIPES.values() if recipe.optim.name == optimizer]
+    rates = [scaled(recipe.optim.options["lr"], BASE, base=recipe.train.batch_size) for recipe in published]
+    if not rates:
+        raise Missing(f"no recipe here uses {optimizer}, so there is no rate to compare with")
+    return min(rates), max(rates)
+
+
+def describe_rate(record: Record) -> str:
+    """The rate beside the published ones."""
+    name = record.recipe.optim.name
+    low, high = published_rates(name)
+    lr, batch = record.recipe.optim.options["lr"], record.recipe.train.batch_size
+    scale = "" if name in ADAPTIVE else f" at a batch of {batch}, {rate_at_base(record):.3g} at 256;"
+    usual = "commonly" if name in ADAPTIVE else "recipes have"
+    return f"{name} with lr {lr:g}{scale or ';'} {usual} {low:.2g} to {high:.2g}"
+
+
+# -------------------------------------------------------------------------------------------------------- temperatures
+
+
+def sharpness(tau: float) -> float:
+    """(4).
+
+    >>> round(sharpness(0.1), 4), round(sharpness(0.02), 1)
+    (2.7183, 148.4)
+    """
+    return math.exp(min(0.1 / tau, LARGEST_EXPONENT))
+
+
+def reach(tau: float) -> float:
+    """(5).
+
+    >>> round(reach(1.0), 2)
+    7.39
+    """
+    return math.exp(min(2 / tau, LARGEST_EXPONENT))
+
+
+def temperature_of(record: Record) -> float | None:
+    """The loss's temperature; None where the loss has none, `Missing` for features without one."""
+    if record.temperature is None and record.patient == "features":
+        raise Missing("the temperature of the loss behind the features is unknown: pass it (--temperature 0.1)")
+    return record.temperature
+
+
+def shares_penalty(record: Record) -> bool:
+    """Whether the loss has the negatives that the entropy monitor looks at: all others, without their labels."""
+    if record.patient == "features":
+        return True
+    return not record.method.needs_labels and record.options.get("loss", "ordinary") == "ordinary"
+
+
+# -------------------------------------------------------------------------------------------------------------- advice
+
+
+def advise_more_spread(record: Record) -> str:
+    """What keeps embeddings apart, named by settings that the recipe's own method has."""
+    options = record.options
+    advice = advise_weaker_pull(record)
+    if "target_temperature" in options:
+        half = options["temperature"] / 2
+        if options["target_temperature"] > half:
+            advice.append(f"a target sharper than the online network (method.target_temperature={half:g})")
+        if options.get("contrastive_weight") == 0:
+            advice.append("negatives (method.contrastive_weight=0.5)")
+    if record.temperature is not None and record.temperature < COLD:
+        advice.append("a higher temperature (method.temperature=0.1)")
+    advice.append(f"a lower rate (optim.lr={record.recipe.optim.options['lr'] / 10:.2g})")
+    if record.method.needs_labels:
+        advice.append("labels of two classes or more in every batch")
+    if record.recipe.head.name == "none":
+        advice.append("a head between encoder and loss (head=tcl)")
+    return f"{', '.join(advice)}; check whether the head's output is constant"
+
+
+def advise_weaker_pull(record: Record) -> list[str]:
+    """TCL's k1 may pull positives so hard that a collapse costs nearly nothing; empty for other methods."""
+    k1 = record.options.get("k1")
+    return [f"a weaker pull (method.k1={k1 / 10:g}; 0 is SupCon)"] if k1 else []
