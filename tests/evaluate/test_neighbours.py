@@ -80,7 +80,7 @@ def test_packed_integers_sort_as_values_then_order() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match=r"k is 4, but there are 3 keys"):
+    with pytest.raises(ValueError, match=r"k=4: must be 1 to 3"):
         nearest(torch.ones(1, 2), torch.ones(3, 2), 4)
     with pytest.raises(ValueError, match=r"expected \[M, D\] and \[N, D\]"):
         nearest(torch.ones(1, 2), torch.ones(3, 5), 1)

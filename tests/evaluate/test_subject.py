@@ -13,7 +13,7 @@ from torch import nn
 
 from kontrast import data
 from kontrast.data import DataSet
-from kontrast.evaluate import Subject
+from kontrast.evaluate import Subject, hold_out
 
 
 class Counted(nn.Module):
@@ -46,7 +46,7 @@ def test_arrays_and_tensors_and_labels_of_any_kind() -> None:
     [
         ({"train": torch.zeros(4)}, r"train has shape \[4\]"),
         ({"test": torch.zeros(2, 5)}, r"expected one length"),
-        ({"train_labels": None}, "train_labels is None"),
+        ({"train_labels": None}, "train_labels=None: must be a label"),
         ({"test_labels": [0]}, "test_labels has 1 labels for 2 rows"),
         ({"train": torch.full((4, 3), torch.nan)}, "NaN or infinity in 4 of 4 rows"),
         ({"test_labels": [0, 5]}, "in the test labels only"),
@@ -119,3 +119,27 @@ def test_masked_arrays_hide_something(place: int) -> None:
         ValueError, match=r"has \d masked entries(: must have|; expected) none. Leave those rows out, or fill them"
     ):
         Subject.from_features(*given)
+
+
+# ------------------------------------------------------------------------------------------------ hold_out
+
+
+def test_every_class_gives_its_share() -> None:
+    labels = torch.tensor([0] * 50 + [1] * 20 + [2] * 3 + [3])
+    kept, held = hold_out(labels, 0.1, seed=4)
+    assert torch.equal(torch.cat([kept, held]).sort().values, torch.arange(74))
+    assert labels[held].bincount(minlength=4).tolist() == [5, 2, 1, 0]
+    assert kept.tolist() == sorted(kept.tolist())
+
+
+def test_the_seed_decides() -> None:
+    labels = torch.arange(100) % 4
+    first, again, other = (hold_out(labels, 0.2, seed=s)[1].tolist() for s in (0, 0, 1))
+    assert first == again != other
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        hold_out(torch.zeros(5, dtype=torch.int64), 1.0)
+    with pytest.raises(ValueError, match="none can be held out"):
+        hold_out(torch.arange(5), 0.2)

@@ -105,8 +105,7 @@ def _subject(
 
     from kontrast.cli._files import load_array, load_arrays
     from kontrast.data.arrays import number_labels
-    from kontrast.evaluate import Subject, hold_out
-    from kontrast.evaluate._inputs import feature_rows
+    from kontrast.evaluate import Subject, feature_rows, hold_out
 
     found = load_arrays(features, labels)
     if test_features is not None:

@@ -14,21 +14,23 @@ from kontrast.evaluate.baselines import affordable, baselines
 from kontrast.evaluate.features import extract
 from kontrast.evaluate.heads import Heads, train_heads
 from kontrast.evaluate.neighbours import nearest, votes
+from kontrast.evaluate.protocol import Protocol
 from kontrast.evaluate.protocols import PROTOCOLS, evaluate, names
 from kontrast.evaluate.result import Progress, Result
-from kontrast.evaluate.splits import hold_out
-from kontrast.evaluate.subject import Subject
+from kontrast.evaluate.subject import Subject, feature_rows, hold_out
 
 __all__ = [
     "PROTOCOLS",
     "Heads",
     "Progress",
+    "Protocol",
     "Result",
     "Subject",
     "affordable",
     "baselines",
     "evaluate",
     "extract",
+    "feature_rows",
     "hold_out",
     "names",
     "nearest",

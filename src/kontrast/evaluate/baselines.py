@@ -10,23 +10,19 @@ from typing import Any
 from torch import nn
 
 from kontrast.data import DataSet
-from kontrast.evaluate.protocols import evaluate
+from kontrast.evaluate.protocols import PROTOCOLS, evaluate
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 
-MOST_PAIRS = 20_000_000_000
-"""Training rows × test rows × values of a row for kNN of raw pixels: about two seconds on a core."""
-MOST_VALUES = 4_000_000
-"""Training rows × values of a row for the probe of raw pixels: about five seconds on a core."""
 MOST_BYTES = 256 * 2**20
-"""All rows as float32, which are held at once: 800 photos of 224 × 224 pixels would be 480 MB, copies aside."""
+"""All rows as float32, which are in memory at once: 800 photos of 224 × 224 pixels would be 480 MB without copies."""
 
 
 def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> list[str]:
-    """The protocols that cost seconds on raw pixels: ``knn20`` up to `MOST_PAIRS`, ``probe`` up to `MOST_VALUES`.
+    """The protocols that take only seconds on raw pixels (`Protocol.is_cheap`).
 
-    None of them where the rows take more than `MOST_BYTES` of memory, for images of several sizes, which would all be
-    decoded once more, or without test rows. Other protocols train an encoder's worth, and are left to ``baselines``.
+    None of them if the rows take more than `MOST_BYTES` of memory, if images have several sizes (all would be decoded
+    once more), or without test rows.
 
     >>> from kontrast import data
     >>> affordable(data.load("digits")), affordable(data.load("fashion-mini"))
@@ -35,11 +31,10 @@ def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> 
     shape = data.train.inputs.shape
     if shape is None or data.test is None:
         return []
-    values = len(data.train) * math.prod(shape)
-    if 4 * (values + len(data.test) * math.prod(shape)) > MOST_BYTES:
+    train_rows, test_rows, values = len(data.train), len(data.test), math.prod(shape)
+    if 4 * (train_rows + test_rows) * values > MOST_BYTES:
         return []
-    cheap = {"knn20": values * len(data.test) <= MOST_PAIRS, "probe": values <= MOST_VALUES}
-    return [name for name in protocols if cheap.get(name)]
+    return [name for name in protocols if PROTOCOLS[name.replace("-", "_")].is_cheap(train_rows, test_rows, values)]
 
 
 def baselines(
@@ -53,10 +48,20 @@ def baselines(
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Result]:
-    """The data's inputs, normalised with mean and std and flattened, by each protocol; named "raw pixels: …".
+    """Evaluate the inputs themselves, normalised with mean and std and flattened; named "raw pixels: …".
 
-    ``size`` goes with images of several sizes, ``batch_size`` is how many rows are read at once (None: by their bytes);
-    ``options`` go to every protocol.
+    Args:
+        data: Images or vectors with labels and test rows.
+        protocols: Names of protocols that need no encoder.
+        seed: Of everything that is drawn.
+        size: Pixels of the side, for images of several sizes.
+        batch_size: Rows that are read at once; None decides by their bytes.
+        workers: Processes that read images.
+        progress: Called with ``(what, done, of)``.
+        **options: Of every protocol.
+
+    Returns:
+        A result for each protocol.
 
     >>> from kontrast import data
     >>> (found,) = baselines(data.load("digits"), ["knn20"])

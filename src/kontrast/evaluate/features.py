@@ -1,8 +1,8 @@
 """The features of a split: every row once through a frozen encoder, in order.
 
-The encoder runs in eval mode without gradients, and is afterwards as it was: each part in its own mode, on its own
-device. Images of one size go in whole; images of several sizes are read as their middle (resize, centre crop 0.875).
-``fraction`` asks for that part of the middle of all images, so that what becomes of one does not depend on the others.
+The encoder runs in eval mode without gradients; afterwards each of its parts is in its own mode and on its own device
+again. Images of one size go in whole; of images of several sizes the middle is read (resize, centre crop 0.875). With
+``fraction`` this part of the middle of every image is read, so that one image does not depend on the others.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from kontrast.augment import Compose, preset
 from kontrast.augment.operation import Numbers
+from kontrast.checks import whole_number
 from kontrast.data import CentreCrop, DataSet, InOrder, Loader, Split
-from kontrast.evaluate._inputs import whole
 from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.result import Progress
 
@@ -37,13 +37,27 @@ def extract(
     workers: int = 0,
     progress: Progress | None = None,
 ) -> Tensor:
-    """``encoder(x)`` for every row of a split: float32 ``[N, D]`` on the CPU.
+    """Extract the features of every row of a split.
 
-    ``mean`` and ``std`` normalise images channel by channel, vectors feature by feature; None for both leaves images
-    in 0…1 and vectors as they are. ``size`` is that of images of several sizes (224, say); with ``fraction`` that part
-    of the middle of every image is brought to ``size``. ``device`` is where it runs: the encoder's own if left out.
-    ``batch_size`` is how many rows go through at once; left out, it follows from the bytes of one row's activations
-    (`kontrast.evaluate.activations`).
+    Args:
+        encoder: Maps a batch of inputs to features ``[n, D]``.
+        split: The rows.
+        mean: Normalises images by channel, vectors by feature; None for mean and std leaves images in 0…1 and vectors
+            as they are.
+        std: As ``mean``.
+        batch_size: Rows that go through at once; None decides by the bytes of one row's activations
+            (`kontrast.evaluate.activations`).
+        device: Where the encoder runs; its own device by default.
+        size: Pixels of the side, for images of several sizes (224, say).
+        fraction: Bring this part of the middle of every image to ``size``.
+        workers: Processes that read images.
+        progress: Called with ``("features", done, of)``.
+
+    Returns:
+        float32 ``[N, D]`` on the CPU.
+
+    Raises:
+        ValueError: The encoder gives something else than finite ``[n, D]``, or images need another ``size``.
 
     >>> from kontrast import data
     >>> split = data.Split(data.Memory(torch.arange(6.0).view(3, 2)))
@@ -82,7 +96,7 @@ def features_of(
     workers: int = 0,
     progress: Progress | None = None,
 ) -> Iterator[Tensor]:
-    """The same batch by batch, for features that are more than memory holds.
+    """Yield the features batch by batch, for more of them than memory holds; the arguments are those of `extract`.
 
     >>> from kontrast import data
     >>> split = data.Split(data.Memory(torch.arange(10.0).view(5, 2)))
@@ -91,7 +105,7 @@ def features_of(
     """
     prepare, crop = normalisation(mean, std), middle(split, size, fraction)
     if batch_size is not None:
-        whole("batch_size", batch_size)
+        whole_number("batch_size", batch_size, least=1)
     done = 0
     with frozen(encoder, device) as place:
         if batch_size is None:
@@ -114,12 +128,12 @@ def features_of(
 
 
 def normalisation(mean: Numbers | None, std: Numbers | None) -> Compose:
-    """Images to floats, and what was given normalised."""
+    """Images to floats, normalised if mean and std are given."""
     return preset("none", mean=mean, std=std)
 
 
 def fraction_of(data: DataSet) -> float | None:
-    """The part of an image's middle that every split is read with; None where all images have a size of their own.
+    """The part of an image's middle that every split is read with; None if all images have one size.
 
     By the training images: if they differ in size it is `FRACTION`; if only test images do, those are read whole.
     """
@@ -129,7 +143,7 @@ def fraction_of(data: DataSet) -> float | None:
 
 
 def middle(split: Split, size: int | None, fraction: float | None = None) -> CentreCrop | None:
-    """The crop that images are read with: those of several sizes, with ``fraction`` all; None where they go whole."""
+    """The crop that images are read with; None if they are read whole."""
     if fraction is not None:
         if size is None:
             raise ValueError(f"fraction is {fraction} without a size; give size=…, the pixels that the encoder takes")
@@ -148,7 +162,7 @@ def middle(split: Split, size: int | None, fraction: float | None = None) -> Cen
 
 
 def checked(h: object, rows: int) -> Tensor:
-    """What an encoder gave, if it is ``[rows, D]``."""
+    """Check that an encoder's output is ``[rows, D]``."""
     if not isinstance(h, Tensor) or h.ndim != 2 or len(h) != rows:
         seen = list(h.shape) if isinstance(h, Tensor) else type(h).__name__
         raise ValueError(
@@ -158,14 +172,14 @@ def checked(h: object, rows: int) -> Tensor:
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """Where a module's first tensor lies; the CPU if it has none."""
+    """The device of a module's first tensor; the CPU if it has none."""
     first = next((t for t in (*module.parameters(), *module.buffers())), None)
     return torch.device("cpu") if first is None else first.device
 
 
 @contextmanager
 def frozen(encoder: nn.Module, device: torch.device | str | None = None) -> Iterator[torch.device]:
-    """The encoder in eval mode on a device, each part back in its own mode and place afterwards."""
+    """Put the encoder into eval mode on a device; each part is back in its own mode and place afterwards."""
     modes = [(part, part.training) for part in encoder.modules()]
     home = device_of(encoder)
     place = home if device is None else torch.device(device)

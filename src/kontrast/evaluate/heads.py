@@ -52,9 +52,22 @@ def train_heads(
     seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Heads:
-    """(1)–(3): a head for each pair of a learning rate and a weight decay (two lists of one length).
+    """Train a head for each pair of a learning rate and a weight decay (1)–(3).
 
-    ``x`` float ``[N, D]``, ``labels`` int64 ``[N]``. The order of the rows depends on ``seed`` and the epoch alone.
+    Args:
+        x: Features, float ``[N, D]``, standardised.
+        labels: int64 ``[N]``.
+        num_classes: K.
+        learning_rates: One for each head.
+        weight_decays: As many.
+        epochs: Passes over the rows.
+        batch_size: Rows of a step.
+        momentum: Nesterov momentum.
+        seed: Decides, with the epoch, the order of the rows.
+        progress: Called with ``(done, of)`` after each epoch.
+
+    Raises:
+        ValueError: Lists of different lengths, or empty ones.
 
     >>> x = torch.tensor([[-1.0], [1.0]]).repeat(8, 1)
     >>> heads = train_heads(x, torch.tensor([0, 1]).repeat(8), 2, learning_rates=[0.1, 1.0], weight_decays=[0.0, 0.0],

@@ -32,7 +32,18 @@ LOW = 0xFFFFFFFF
 
 @torch.no_grad()
 def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
-    """(1): cosines float32 ``[M, k]``, falling, and row numbers of ``keys`` int64 ``[M, k]``; tensors, or arrays.
+    """Find the k nearest keys of every query (1).
+
+    Args:
+        query: ``[M, D]``, a tensor or an array.
+        keys: ``[N, D]``.
+        k: 1 to N.
+
+    Returns:
+        Cosines, float32 ``[M, k]``, descending, and the indices of the keys, int64 ``[M, k]``.
+
+    Raises:
+        ValueError: Another shape or type, or another ``k``.
 
     >>> keys = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0], [4.0, 0.0]])
     >>> nearest(torch.tensor([[5.0, 0.0]]), keys, 3)
@@ -42,7 +53,7 @@ def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
     if query.ndim != 2 or keys.ndim != 2 or query.shape[1] != keys.shape[1]:
         raise ValueError(f"query is {list(query.shape)} and keys {list(keys.shape)}; expected [M, D] and [N, D]")
     if not 1 <= k <= len(keys):
-        raise ValueError(f"k is {k}, but there are {len(keys)} keys; expected 1 to {len(keys)}")
+        raise ValueError(f"k={k}: must be 1 to {len(keys)}, the number of keys")
     q = directions(query, torch.float32)
     best = torch.full((len(q), k), LOWEST, dtype=torch.int64, device=q.device)
     fits = 1 << max(6, (WIDEST // max(1, keys.shape[1])).bit_length() - 1)
@@ -61,7 +72,18 @@ def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
 
 
 def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: int, temperature: float) -> Tensor:
-    """Σ of exp(s/τ) over those of the k nearest keys that have each label, up to a factor a query: float64 ``[M, K]``.
+    """Let the k nearest keys vote for their labels, with weights exp(s/τ).
+
+    Args:
+        query: ``[M, D]``.
+        keys: ``[N, D]``.
+        labels: int64 ``[N]``, of the keys.
+        num_classes: K.
+        k: The number of keys that vote.
+        temperature: τ.
+
+    Returns:
+        The sum of the weights for each class, up to one factor for each query: float64 ``[M, K]``.
 
     >>> votes(torch.tensor([[1.0, 0.0]]), torch.eye(2), torch.tensor([1, 0]), 3, k=1, temperature=0.1)
     tensor([[0., 1., 0.]], dtype=torch.float64)

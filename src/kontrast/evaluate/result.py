@@ -1,4 +1,4 @@
-r"""What an evaluation found: a number that carries its protocol.
+r"""The result of an evaluation: a number that carries its protocol.
 
 With scores [M, K] of M test rows, the prediction is the class of the largest score, and
 
@@ -21,12 +21,29 @@ import torch
 from torch import Tensor
 
 Progress = Callable[[str, int, int], object]
-"""Told ``(what, done, of)`` now and then."""
+"""A function that is called with ``(what, done, of)`` now and then."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """One evaluation. ``value`` is the top-1 accuracy in 0…1 (retrieval: recall@1), ``protocol`` how it came about.
+    """The result of one evaluation.
+
+    Attributes:
+        name: The protocol's name.
+        protocol: The protocol in words.
+        value: Top-1 accuracy, 0…1 (retrieval: recall@1).
+        error: The standard error of ``value`` (1).
+        top5: (2), with more than five classes.
+        per_class: The accuracy of each class; NaN where a class has no test rows.
+        confusion: ``[true class][predicted class]``.
+        split: The name of the rows tested on.
+        train_rows: Training rows used; 0 if none.
+        test_rows: Rows tested on.
+        epochs: Epochs of training, if any.
+        seed: Of everything that was drawn.
+        class_names: A name for each class.
+        details: More numbers, by the protocol.
+        predictions: int64 ``[M]``.
 
     >>> found = Result.of_scores(torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), torch.tensor([0, 1, 1]),
     ...     name="demo", protocol="a demonstration", train_rows=10, seed=0)
@@ -41,8 +58,8 @@ class Result:
     value: float
     error: float
     top5: float | None
-    per_class: list[float]  # NaN where a class has no test rows
-    confusion: list[list[int]]  # [true class][predicted class]
+    per_class: list[float]
+    confusion: list[list[int]]
     split: str
     train_rows: int
     test_rows: int
@@ -50,7 +67,7 @@ class Result:
     seed: int
     class_names: list[str] | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    predictions: Tensor = field(repr=False)  # int64 [M]
+    predictions: Tensor = field(repr=False)
 
     def __str__(self) -> str:
         train = [f"train: {self.train_rows:,} rows"] if self.train_rows else []
@@ -58,14 +75,23 @@ class Result:
         return f"{100 * self.value:.2f} % ± {100 * self.error:.2f}: {self.protocol}; {about}"
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it: everything but the predictions; NaN becomes None."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "predictions"}
-        plain: dict[str, Any] = _plain(found)
-        return plain
+        """A dictionary for JSON: everything but the predictions; NaN becomes None."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "predictions"}
+        record: dict[str, Any] = _plain(values)
+        return record
 
     @classmethod
     def of_scores(cls, scores: Tensor, labels: Tensor, **about: Any) -> Result:
-        """From scores ``[M, K]`` and labels ``[M]``: (1) and (2); top-5 only where there are more than five classes."""
+        """Compute (1) and (2).
+
+        Args:
+            scores: ``[M, K]``, larger is more likely.
+            labels: int64 ``[M]``.
+            **about: The other attributes (`kontrast.evaluate.protocol.Protocol.about`).
+
+        Raises:
+            ValueError: A score is NaN, or there are no rows.
+        """
         if bool(scores.isnan().any()):
             rows = int(scores.isnan().any(1).sum())
             raise ValueError(
@@ -79,7 +105,7 @@ class Result:
     def of_predictions(
         cls, predictions: Tensor, labels: Tensor, num_classes: int, *, top5: float | None = None, **about: Any
     ) -> Result:
-        """From predicted classes ``[M]`` and labels ``[M]``."""
+        """Compute (1) from predicted classes ``[M]`` and labels ``[M]``."""
         total = len(labels)
         if not total:
             raise ValueError("there are no test rows; expected at least one")

@@ -9,6 +9,7 @@
 out, `Run.changed_files` compares the files of a finished run with their digests. This package never imports torch.
 """
 
+from kontrast.runs.arrays import read_features, write_features
 from kontrast.runs.experiment import ExperimentFolder, kind_of_folder
 from kontrast.runs.log import WALL_CLOCK, MetricsLog
 from kontrast.runs.run import Busy, Contents, Run, commit, data_digest, file_digest, timestamp
@@ -48,5 +49,7 @@ __all__ = [
     "data_digest",
     "file_digest",
     "kind_of_folder",
+    "read_features",
     "timestamp",
+    "write_features",
 ]

@@ -1,4 +1,4 @@
-"""analysis.npz: the arrays that a report draws. Each has a fixed kind and shape (`FORMS`).
+"""analysis.npz: the arrays that a report draws. Each has a fixed kind and shape (`FORMS`). And features.npz.
 
 Arrays that do not fit are left out and described, so that no reader has to check them again; arrays without rows are
 left out silently.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kontrast.files import RUN_AGAIN, read_npz
+from kontrast.files import RUN_AGAIN, read_npz, whole_file
 
 WHOLE, BYTES, REAL, WORDS = "whole numbers", "bytes", "numbers", "words"
 DTYPES = {WHOLE: "iu", BYTES: "u", REAL: "f", WORDS: "U"}
@@ -94,3 +94,24 @@ def _has_kind(x: np.ndarray[Any, Any], kind: str) -> bool:
     if x.dtype.kind not in DTYPES[kind] or (kind == BYTES and x.dtype != np.uint8):
         return False
     return kind != REAL or bool(np.isfinite(x).any())
+
+
+def read_features(path: Path, key: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+    """Read stored training and test features; None if the file is missing or damaged, or was written with another key.
+
+    Args:
+        path: features.npz, or another file that `write_features` wrote.
+        key: A hash of what the features depend on.
+    """
+    try:
+        arrays = read_npz(path, "it is made anew")
+        return (arrays["train"], arrays["test"]) if str(arrays["key"]) == key else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def write_features(path: Path, key: str, train: np.ndarray[Any, Any], test: np.ndarray[Any, Any]) -> None:
+    """Write training and test features for `read_features`; atomic."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as file:
+        np.savez(file, key=np.array(key), train=train, test=test)

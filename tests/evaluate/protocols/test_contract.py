@@ -69,7 +69,7 @@ def test_unknown_names_and_options_name_the_nearest(subject: Subject) -> None:
         evaluate(subject, "graf_mean")
     with pytest.raises(ValueError, match="has no option 'temprature'; did you mean 'temperature'"):
         evaluate(subject, "knn20", temprature=0.1)
-    with pytest.raises(ValueError, match="seed is -1"):
+    with pytest.raises(ValueError, match="seed=-1: must be a whole number"):
         evaluate(subject, "knn20", seed=-1)
 
 
@@ -89,7 +89,7 @@ def test_unknown_names_and_options_name_the_nearest(subject: Subject) -> None:
     ],
 )
 def test_options_out_of_range_are_value_errors(subject: Subject, name: str, option: str, value: object) -> None:
-    with pytest.raises(ValueError, match=r"expected|need"):
+    with pytest.raises(ValueError, match="must"):
         evaluate(subject, name, **{option: value})
 
 

@@ -57,5 +57,5 @@ def test_images_of_several_sizes_are_cropped_at_decoding(tmp_path) -> None:
 
 
 def test_unknown_setting() -> None:
-    with pytest.raises(ValueError, match="expected 'auto', 'small' or 'imagenet'"):
+    with pytest.raises(ValueError, match="must be one of 'auto', 'small', 'imagenet'"):
         SCE(setting="large")

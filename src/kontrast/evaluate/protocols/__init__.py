@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from kontrast.evaluate._inputs import whole
+from kontrast.checks import whole_number
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 from kontrast.registry import Family, nearest
@@ -58,5 +58,5 @@ def evaluate(
             f"{protocol} trains on augmented images through the encoder, and this subject has features only; make it "
             f"with Subject.from_encoder, or choose one that works on features: {', '.join(without)}"
         )
-    found: Result = kind(**options).run(subject, seed=whole("seed", seed, least=0), progress=progress)
+    found: Result = kind(**options).run(subject, seed=whole_number("seed", seed, least=0), progress=progress)
     return found

@@ -22,11 +22,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kontrast.augment import Compose, Normalize, Operation, at_decoding, preset
+from kontrast.checks import number, whole_number
 from kontrast.data import Crop, Loader, Shuffled, Split, Stream, generator, seed_of
-from kontrast.evaluate._inputs import positive, whole
 from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.features import checked, device_of, extract
-from kontrast.evaluate.protocols._base import Protocol, shortened
+from kontrast.evaluate.protocol import Protocol, with_limit
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 from kontrast.models._options import seeded
@@ -65,9 +65,9 @@ class AugmentedProbe(Protocol):
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "limit"):
             if getattr(self, name) is not None:
-                whole(name, getattr(self, name))
+                whole_number(name, getattr(self, name), least=1)
         if self.learning_rate is not None:
-            positive("learning_rate", self.learning_rate)
+            number("learning_rate", self.learning_rate, above=0)
 
     @abstractmethod
     def settings(self, subject: Subject) -> Settings:
@@ -118,7 +118,7 @@ class AugmentedProbe(Protocol):
         if accuracies:
             best = max(range(len(accuracies)), key=accuracies.__getitem__)
             details[BEST] = {"epoch": best + 1, "accuracy": accuracies[best]}
-        words = shortened(chosen.words, self.limit, len(data.train))
+        words = with_limit(chosen.words, self.limit, len(data.train))
         about = self.about(subject, words, seed=seed, train_rows=len(split), epochs=chosen.epochs, details=details)
         return Result.of_scores(head.scores(test), subject.test_labels, **about)
 

@@ -18,9 +18,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from kontrast.checks import number, whole_number
 from kontrast.data import generator
-from kontrast.evaluate._inputs import positive, whole
-from kontrast.evaluate.protocols._base import Protocol, limited, shortened
+from kontrast.evaluate.protocol import Protocol, limit_rows, with_limit
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 from kontrast.sphere import directions
@@ -45,15 +45,15 @@ class GrafLinear(Protocol):
     name: ClassVar[str] = "graf-linear"
 
     def __post_init__(self) -> None:
-        whole("iterations", self.iterations)
-        whole("batch_size", self.batch_size)
-        positive("learning_rate", self.learning_rate)
-        positive("weight_decay", self.weight_decay, zero=True)
+        whole_number("iterations", self.iterations, least=1)
+        whole_number("batch_size", self.batch_size, least=1)
+        number("learning_rate", self.learning_rate, above=0)
+        number("weight_decay", self.weight_decay, least=0)
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Train, then test once."""
         train, test = subject.features(progress)
-        x, y = limited(train, subject.train_labels, self.limit, seed)
+        x, y = limit_rows(train, subject.train_labels, self.limit, seed)
         z, z_test = (directions(v) if self.normalize else v for v in (x, test))
         w = self.fit(z, y, subject.num_classes, seed=seed, progress=progress)
         kind = "unit features" if self.normalize else "features as they are"
@@ -61,7 +61,7 @@ class GrafLinear(Protocol):
             f"linear classifier, SGD {self.iterations:,} iterations, lr {self.learning_rate:g}·((T−i)/T)⁵, wd "
             f"{self.weight_decay:g}, batch {self.batch_size} with replacement, {kind}, no bias (Graf et al., retrained)"
         )
-        words = shortened(words, self.limit, len(train))
+        words = with_limit(words, self.limit, len(train))
         about = self.about(subject, words, seed=seed, train_rows=len(y), details={"iterations": self.iterations})
         return Result.of_scores(z_test @ w.T, subject.test_labels, **about)
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import torch
 
-from kontrast.evaluate.protocols._base import Protocol
+from kontrast.evaluate.protocol import Protocol
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 from kontrast.sphere import directions, sized

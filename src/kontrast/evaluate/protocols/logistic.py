@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from kontrast.evaluate._inputs import positive, whole
-from kontrast.evaluate.protocols._base import Protocol, limited, shortened, standardise
+from kontrast.checks import number, whole_number
+from kontrast.evaluate.protocol import Protocol, limit_rows, standardise, with_limit
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 
@@ -37,20 +37,20 @@ class Logistic(Protocol):
     name: ClassVar[str] = "logistic"
 
     def __post_init__(self) -> None:
-        positive("C", self.C)
-        positive("tolerance", self.tolerance)
-        whole("iterations", self.iterations)
+        number("C", self.C, above=0)
+        number("tolerance", self.tolerance, above=0)
+        whole_number("iterations", self.iterations, least=1)
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Fit, then test once; nothing is drawn but the rows of a ``limit``."""
         train, test = subject.features(progress)
-        x, y = limited(train, subject.train_labels, self.limit, seed)
+        x, y = limit_rows(train, subject.train_labels, self.limit, seed)
         x, x_test = standardise(x, test) if self.standardize else (x, test)
         w, b, done = self.fit(x, y, subject.num_classes)
         kind = "standardised features" if self.standardize else "features as they are"
         words = f"logistic regression, L-BFGS, C = {self.C:g}, {kind}"
         details: dict[str, Any] = {"C": self.C, **done}
-        words = shortened(words, self.limit, len(train))
+        words = with_limit(words, self.limit, len(train))
         about = self.about(subject, words, seed=seed, train_rows=len(y), details=details)
         return Result.of_scores(torch.addmm(b, x_test, w.T), subject.test_labels, **about)
 

@@ -23,12 +23,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast.evaluate._inputs import positive, whole
+from kontrast.checks import number, whole_number
 from kontrast.evaluate.heads import Heads, train_heads
-from kontrast.evaluate.protocols._base import Protocol, limited, shortened, standardise
+from kontrast.evaluate.protocol import Protocol, limit_rows, standardise, with_limit
 from kontrast.evaluate.result import Progress, Result
-from kontrast.evaluate.splits import hold_out
-from kontrast.evaluate.subject import Subject
+from kontrast.evaluate.subject import Subject, hold_out
+
+MOST_VALUES = 4_000_000
+"""Training rows × values of a row: about five seconds on a core."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,19 +51,24 @@ class Probe(Protocol):
     name: ClassVar[str] = "probe"
 
     def __post_init__(self) -> None:
-        whole("epochs", self.epochs)
-        whole("batch_size", self.batch_size)
+        whole_number("epochs", self.epochs, least=1)
+        whole_number("batch_size", self.batch_size, least=1)
         for rate in self.learning_rates:
-            positive("a learning rate", rate)
+            number("learning_rates", rate, above=0)
         for decay in self.weight_decays:
-            positive("a weight decay", decay, zero=True)
+            number("weight_decays", decay, least=0)
         if not len(self.learning_rates) or not len(self.weight_decays):
-            raise ValueError("learning_rates and weight_decays need at least one number each")
+            raise ValueError("learning_rates and weight_decays must have at least one number each")
+
+    @classmethod
+    def is_cheap(cls, train_rows: int, test_rows: int, values: int) -> bool:
+        """Up to `MOST_VALUES`."""
+        return train_rows * values <= MOST_VALUES
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Choose, train, test."""
         train, test = subject.features(progress)
-        x, y = limited(train, subject.train_labels, self.limit, seed)
+        x, y = limit_rows(train, subject.train_labels, self.limit, seed)
         x, x_test = standardise(x, test)
         rate, decay, details = self.choose(x, y, subject.num_classes, seed=seed, progress=progress)
         heads = self._train(x, y, subject.num_classes, [(rate, decay)], seed, progress, "probe, the chosen head")
@@ -70,7 +77,7 @@ class Probe(Protocol):
             f"linear probe, SGD {self.epochs} epochs, standardised features, best of {count} (learning rate × weight "
             f"decay, by loss) on {100 * self.held_out:g} % of train, then all of train"
         )
-        words = shortened(words, self.limit, len(train))
+        words = with_limit(words, self.limit, len(train))
         about = self.about(subject, words, seed=seed, train_rows=len(y), epochs=self.epochs, details=details)
         return Result.of_scores(heads.scores(x_test, 0), subject.test_labels, **about)
 

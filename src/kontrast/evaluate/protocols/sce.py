@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kontrast.augment import Compose, HorizontalFlip, Operation, RandomResizedCrop, preset
+from kontrast.checks import one_of
 from kontrast.evaluate.protocols._augmented import AugmentedProbe, Settings, cosine, side_of
 from kontrast.evaluate.subject import Subject
 
@@ -35,8 +36,7 @@ class SCE(AugmentedProbe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.setting not in ("auto", "small", "imagenet"):
-            raise ValueError(f"setting is {self.setting!r}; expected 'auto', 'small' or 'imagenet'")
+        one_of("setting", self.setting, ("auto", "small", "imagenet"))
 
     def settings(self, subject: Subject) -> Settings:
         """By the size of the images."""

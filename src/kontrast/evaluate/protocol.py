@@ -1,0 +1,110 @@
+"""The base class of evaluation protocols, and what several of them do to features."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from kontrast.checks import whole_number
+from kontrast.data import Memory, Split
+from kontrast.evaluate.result import Progress, Result
+from kontrast.evaluate.subject import Subject, chunks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol(ABC):
+    """A way to turn features and labels into an accuracy. Its options are the fields of its dataclass.
+
+    Attributes:
+        name: The name of the protocol in results.
+        needs_encoder: Whether it trains on augmented images through the encoder, so that features alone do not do.
+
+    >>> class Majority(Protocol):
+    ...     name = "majority"
+    ...     def run(self, subject, *, seed, progress):
+    ...         most = subject.train_labels.bincount().argmax().expand(len(subject.test_labels))
+    ...         about = self.about(subject, "the largest class of the training rows", seed=seed)
+    ...         return Result.of_predictions(most, subject.test_labels, subject.num_classes, **about)
+    >>> subject = Subject.from_features(torch.eye(3), [0, 0, 1], torch.eye(3), [0, 0, 1])
+    >>> Majority().run(subject, seed=0, progress=None).value
+    0.6666666666666666
+    """
+
+    name: ClassVar[str]
+    needs_encoder: ClassVar[bool] = False
+
+    @abstractmethod
+    def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
+        """Evaluate a subject.
+
+        Args:
+            subject: Features and labels, perhaps with their encoder.
+            seed: Of everything that is drawn.
+            progress: Called with ``(what, done, of)`` now and then.
+        """
+
+    @classmethod
+    def is_cheap(cls, train_rows: int, test_rows: int, values: int) -> bool:
+        """Whether rows of so many values take seconds, so that raw pixels can stand beside every result."""
+        return False
+
+    def about(self, subject: Subject, protocol: str, *, seed: int, **more: Any) -> dict[str, Any]:
+        """The keyword arguments of `Result.of_scores` that do not come from scores.
+
+        Args:
+            subject: The subject of the run.
+            protocol: The protocol in words, with every option that matters.
+            seed: The seed of the run.
+            **more: Others, such as ``epochs`` and ``details``.
+        """
+        common = {
+            "name": self.name,
+            "protocol": protocol,
+            "seed": seed,
+            "split": subject.split,
+            "train_rows": len(subject.train_labels),
+            "class_names": subject.class_names,
+        }
+        return {**common, **more}
+
+
+def limit_rows(features: Tensor, labels: Tensor, limit: int | None, seed: int) -> tuple[Tensor, Tensor]:
+    """At most ``limit`` training rows, drawn with ``seed``, the same number of each class.
+
+    >>> limit_rows(torch.arange(8.0).view(8, 1), torch.arange(8) % 2, 4, seed=0)[1].bincount()
+    tensor([2, 2])
+    """
+    if limit is None or whole_number("limit", limit, least=1) >= len(labels):
+        return features, labels
+    split = Split(Memory(features), labels).limited(limit, seed)
+    assert isinstance(split.inputs, Memory)
+    assert split.labels is not None
+    return split.inputs.values, split.labels
+
+
+def with_limit(words: str, limit: int | None, rows: int) -> str:
+    """The words of a protocol, and the limit if there were more rows.
+
+    >>> with_limit("linear probe", 100, 500)
+    'linear probe, limited to 100 training rows'
+    """
+    return words if limit is None or limit >= rows else f"{words}, limited to {limit:,} training rows"
+
+
+def standardise(train: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+    """Subtract the mean of the training features and divide by their standard deviation; constant features become 0.
+
+    >>> standardise(torch.tensor([[1.0, 5.0], [3.0, 5.0]]), torch.tensor([[4.0, 6.0]]))
+    (tensor([[-1.,  0.],
+            [ 1.,  0.]]), tensor([[2., 0.]]))
+    """
+    mean = sum(part.sum(0, dtype=torch.float64) for part in chunks(train)) / len(train)
+    assert isinstance(mean, Tensor)
+    std = (sum((part.double() - mean).square().sum(0) for part in chunks(train)) / len(train)) ** 0.5
+    is_constant = std <= 1e-6 * mean.abs()  # what rounding leaves of a constant in float32
+    scale = torch.where(is_constant | (std == 0), torch.zeros_like(std), std.reciprocal())
+    return tuple((x - mean.float()).mul_(scale.float()) for x in (train, *others))
