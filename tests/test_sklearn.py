@@ -22,8 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kontrast import augment, losses
 from kontrast.data import load
-from kontrast.sklearn import LOSSES, ContrastiveEncoder
-from kontrast.sklearn._learning import Tolerant
+from kontrast.sklearn import LOSSES, ContrastiveEncoder, Tolerant
 from kontrast.train import NonFiniteLoss, Stopped, Training
 from kontrast.train.watching import Validation
 
@@ -355,7 +354,7 @@ def test_ctrl_c_ends_a_fit_as_it_ends_anything(monkeypatch: pytest.MonkeyPatch) 
     ("params", "said"),
     [
         ({"loss": "subcon"}, r"no loss 'subcon'; did you mean 'supcon'\? Known: supcon"),
-        ({"loss": "simple-contrastive", "temperature": 0.1}, "loss 'simple-contrastive' has none; leave it None"),
+        ({"loss": "simple-contrastive", "temperature": 0.1}, "loss 'simple-contrastive' has no temperature"),
         ({"loss_params": {"k1": 3}}, "method 'supcon' has no option 'k1'"),
         ({"temperature": 0.0}, "temperature=0.0: must be a finite number above 0"),
         ({"n_components": 0}, "n_components=0: must be a whole number of at least 1"),
@@ -371,24 +370,24 @@ def test_ctrl_c_ends_a_fit_as_it_ends_anything(monkeypatch: pytest.MonkeyPatch) 
         ({"learning_rate": -1}, "learning_rate=-1: must be a finite number above 0"),
         ({"weight_decay": -1}, "weight_decay=-1: must be a finite number of at least 0"),
         ({"optimizer": "adam"}, "no optimiser 'adam'; did you mean 'adamw'"),
-        ({"early_stopping": True, "validation_fraction": 1.0}, "validation_fraction is 1; expected a share"),
+        ({"early_stopping": True, "validation_fraction": 1.0}, "validation_fraction=1: must be above 0 and below 1"),
         ({"early_stopping": True, "n_iter_no_change": 0}, "n_iter_no_change=.*: must be a whole number of at least 1"),
         ({"tol": -1.0}, "tol=-1.0: must be a finite number of at least 0"),
         ({"device": "abacus"}, "^device is 'abacus'"),
         ({"encoder": "mlpp"}, "no encoder 'mlpp'; did you mean 'mlp'"),
         ({"encoder": "abacus"}, "no encoder 'abacus'. X are vectors: take 'mlp'"),
         ({"encoder": "timm/vit"}, "'timm/vit' takes images"),
-        ({"encoder_params": 3}, "encoder_params is 3; expected options by name"),
-        ({"loss_params": "k1"}, "loss_params is 'k1'; expected options by name"),
-        ({"augmentation_params": [0.1]}, r"augmentation_params is \[0.1\]; expected options by name"),
-        ({"image_shape": 13}, "image_shape is 13; expected two or three whole numbers"),
-        ({"image_shape": (13,)}, r"image_shape is \(13,\); expected two or three whole numbers"),
-        ({"image_shape": (1.0, 13.0)}, "expected two or three whole numbers"),
-        ({"standardize": "no"}, "standardize is 'no'; expected True"),
-        ({"standardize": 1}, "standardize is 1; expected True"),
-        ({"normalize": None}, "normalize is None; expected True or False"),
-        ({"early_stopping": "yes"}, "early_stopping is 'yes'; expected True or False"),
-        ({"verbose": "no"}, "verbose is 'no'; expected True or False"),
+        ({"encoder_params": 3}, "encoder_params=3: must be a mapping of options"),
+        ({"loss_params": "k1"}, "loss_params='k1': must be a mapping of options"),
+        ({"augmentation_params": [0.1]}, r"augmentation_params=\[0.1\]: must be a mapping of options"),
+        ({"image_shape": 13}, "image_shape=13: must be two or three whole numbers"),
+        ({"image_shape": (13,)}, r"image_shape=\(13,\): must be two or three whole numbers"),
+        ({"image_shape": (1.0, 13.0)}, "must be two or three whole numbers"),
+        ({"standardize": "no"}, "standardize='no': must be True"),
+        ({"standardize": 1}, "standardize=1: must be True"),
+        ({"normalize": None}, "normalize=None: must be True or False"),
+        ({"early_stopping": "yes"}, "early_stopping='yes': must be True or False"),
+        ({"verbose": "no"}, "verbose='no': must be True, False or a whole number"),
     ],
 )
 def test_a_wrong_parameter_says_so(params: dict[str, Any], said: str) -> None:
@@ -420,7 +419,7 @@ def test_what_was_not_fitted_cannot_be_asked(images: tuple[np.ndarray, np.ndarra
         quick("cross-entropy").fit(WINE)
     with pytest.raises(ValueError, match=r"fitted without y and knows no classes; score\(X\)"):
         quick("nt-xent").fit(WINE).score(WINE, CULTIVAR)
-    with pytest.raises(ValueError, match="n_components is 10, and encoder 'small-resnet' gives 64"):
+    with pytest.raises(ValueError, match="n_components=10: must be 64, the features of encoder 'small-resnet'"):
         quick(n_components=10, encoder_params=None).fit(*images)
     with pytest.raises(ValueError, match="'corruption' is for vectors"):
         quick(n_components=16, encoder_params=None, augmentation="corruption").fit(*images)

@@ -13,7 +13,7 @@ from kontrast import augment
 from kontrast.data import DataSet, Memory, Split
 from kontrast.evaluate import Subject, activations, evaluate, extract
 from kontrast.evaluate.activations import CPU_BUDGET, MOST_ROWS, in_chunks, peak_bytes, rows_at_once
-from kontrast.sklearn._learning import encoded
+from kontrast.sklearn import encoded
 
 CPU = torch.device("cpu")
 
