@@ -100,6 +100,11 @@ def whole_number(name: str, value: Any, *, least: int, most: int | None = None) 
     return int(value)
 
 
+def size(name: str, value: Any, most: int = 2**31 - 1) -> int:
+    """Check a number of rows, columns, channels or layers: a whole number of at least 1."""
+    return whole_number(name, value, least=1, most=most)
+
+
 def temperature_now(temperature: float | Tensor) -> float:
     """Check a temperature, a number or a scalar tensor that may be learned; returns its present value."""
     if isinstance(temperature, Tensor):

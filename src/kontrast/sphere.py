@@ -1,7 +1,8 @@
 """Rows on the unit sphere: what every loss and measure compares.
 
 `unit` is differentiable and gives zero rows a zero gradient; `directions` is its form for measures, for rows of any
-size; `sized` rescales all rows by one factor where their squares would not be numbers.
+size; `unit_rows` is for rows that are stored; `sized` rescales all rows by one factor where their squares would not be
+numbers.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from kontrast.autograd import ReverseOnly
@@ -42,6 +44,23 @@ def directions(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     if bool(odd.any()):  # the other rows stay as they are, to the bit
         x = torch.where(odd, x / largest, x)
     return unit(x.to(dtype))
+
+
+def unit_rows(x: Tensor) -> Tensor:
+    """Rows ``[N, D]`` of length one, for the queue and the memory bank to store; a zero row stays zero.
+
+    Deviates: ``F.normalize`` makes a zero row of one whose squares overflow, and leaves rows shorter than 1e-12 short;
+    these are divided by their largest entry first. All others are those of ``F.normalize``, to the bit.
+
+    >>> unit_rows(torch.tensor([[3e25, 4e25], [3e-25, 4e-25], [0.0, 0.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.6000, 0.8000],
+            [0.0000, 0.0000]])
+    """
+    norm = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+    largest = x.abs().amax(1, keepdim=True)
+    odd = (norm.isinf() | (norm < 1e-12)) & (largest > 0)
+    return F.normalize(torch.where(odd, x / largest, x), dim=1)
 
 
 def sized(x: Tensor) -> tuple[Tensor, float]:

@@ -65,7 +65,7 @@ def test_errors_speak() -> None:
         models.head("sec", in_dim=8)
     with pytest.raises(ValueError, match=r"head 'wang-liu' is a LinearHead, which does not take \{'hidden': 5\}"):
         models.head("wang-liu", in_dim=8, hidden=5)
-    with pytest.raises(ValueError, match="in_dim must be a whole number of at least 1, not 0"):
+    with pytest.raises(ValueError, match="in_dim=0: must be a whole number of at least 1"):
         models.head("tcl", in_dim=0)
-    with pytest.raises(ValueError, match="layers must be a whole number of at least 1, not 0"):
+    with pytest.raises(ValueError, match="layers=0: must be a whole number of at least 1"):
         models.MLPHead(8, layers=0)

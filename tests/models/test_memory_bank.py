@@ -77,13 +77,13 @@ def test_saved_and_read_again() -> None:
 
 def test_errors_speak() -> None:
     bank = models.MemoryBank(6, dim=4)
-    with pytest.raises(ValueError, match="indices run over 0 … 6, but this bank has slots 0 … 5"):
+    with pytest.raises(ValueError, match="indices=0 … 6: must be within the slots 0 … 5"):
         bank.keys(torch.tensor([0, 6]))
-    with pytest.raises(ValueError, match="indices run over -1 … 2"):
+    with pytest.raises(ValueError, match="indices=-1 … 2: must be"):
         bank.update(torch.tensor([-1, 2]), features(2))
-    with pytest.raises(ValueError, match=r"features of shape \[3, 4\]: 2 indices into this bank need \[2, 4\]"):
+    with pytest.raises(ValueError, match=r"features has shape \[3, 4\]: must be \[2, 4\]"):
         bank.update(torch.tensor([1, 2]), features(3))
-    with pytest.raises(ValueError, match=r"indices are torch.float32 of shape \[2\]; whole numbers \[N\]"):
+    with pytest.raises(ValueError, match=r"indices has shape \[2\] and torch.float32: must be whole numbers \[N\]"):
         bank.keys(torch.zeros(2))
-    with pytest.raises(ValueError, match="momentum must lie between 0 and 1, not -1"):
+    with pytest.raises(ValueError, match=r"momentum=-1.*: must be a finite number of at least 0"):
         models.MemoryBank(6, momentum=-1)

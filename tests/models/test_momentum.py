@@ -158,11 +158,11 @@ def test_a_buffer_without_a_partner_is_refused() -> None:
 
 
 def test_errors_speak() -> None:
-    with pytest.raises(ValueError, match=r"momentum must lie between 0 and 1, not 1\.2"):
+    with pytest.raises(ValueError, match=r"momentum=1\.2: must be a finite number of at least 0 and of at most 1"):
         models.MomentumPair(network(), momentum=1.2)
-    with pytest.raises(ValueError, match="schedule='cosine' needs total_steps of at least 1, not None"):
+    with pytest.raises(ValueError, match="total_steps=None: must be at least 1 with schedule='cosine'"):
         models.MomentumPair(network(), schedule="cosine")
-    with pytest.raises(ValueError, match="schedule must be 'constant' or 'cosine', not 'linear'"):
+    with pytest.raises(ValueError, match="schedule='linear': must be one of 'constant', 'cosine'"):
         models.MomentumPair(network(), schedule="linear")
-    with pytest.raises(ValueError, match="buffers must be 'average', 'copy' or 'own', not 'mean'"):
+    with pytest.raises(ValueError, match="buffers='mean': must be one of 'average', 'copy', 'own'"):
         models.MomentumPair(network(), buffers="mean")

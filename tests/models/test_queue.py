@@ -94,12 +94,12 @@ def test_rows_of_any_length_are_stored_with_length_one() -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     queue = models.Queue(np.int64(10), np.int32(4))
     assert queue.rows.shape == (10, 4)
-    with pytest.raises(ValueError, match=r"length must be a whole number of at least 1, not (np\.float64\()?10\.0"):
+    with pytest.raises(ValueError, match=r"length=(np\.float64\()?10\.0\)?: must be a whole number of at least 1"):
         models.Queue(np.float64(10), 4)
 
 
 def test_errors_speak() -> None:
-    with pytest.raises(ValueError, match=r"keys of shape \[3, 5\]: this queue takes \[N, 4\]"):
+    with pytest.raises(ValueError, match=r"keys has shape \[3, 5\]: must be \[N, 4\]"):
         models.Queue(7, 4).enqueue(torch.zeros(3, 5))
-    with pytest.raises(ValueError, match="length must be a whole number of at least 1, not 0"):
+    with pytest.raises(ValueError, match="length=0: must be a whole number of at least 1"):
         models.Queue(0, 4)

@@ -15,7 +15,7 @@ from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from kontrast import models
-from kontrast.models import _weight_files
+from kontrast.models import weights
 
 
 def network(seed: int, channels: int = 3) -> nn.Module:
@@ -241,9 +241,9 @@ def test_options_beside_the_tensors_are_read_as_nothing(tmp_path: Path) -> None:
     module = network(0)
     models.load_weights(module, tmp_path / "x.pt", strict=True)
     assert same(module, network(1))
-    found = _weight_files.read(tmp_path / "x.pt")
+    found = weights.read_tensors(tmp_path / "x.pt")
     for name in beside:
-        assert isinstance(found[name], _weight_files.Nothing), name
+        assert isinstance(found[name], weights.StandIn), name
         assert vars(found[name]) == {}
     with pytest.raises(pickle.UnpicklingError):  # outside, torch is as strict as before
         torch.load(tmp_path / "x.pt", weights_only=True)
@@ -278,7 +278,11 @@ def test_bytes_that_are_no_file_of_torchs(junk: bytes, tmp_path: Path) -> None:
 def test_damaged_weights_of_a_run_are_not_started_from(tmp_path: Path) -> None:
     content = save({"weight": torch.ones(1, 2)})
     (tmp_path / "encoder.safetensors").write_bytes(content)
-    card = {"weights_sha256": hashlib.sha256(content).hexdigest()}
+    card = {
+        "encoder": {"name": "mlp"},
+        "input": {"kind": "vector", "shape": [2], "mean": [0.0], "std": [1.0]},
+        "weights_sha256": hashlib.sha256(content).hexdigest(),
+    }
     (tmp_path / "model.json").write_text(json.dumps(card))
     layer = nn.Linear(2, 1, bias=False)
     models.load_weights(layer, tmp_path)

@@ -19,7 +19,7 @@ from kontrast import distributed, models
 from kontrast.data.loader import Stream, generator
 from kontrast.geometry import penalty_entropy
 from kontrast.methods._base import Method, Network, Setting, ViewBatch, out_dim
-from kontrast.models._rows import unit_rows
+from kontrast.sphere import unit_rows
 
 
 class MomentumMethod(Method):

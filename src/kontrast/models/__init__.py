@@ -10,14 +10,20 @@ Each is a module or a function of its own, usable in any loop.
 torch.Size([4, 128])
 """
 
+from kontrast.models.batch_norm import (
+    SplitBatchNorm,
+    SyncBatchNorm,
+    shuffle_keys,
+    split_batch_norm,
+    sync_batch_norm,
+    unshuffle,
+)
 from kontrast.models.encoders import FAMILY, Encoder, encoder, names, norm_of, refuse_tag
+from kontrast.models.encoders._base import seeded
 from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
 from kontrast.models.memory_bank import MemoryBank
 from kontrast.models.momentum import MomentumPair, momentum_at
 from kontrast.models.queue import Queue
-from kontrast.models.shuffle import shuffle_keys, unshuffle
-from kontrast.models.split_norm import SplitBatchNorm, split_batch_norm
-from kontrast.models.sync_norm import SyncBatchNorm, sync_batch_norm
 from kontrast.models.weights import Loaded, fit_weights, load_weights
 
 __all__ = [
@@ -41,6 +47,7 @@ __all__ = [
     "names",
     "norm_of",
     "refuse_tag",
+    "seeded",
     "shuffle_keys",
     "split_batch_norm",
     "sync_batch_norm",

@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from kontrast.models._options import MOST_LAYERS, positive, seeded
+from kontrast.checks import size
+from kontrast.models.encoders._base import MOST_LAYERS, seeded
 from kontrast.registry import nearest, one_line, quoted
 
 
@@ -41,7 +42,7 @@ class LinearHead(nn.Module):
 
     def __init__(self, in_dim: int, out: int = 128, *, bias: bool = True) -> None:
         super().__init__()
-        self.in_dim, self.out_dim = positive("in_dim", in_dim), positive("out", out)
+        self.in_dim, self.out_dim = size("in_dim", in_dim), size("out", out)
         self.linear = nn.Linear(self.in_dim, self.out_dim, bias=bias)
 
     def forward(self, features: Tensor) -> Tensor:
@@ -79,10 +80,8 @@ class MLPHead(nn.Module):
         last_affine: bool = False,
     ) -> None:
         super().__init__()
-        self.in_dim, self.out_dim = positive("in_dim", in_dim), positive("out", out)
-        inner = [self.in_dim if hidden is None else positive("hidden", hidden)] * (
-            positive("layers", layers, MOST_LAYERS) - 1
-        )
+        self.in_dim, self.out_dim = size("in_dim", in_dim), size("out", out)
+        inner = [self.in_dim if hidden is None else size("hidden", hidden)] * (size("layers", layers, MOST_LAYERS) - 1)
         *pairs, (a, b) = itertools.pairwise([self.in_dim, *inner, self.out_dim])
         made: list[nn.Module] = []
         for i, o in pairs:
@@ -107,7 +106,7 @@ class NoHead(nn.Identity):
 
     def __init__(self, in_dim: int) -> None:
         super().__init__()
-        self.in_dim = self.out_dim = positive("in_dim", in_dim)
+        self.in_dim = self.out_dim = size("in_dim", in_dim)
 
 
 class Named(NamedTuple):

@@ -19,12 +19,22 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import distributed
-from kontrast.models._options import fraction, positive
-from kontrast.models._rows import unit_rows
+from kontrast.checks import number, size
+from kontrast.sphere import unit_rows
 
 
 class MemoryBank(nn.Module):
-    """``rows [num_samples, dim]``, saved in state_dict; ``generator`` draws them at first (its own, seeded 0, if None).
+    """``rows [num_samples, dim]``, saved in state_dict.
+
+    Args:
+        num_samples: How many training samples there are.
+        dim: The length of a feature.
+        momentum: m of (1), from 0 to 1.
+        gather_distributed: Whether every rank updates with the features of all.
+        generator: It draws (2); one with seed 0 if left out, the same on every rank.
+
+    Raises:
+        ValueError: A number is outside its range.
 
     >>> bank = MemoryBank(4, dim=2)
     >>> bank.rows[0] = torch.tensor([0.0, 1.0])
@@ -45,10 +55,11 @@ class MemoryBank(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        fraction("momentum", momentum)
-        self.momentum, self.gather_distributed = momentum, gather_distributed
+        self.momentum = number("momentum", momentum, least=0.0, most=1.0)
+        self.gather_distributed = gather_distributed
         generator = generator or torch.Generator().manual_seed(0)
-        num_samples, dim = positive("num_samples", num_samples), positive("dim", dim)
+        num_samples = size("num_samples", num_samples)
+        dim = size("dim", dim)
         a = 1 / math.sqrt(dim / 3)
         rows = torch.rand(num_samples, dim, generator=generator)
         self.register_buffer("rows", rows.mul_(2 * a).sub_(a))  # (2)
@@ -57,17 +68,25 @@ class MemoryBank(nn.Module):
         return len(self.rows)
 
     def keys(self, indices: Tensor) -> Tensor:
-        """The slots of the samples ``indices [N]`` → ``[N, dim]``, a copy."""
-        return self.rows[self._checked(indices)]
+        """The slots of samples: ``indices [N]`` → a copy ``[N, dim]``; an index outside the bank is a ValueError."""
+        return self.rows[self._check_indices(indices)]
 
     @torch.no_grad()
     def update(self, indices: Tensor, features: Tensor) -> None:
-        """(1) for ``indices [N]`` and ``features [N, dim]`` (of any length); every rank must call it."""
-        indices = self._checked(indices)
+        """(1). Every rank must call it.
+
+        Args:
+            indices: ``[N]``, the samples.
+            features: ``[N, dim]``; only their directions count.
+
+        Raises:
+            ValueError: A shape is wrong, or an index is outside the bank.
+        """
+        indices = self._check_indices(indices)
         if features.shape != (len(indices), self.rows.shape[1]):
             raise ValueError(
-                f"features of shape {list(features.shape)}: "
-                f"{len(indices)} indices into this bank need [{len(indices)}, {self.rows.shape[1]}]"
+                f"features has shape {list(features.shape)}: must be [{len(indices)}, {self.rows.shape[1]}], a row for "
+                "each index"
             )
         features = unit_rows(features.detach().to(self.rows.dtype))
         if self.gather_distributed:
@@ -78,17 +97,15 @@ class MemoryBank(nn.Module):
         m = self.momentum
         self.rows[slots] = unit_rows(m * self.rows[slots] + (1 - m) * mean)  # (1)
 
-    def _checked(self, indices: Tensor) -> Tensor:
+    def _check_indices(self, indices: Tensor) -> Tensor:
         if indices.ndim != 1 or indices.is_floating_point() or indices.dtype == torch.bool:
-            raise ValueError(
-                f"indices are {indices.dtype} of shape {list(indices.shape)}; whole numbers [N] are expected"
-            )
+            raise ValueError(f"indices has shape {list(indices.shape)} and {indices.dtype}: must be whole numbers [N]")
         if len(indices):
             least, most = (int(end) for end in indices.aminmax())
             if least < 0 or most >= len(self):
-                raise ValueError(f"indices run over {least} … {most}, but this bank has slots 0 … {len(self) - 1}")
+                raise ValueError(f"indices={least} … {most}: must be within the slots 0 … {len(self) - 1} of the bank")
         return indices.to(self.rows.device, torch.int64)
 
     def extra_repr(self) -> str:
-        """Its size and rule."""
+        """The arguments, for ``repr``."""
         return f"num_samples={len(self)}, dim={self.rows.shape[1]}, momentum={self.momentum}"

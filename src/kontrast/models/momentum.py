@@ -27,23 +27,33 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kontrast.models._options import fraction
+from kontrast.checks import number, one_of
 
 WRAPPERS = ("module", "_orig_mod")  # where DDP and torch.compile keep the module they wrap
 
 
 def momentum_at(step: int, *, momentum: float, schedule: str = "constant", total_steps: int | None = None) -> float:
-    """m_k of (2) or (3); beyond ``total_steps`` the cosine stays at 1.
+    """m_k of (2) or (3).
+
+    Args:
+        step: k.
+        momentum: m.
+        schedule: "constant" or "cosine".
+        total_steps: K of the cosine, which stays at 1 beyond it.
+
+    Returns:
+        m_k.
+
+    Raises:
+        ValueError: The schedule is unknown, or the cosine has no ``total_steps``.
 
     >>> [round(momentum_at(k, momentum=0.99, schedule="cosine", total_steps=100), 4) for k in (0, 50, 100)]
     [0.99, 0.995, 1.0]
     """
-    if schedule == "constant":
+    if one_of("schedule", schedule, ("constant", "cosine")) == "constant":
         return momentum
-    if schedule != "cosine":
-        raise ValueError(f"schedule must be 'constant' or 'cosine', not {schedule!r}")
     if total_steps is None or total_steps < 1:
-        raise ValueError(f"schedule='cosine' needs total_steps of at least 1, not {total_steps!r}")
+        raise ValueError(f"total_steps={total_steps!r}: must be at least 1 with schedule='cosine'")
     done = min(step / total_steps, 1.0)
     return 1 - (1 - momentum) * (1 + math.cos(math.pi * done)) / 2  # (3)
 
@@ -52,6 +62,16 @@ class MomentumPair(nn.Module):
     """``pair(x)`` is the online network's, ``pair.keys(x)`` the target's without gradient, ``pair.update()`` is (1).
 
     Call ``update`` once after each step of the optimiser. ``steps`` counts these calls and is saved in state_dict.
+
+    Args:
+        online: The network that learns; the target is a copy of it.
+        momentum: m, from 0 to 1.
+        schedule: "constant" (2) or "cosine" (3).
+        total_steps: K of the cosine.
+        buffers: What happens to the target's buffers at an update: "average", "copy" or "own".
+
+    Raises:
+        ValueError: A number is outside its range, or a word is unknown.
 
     >>> pair = MomentumPair(nn.Linear(2, 1, bias=False), momentum=0.9)
     >>> with torch.no_grad():
@@ -75,27 +95,33 @@ class MomentumPair(nn.Module):
         buffers: str = "average",
     ) -> None:
         super().__init__()
-        fraction("momentum", momentum)
-        if buffers not in ("average", "copy", "own"):
-            raise ValueError(f"buffers must be 'average', 'copy' or 'own', not {buffers!r}")
-        momentum_at(0, momentum=momentum, schedule=schedule, total_steps=total_steps)  # complains now, not later
+        momentum = number("momentum", momentum, least=0.0, most=1.0)
+        one_of("buffers", buffers, ("average", "copy", "own"))
+        momentum_at(0, momentum=momentum, schedule=schedule, total_steps=total_steps)  # raises now, not later
         self.momentum, self.schedule, self.total_steps, self.buffer_rule = momentum, schedule, total_steps, buffers
         self.online = online
         self.target = copy.deepcopy(online).requires_grad_(False)
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The online network's answer."""
+        """The output of the online network."""
         return self.online(*inputs, **named)
 
     @torch.no_grad()
     def keys(self, *inputs: Any, **named: Any) -> Any:
-        """The target's answer; no gradient flows."""
+        """The output of the target, without gradient."""
         return self.target(*inputs, **named)
 
     @torch.no_grad()
     def update(self) -> float:
-        """(1), in one fused call for all parameters; returns the m_k it used."""
+        """(1), in one fused call for all parameters.
+
+        Returns:
+            m_k.
+
+        Raises:
+            ValueError: The target has buffers that the online network lacks.
+        """
         m = momentum_at(int(self.steps), momentum=self.momentum, schedule=self.schedule, total_steps=self.total_steps)
         ours: list[Tensor] = list(self.target.parameters())
         theirs: list[Tensor] = list(self.online.parameters())
@@ -119,14 +145,14 @@ class MomentumPair(nn.Module):
         alone = [name for name in target if name not in online]
         if alone:
             raise ValueError(
-                f"the target has buffers that the online network lacks: {', '.join(alone[:5])}; expected the names of "
-                f"both to be the same, and the online one has {', '.join(list(online)[:5]) or 'none'}. Change both "
-                "networks alike, or leave the target its own with buffers='own'"
+                f"buffers={self.buffer_rule!r}: must be 'own' where the target has buffers that the online network "
+                f"lacks: {', '.join(alone[:5])}; the online network has {', '.join(list(online)[:5]) or 'none'}. "
+                "Change both networks alike, or use buffers='own'"
             )
         return [(buffer, online[name]) for name, buffer in target.items()]
 
     def extra_repr(self) -> str:
-        """The rule it follows."""
+        """The arguments, for ``repr``."""
         end = f", total_steps={self.total_steps}" if self.total_steps else ""
         return f"momentum={self.momentum}, schedule={self.schedule!r}{end}, buffers={self.buffer_rule!r}"
 

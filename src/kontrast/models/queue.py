@@ -17,15 +17,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kontrast import distributed
-from kontrast.models._options import positive
-from kontrast.models._rows import unit_rows
+from kontrast.checks import size
+from kontrast.sphere import unit_rows
 
 
 class Queue(nn.Module):
     """``rows [length, dim]`` are what a loss takes as ``negatives`` or ``queue``; ``enqueue(keys)`` writes.
 
-    ``normalize`` brings keys to length 1 as they come. ``generator`` draws the first rows (its own, seeded 0, if None:
-    then they are the same on every rank). ``rows`` and ``pointer`` are saved in state_dict.
+    ``rows`` and ``pointer`` are saved in state_dict.
+
+    Args:
+        length: How many keys it holds.
+        dim: The length of a key.
+        normalize: Whether keys are normalised when they are written.
+        gather_distributed: Whether the keys of all ranks are written.
+        generator: It draws the first rows; one with seed 0 if left out, the same on every rank.
+
+    Raises:
+        ValueError: ``length`` or ``dim`` is below 1.
 
     >>> queue = Queue(3, 2)
     >>> queue.enqueue(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
@@ -50,7 +59,9 @@ class Queue(nn.Module):
     ) -> None:
         super().__init__()
         generator = generator or torch.Generator().manual_seed(0)
-        rows = torch.randn(positive("length", length), positive("dim", dim), generator=generator)
+        length = size("length", length)
+        dim = size("dim", dim)
+        rows = torch.randn(length, dim, generator=generator)
         self.normalize, self.gather_distributed = normalize, gather_distributed
         self.register_buffer("rows", F.normalize(rows, dim=1))
         self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))
@@ -64,9 +75,16 @@ class Queue(nn.Module):
 
     @torch.no_grad()
     def enqueue(self, keys: Tensor) -> None:
-        """Write ``keys [N, dim]``, the oldest rows giving way; every rank must call it."""
+        """Write keys in place of the oldest rows. Every rank must call it.
+
+        Args:
+            keys: ``[N, dim]``, any N.
+
+        Raises:
+            ValueError: The keys have another shape.
+        """
         if keys.ndim != 2 or keys.shape[1] != self.rows.shape[1]:
-            raise ValueError(f"keys of shape {list(keys.shape)}: this queue takes [N, {self.rows.shape[1]}]")
+            raise ValueError(f"keys has shape {list(keys.shape)}: must be [N, {self.rows.shape[1]}]")
         keys = keys.detach().to(self.rows.dtype)
         keys = unit_rows(keys) if self.normalize else keys
         if self.gather_distributed:
@@ -77,5 +95,5 @@ class Queue(nn.Module):
         self.pointer.copy_((self.pointer + len(keys)) % length)
 
     def extra_repr(self) -> str:
-        """Its size."""
+        """The arguments, for ``repr``."""
         return f"length={len(self)}, dim={self.rows.shape[1]}"

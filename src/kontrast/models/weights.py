@@ -1,7 +1,10 @@
 """Start from weights on disk, whoever wrote them: ours, torchvision's, timm's, SupContrast's, MoCo's, lightly's.
 
-Read are safetensors files (``.safetensors``), a run folder (its ``encoder.safetensors``), and files of torch.save: the
-tensors and containers of them, never other objects, so that a file cannot run code (`kontrast.models._weight_files`).
+It reads safetensors files (``.safetensors``), run folders (their ``encoder.safetensors``) and files of torch.save. The
+last are pickles. They are read with ``weights_only=True``, tensors and containers of them, so that a file cannot run
+code. Training scripts put a few harmless objects beside the tensors: options of a command line, a learning rate that
+numpy computed, a configuration. Those named in `STAND_INS` are read as stand-ins that keep nothing and can do nothing;
+their classes are never imported, and any other object is an error.
 
 A file names its tensors in its own way. Of the dictionaries in it (itself, ``state_dict``, ``model``, …), of the usual
 prefixes (``module.``, ``encoder.``, ``backbone.``, ``encoder_q.``, …, and ``0.``, the first of an nn.Sequential) and of
@@ -17,6 +20,7 @@ for a file of another, larger network, of which the half that fits would be no g
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import warnings
@@ -25,12 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from kontrast.files import expanded
-from kontrast.models._weight_files import read as read_file
+from kontrast.files import RUN_AGAIN, digest, expanded
 from kontrast.models.layouts import differences, layouts
 from kontrast.registry import quoted
+from kontrast.runs import Run
 
 ONLINE = ["encoder", "backbone", "encoder_q", "base_encoder", "online", "online_encoder", "student", "method"]
 WRAPPERS = ["module", "model", "net", "network", "trunk", "resnet", "feature_extractor", "_orig_mod"]
@@ -42,21 +47,58 @@ HEAD = re.compile(
     r"\d*(?:_|$)"
 )
 
+STAND_INS = (
+    "argparse.Namespace",  # SupContrast's "opt"
+    "numpy.core.multiarray.scalar",  # a learning rate from numpy, in an optimiser's state
+    "numpy._core.multiarray.scalar",
+    "numpy.core.multiarray._reconstruct",
+    "numpy._core.multiarray._reconstruct",
+    "numpy.ndarray",
+    "numpy.dtype",
+    "pathlib.PosixPath",  # solo-learn's folders
+    "pathlib.WindowsPath",
+    "omegaconf.dictconfig.DictConfig",  # hyper-parameters of Lightning modules
+    "omegaconf.listconfig.ListConfig",
+    "omegaconf.base.ContainerMetadata",
+    "omegaconf.base.Metadata",
+    "omegaconf.nodes.AnyNode",
+    "typing.Any",
+    "builtins.dict",
+    "builtins.list",
+    "builtins.int",
+    "collections.defaultdict",
+)
+
+FOREIGN = re.compile(r"GLOBAL (\S+) was not an allowed global")  # what torch says of an object
+
 
 @dataclass(frozen=True)
 class Loaded:
-    """What `load_weights` did: names as the module has them, and what the file had besides."""
+    """The report of `load_weights`; its names are those of the module.
+
+    Attributes:
+        source: The file.
+        table: The dictionary of the file, by its keys ("method.online"); empty for the outermost.
+        prefix: What stands before the module's names in it.
+        loaded: Tensors that the module has now.
+        adapted: Those of ``loaded`` whose input channels were adapted.
+        missing: The module's tensors that the file lacks; they did not change.
+        unexpected: Tensors of the file under the prefix that the module lacks.
+        mismatched: Those of ``missing`` that the file has with another shape.
+        layout: Which of the file's names were read as torchvision's; empty if none.
+        notes: Other differences between the file's network and the module.
+    """
 
     source: str
-    table: str  # the dictionary of the file, by its keys ("method.online"); "" is the outermost
+    table: str
     prefix: str
     loaded: list[str]
-    adapted: list[str] = field(default_factory=list)  # loaded too, with other input channels
-    missing: list[str] = field(default_factory=list)  # the module's, left as they were
-    unexpected: list[str] = field(default_factory=list)  # the file's, under the prefix, left unused
-    mismatched: list[str] = field(default_factory=list)  # missing too: in the file, but of another shape
-    layout: str = ""  # which of the file's names were read as torchvision's; "" if none
-    notes: list[str] = field(default_factory=list)  # what else makes the file's network another than the module
+    adapted: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)
+    mismatched: list[str] = field(default_factory=list)
+    layout: str = ""
+    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         table = f", table {self.table!r}" if self.table else ""
@@ -64,13 +106,13 @@ class Loaded:
         read = f", {self.layout} read as torchvision's names" if self.layout else ""
         lines = [f"{len(self.loaded)} tensors from {self.source}{table}{stripped}{read}"]
         for name in ("adapted", "missing", "mismatched", "unexpected"):
-            seen = getattr(self, name)
-            if seen:
-                lines.append(f"{name}: {_few(seen)}")
+            names = getattr(self, name)
+            if names:
+                lines.append(f"{name}: {_few(names)}")
         return "; ".join(lines)
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it: how many tensors, and the words of ``str(report)``."""
+        """For JSON: the numbers of tensors, and ``str(report)``."""
         counts = {name: len(getattr(self, name)) for name in ("adapted", "missing", "mismatched", "unexpected")}
         return {"file": self.source, "tensors": len(self.loaded), **counts, "report": str(self)}
 
@@ -83,11 +125,21 @@ class Loaded:
 def load_weights(
     module: nn.Module, source: str | Path | Mapping[str, Any], *, prefix: str | None = None, strict: bool = False
 ) -> Loaded:
-    """Put the tensors of a file (or of a state dict) into a module, and report what fitted.
+    """Load the tensors of a file (or of a state dict) that fit into a module.
 
-    A module that keeps tensors of its own is a warning that names them, and so is a file with more than the module and
-    a head; with ``strict`` both are errors. A file of which nothing fits is an error. ``prefix`` is what stands before
-    the module's names in the file, where it is not a usual one (``"encoder_k."`` for MoCo's momentum encoder).
+    Args:
+        module: It is changed.
+        source: The file, the run folder, or a state dict.
+        prefix: What stands before the module's names in the file, if it is not a usual one (``"encoder_k."`` for MoCo's
+            momentum encoder).
+        strict: Whether it is an error, not a warning, if the module keeps tensors of its own, or the file has more than
+            the module and a head.
+
+    Returns:
+        The report; `str` of it is one line.
+
+    Raises:
+        ValueError: The file cannot be read, nothing in it fits, or (``strict``) not everything fits.
 
     >>> import torch
     >>> saved = {"state_dict": {"module.weight": torch.ones(1, 2), "module.fc.bias": torch.zeros(3)}}
@@ -114,15 +166,18 @@ def load_weights(
 def fit_weights(
     module: nn.Module, source: str | Path | Mapping[str, Any], *, prefix: str | None = None
 ) -> tuple[Loaded, dict[str, Tensor]]:
-    """The first half of `load_weights`: which tensors of a file fit a module. The module is not changed.
+    """Find the tensors of a file that fit a module, without changing it.
 
-    Only names and shapes of the module are read, so it may lie on torch's meta device.
+    Args:
+        module: Only its names and shapes are read, so it may lie on torch's meta device.
+        source: As for `load_weights`.
+        prefix: As for `load_weights`.
 
     Returns:
         The report, and the tensors by the module's names.
 
     Raises:
-        ValueError: the file cannot be read, or nothing in it fits.
+        ValueError: The file cannot be read, or nothing in it fits.
 
     >>> import torch
     >>> report, found = fit_weights(nn.Linear(2, 1, device="meta"), {"weight": torch.ones(1, 2)})
@@ -130,12 +185,12 @@ def fit_weights(
     (['bias'], ['weight'])
     """
     if not isinstance(source, str | os.PathLike | Mapping):
-        raise ValueError(f"weights are {quoted(source)}; expected the path of a file, or a state dict")
+        raise ValueError(f"source={quoted(source)}: must be the path of a file, or a state dict")
     named = "a mapping" if isinstance(source, Mapping) else str(source)
     wanted = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
     shared = _shared_part(wanted)
     best: tuple[tuple[int, bool, bool, int], Loaded, dict[str, Tensor]] | None = None
-    read = source if isinstance(source, Mapping) else read_file(expanded(source, "the file of weights"))
+    read = source if isinstance(source, Mapping) else read_tensors(expanded(source, "the file of weights"))
     tables = dict(_tables(read))
     for path, plain in tables.items():
         learns = not any(FOLLOWS.search(key.lower()) for key in path)
@@ -158,7 +213,7 @@ def fit_weights(
 def _tables(
     read: Mapping[str, Any], path: tuple[str, ...] = (), depth: int = 3
 ) -> Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]:
-    """The dictionaries of tensors in what was read, each behind the keys that lead to it, the outermost first."""
+    """The dictionaries of tensors in a file, each with the keys that lead to it, the outermost first."""
     tensors = {str(name): value for name, value in read.items() if isinstance(value, Tensor)}
     if tensors:
         yield path, tensors
@@ -178,7 +233,7 @@ def _shared_part(names: Mapping[str, Tensor]) -> str:
 
 
 def _prefixes(table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], usual: bool = True) -> list[str]:
-    """What stands before the wanted names in a table; only of the usual parts, unless told otherwise."""
+    """The prefixes before the wanted names in a table, the most frequent first; only ``usual`` ones, if set."""
     found: dict[str, int] = {}
     for name in table:
         parts = name.split(".")
@@ -190,12 +245,12 @@ def _prefixes(table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], usual: 
 
 
 def _is_usual(before: list[str]) -> bool:
-    """Whether parts of a name are those a file may put before an encoder's: usual ones, and once the first of a row."""
+    """Whether all parts of a prefix are usual ones, or (once) the first of an nn.Sequential."""
     return before.count(FIRST) <= 1 and USUAL.issuperset(part for part in before if part != FIRST)
 
 
 def _is_head(name: str) -> bool:
-    """Whether a tensor that the module has not belongs to what stands behind encoders, or counts batches."""
+    """Whether a tensor belongs to a head or a queue, or counts batches."""
     first = next((part for part in name.split(".") if part not in USUAL), "")
     return HEAD.search(first.lower()) is not None or name.endswith("num_batches_tracked")
 
@@ -244,3 +299,75 @@ def _nothing_fits(source: str, tables: list[dict[str, Tensor]], wanted: Mapping[
 
 def _few(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+# --------------------------------------------------------------------------------------------------- reading
+
+
+class StandIn:
+    """Takes the place of an object that is not wanted: it accepts any argument and any state, and keeps nothing."""
+
+    def __new__(cls, *args: Any, **options: Any) -> StandIn:
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def __setstate__(self, state: Any) -> None: ...
+
+
+def read_tensors(path: Path) -> Mapping[str, Any]:
+    """Read a safetensors file, a run folder or a file of torch.save: tensors by name, or dictionaries of them.
+
+    Args:
+        path: The file or the folder.
+
+    Returns:
+        The tensors.
+
+    Raises:
+        ValueError: The file does not exist, is damaged, or holds other objects.
+    """
+    run = Run(path) if path.is_dir() else None
+    path = path if run is None else run.weights_file
+    if not path.is_file():
+        raise ValueError(f"no file {path}; expected a .safetensors file, a torch.save file or a run folder")
+    if run is not None and run.card_file.is_file() and run.card.weights_sha256 not in (None, digest(path)):
+        raise ValueError(
+            f"{path} is damaged (its content does not match the digest in {run.card_file.name}); {RUN_AGAIN}"
+        )
+    if path.suffix == ".safetensors":
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            return load_file(path)
+        except SafetensorError as error:
+            raise ValueError(f"{path} is not a whole safetensors file: {error}") from error
+    try:
+        with warnings.catch_warnings(), _stand_ins():
+            warnings.simplefilter("ignore", UserWarning)  # of pickle protocols; whether it can be read is all we ask
+            found = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError:
+        raise  # the disk's fault, not the file's
+    except Exception as error:  # bytes that are no pickle fail in any way, IndexError and UnicodeDecodeError among them
+        foreign = FOREIGN.search(str(error))
+        reason = f"it holds a {foreign[1]}" if foreign else str(error).partition("\n")[0] or type(error).__name__
+        raise ValueError(
+            f"{path} cannot be read as tensors alone, and other objects are never unpickled: {reason}. "
+            "Save its state_dict() with safetensors or torch.save where you trust it"
+        ) from error
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{path} holds a {type(found).__name__}; expected a state dict, or one inside a dictionary")
+    return found
+
+
+def _stand_ins() -> contextlib.AbstractContextManager[Any]:
+    """Inside, the unpickler uses a `StandIn` for each of the names."""
+    allow = getattr(torch.serialization, "safe_globals", None)
+    if allow is None:  # torch 2.4: files with such objects are refused
+        return contextlib.nullcontext()
+    classes = []
+    for name in STAND_INS:
+        module, _, short = name.rpartition(".")
+        classes.append(type(short, (StandIn,), {"__module__": module}))
+    return allow(classes)  # type: ignore[no-any-return]

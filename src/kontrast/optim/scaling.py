@@ -12,7 +12,18 @@ from kontrast.checks import number, whole_number
 
 
 def scaled(lr: float, batch_size: int, base: int = 256) -> float:
-    """(1): the rate for ``batch_size`` of one that is given for ``base``.
+    """(1): the learning rate for another batch size.
+
+    Args:
+        lr: The learning rate for batches of ``base``.
+        batch_size: B.
+        base: The batch size that ``lr`` is for.
+
+    Returns:
+        lr(B).
+
+    Raises:
+        ValueError: A number is outside its range.
 
     >>> scaled(0.06, 512), scaled(0.3, 4096)
     (0.12, 4.8)

@@ -38,12 +38,12 @@ def test_features_reach_below_zero() -> None:
 
 
 def test_errors_speak() -> None:
-    with pytest.raises(ValueError, match="mlp needs in_features, the length of the vectors"):
+    with pytest.raises(ValueError, match="in_features: must be set, the length of the vectors"):
         models.encoder("mlp")
     made = models.encoder("mlp", in_features=10)
-    with pytest.raises(ValueError, match=r"vectors of shape \[3, 9\]: this mlp takes \[N, 10\]"):
+    with pytest.raises(ValueError, match=r"vectors has shape \[3, 9\]: must be \[N, 10\]"):
         made(torch.zeros(3, 9))
-    with pytest.raises(ValueError, match=r"vectors of shape \[10\]"):
+    with pytest.raises(ValueError, match=r"vectors has shape \[10\]"):
         made(torch.zeros(10))
-    with pytest.raises(ValueError, match="depth must be a whole number of at least 1, not 0"):
+    with pytest.raises(ValueError, match="depth=0: must be a whole number of at least 1"):
         models.encoder("mlp", in_features=10, depth=0)

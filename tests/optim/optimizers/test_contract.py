@@ -91,9 +91,9 @@ def test_a_module_or_its_parameters_and_each_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_to_learn_is_an_error(name: str) -> None:
-    with pytest.raises(ValueError, match="nothing to optimise: of 7 parameters none requires a gradient"):
+    with pytest.raises(ValueError, match="parameters: must hold one that requires a gradient; none of the 7 does"):
         optim.optimizer(name, network().requires_grad_(False), lr=0.1)
-    with pytest.raises(ValueError, match=r"takes a module or its parameters; among these is a tuple"):
+    with pytest.raises(ValueError, match="parameters: must be a module or its parameters; one of them is a tuple"):
         optim.optimizer(name, network().named_parameters(), lr=0.1)  # type: ignore[arg-type]
 
 

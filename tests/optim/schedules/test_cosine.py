@@ -48,9 +48,9 @@ def test_a_last_epoch_cut_short_counts_as_one() -> None:
 
 
 def test_options_that_do_not_go_together() -> None:
-    with pytest.raises(ValueError, match="set per='epoch' too"):
+    with pytest.raises(ValueError, match="per='step': must be 'epoch' with late=True"):
         optim.schedule("cosine", total_steps=10, steps_per_epoch=5, late=True)
-    with pytest.raises(ValueError, match="per must be 'step' or 'epoch', got 'batch'"):
+    with pytest.raises(ValueError, match="per='batch': must be one of 'step', 'epoch'"):
         optim.schedule("cosine", total_steps=10, steps_per_epoch=5, per="batch")
     with pytest.raises(ValueError, match=r"final=.*: must be a finite number of at least 0"):
         optim.schedule("cosine", total_steps=10, steps_per_epoch=5, final=-0.1)

@@ -29,7 +29,7 @@ from kontrast.evaluate.features import checked, device_of, extract
 from kontrast.evaluate.protocol import Protocol, with_limit
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
-from kontrast.models._options import seeded
+from kontrast.models import seeded
 
 START = 103  # the stream of the classifier's first weights
 BEST = "best test epoch (paper's choice, optimistic)"

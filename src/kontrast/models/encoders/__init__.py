@@ -17,8 +17,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from kontrast.models._options import seeded
-from kontrast.models.encoders._base import Encoder, ImageSize
+from kontrast.models.encoders._base import Encoder, ImageSize, seeded
 from kontrast.models.weights import load_weights
 from kontrast.registry import Family, nearest, quoted
 

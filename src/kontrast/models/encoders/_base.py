@@ -1,18 +1,21 @@
-"""What every encoder is: a module whose call gives features h, and says how wide they are."""
+"""The base classes of the encoders: modules whose call gives features h, and which say how wide they are."""
 
 from __future__ import annotations
 
+import contextlib
 import numbers
+from collections.abc import Iterator
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from kontrast.models._options import positive
+from kontrast.checks import one_of, size
 from kontrast.models.weights import Loaded
 
 ImageSize = int | tuple[int, int]
+MOST_LAYERS = 1000  # of a network: one of a million layers would take hours to make
 SMALL = 64  # up to here an image loses too much in a stem that divides its side by four
 
 
@@ -34,12 +37,12 @@ class Encoder(nn.Module):
 
     feature_dim: int
     norm: str | None = None  # "frozen", or "train" (the same as None)
-    loaded: Loaded | None = None  # what was taken from the file of a pretrained start
+    loaded: Loaded | None = None  # the report of a pretrained start
     largest_image: int | None = None
-    """Pixels a side that it is made for; None where there is no such limit. Larger images go through, at a cost."""
+    """The longest side in pixels that it is made for; None for no limit. Larger images work, but slowly."""
 
     def train(self, mode: bool = True) -> Self:
-        """Train mode, or eval mode; batch norm with frozen statistics is in eval mode either way."""
+        """Set train or eval mode; batch norm with frozen statistics is always in eval mode."""
         super().train(mode)
         if self.norm == "frozen":
             for part in self.modules():
@@ -49,13 +52,13 @@ class Encoder(nn.Module):
 
 
 class ImageEncoder(Encoder):
-    """Base of those that take images ``[N, in_channels, H, W]``; channels_last is the layout CPU and GPU like best."""
+    """Base of the encoders that take images ``[N, in_channels, H, W]``; channels_last is the fastest memory layout."""
 
     in_channels: int
     channels_last: bool
 
     def _as_declared(self, *, in_channels: int, channels_last: bool) -> None:
-        """Remember the options and lay the weights out; to be called when all layers are there."""
+        """Store the options and choose the memory layout; call it after all layers are made."""
         self.in_channels, self.channels_last = in_channels, channels_last
         if channels_last:
             self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -63,27 +66,23 @@ class ImageEncoder(Encoder):
     def _prepared(self, images: Tensor) -> Tensor:
         """The images in the encoder's layout, or an error that says what is wrong with them."""
         if images.ndim != 4 or images.shape[1] != self.in_channels:
-            made = type(self).__name__
+            channels = images.shape[1] if images.ndim == 4 else "…"
             raise ValueError(
-                f"images of shape {list(images.shape)}: {made} takes [N, {self.in_channels}, H, W]; "
-                f"make it with in_channels={images.shape[1] if images.ndim == 4 else '…'} for other channels"
+                f"images has shape {list(images.shape)}: must be [N, {self.in_channels}, H, W]. For other channels, "
+                f"make {type(self).__name__} with in_channels={channels}"
             )
         if not images.is_floating_point():
-            raise ValueError(
-                f"images are {images.dtype}; an encoder takes floating point: normalise them first (images / 255)"
-            )
+            raise ValueError(f"images has {images.dtype}: must be floating point. Normalise first (images / 255)")
         return images.contiguous(memory_format=torch.channels_last) if self.channels_last else images
 
 
 def is_small(image_size: ImageSize | None, stem: str) -> bool:
-    """Whether the small-image stem is meant: by hand, or because the longer side is at most 64.
+    """Whether to use the small-image stem: if ``stem`` says so, or for sides of at most 64.
 
     >>> is_small(32, "auto"), is_small(224, "auto"), is_small(224, "small"), is_small(None, "auto")
     (True, False, True, False)
     """
-    if stem not in ("auto", "small", "large"):
-        raise ValueError(f"stem must be 'auto', 'small' or 'large', not {stem!r}")
-    if stem != "auto":
+    if one_of("stem", stem, ("auto", "small", "large")) != "auto":
         return stem == "small"
     return image_size is not None and max(height_and_width(image_size)) <= SMALL
 
@@ -96,6 +95,30 @@ def height_and_width(image_size: ImageSize) -> tuple[int, int]:
     """
     sides = (image_size,) * 2 if isinstance(image_size, numbers.Number) else tuple(image_size)  # type: ignore[arg-type]
     if len(sides) != 2:
-        raise ValueError(f"image_size must be a number of pixels or a pair (height, width), not {image_size!r}")
-    height, width = (positive("image_size", side) for side in sides)
+        raise ValueError(f"image_size={image_size!r}: must be a number of pixels or a pair (height, width)")
+    height, width = (size("image_size", side) for side in sides)
     return height, width
+
+
+@contextlib.contextmanager
+def seeded(seed: int | None) -> Iterator[None]:
+    """Seed torch's CPU generator inside, and restore its state afterwards.
+
+    Modules draw their first weights on the CPU, so this fixes them for every device.
+
+    Args:
+        seed: The seed; with None nothing changes.
+
+    >>> with seeded(3):
+    ...     a = torch.rand(2)
+    >>> with seeded(3):
+    ...     b = torch.rand(2)
+    >>> torch.equal(a, b)
+    True
+    """
+    if seed is None:
+        yield
+        return
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(seed))
+        yield

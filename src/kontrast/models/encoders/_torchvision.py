@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet  # type: ignore[import-untyped]
 
-from kontrast.models._options import positive
+from kontrast.checks import size
 from kontrast.models.encoders._base import SMALL, ImageEncoder, ImageSize, is_small
 
 
@@ -36,7 +36,7 @@ class TorchvisionResNet(ImageEncoder, ResNet):  # type: ignore[misc]
         zero_init_residual: bool = False,
         norm_layer: Any = None,
     ) -> None:
-        small, in_channels = is_small(image_size, stem), positive("in_channels", in_channels)
+        small, in_channels = is_small(image_size, stem), size("in_channels", in_channels)
         ResNet.__init__(
             self, self.block, list(self.layers), zero_init_residual=zero_init_residual, norm_layer=norm_layer
         )

@@ -11,15 +11,24 @@ import itertools
 
 from torch import Tensor, nn
 
-from kontrast.models._options import MOST_LAYERS, positive
-from kontrast.models.encoders._base import Encoder, ImageSize, height_and_width
+from kontrast.checks import size
+from kontrast.models.encoders._base import MOST_LAYERS, Encoder, ImageSize, height_and_width
 
 
 class MLP(Encoder):
-    """Feature vectors ``[N, in_features]`` → ``h [N, features]``; ``depth`` linear layers, ``hidden`` wide.
+    """Feature vectors ``[N, in_features]`` → ``h [N, features]``. Further dimensions are flattened.
 
-    Without ``in_features`` they are the pixels of images of ``in_channels`` and ``image_size``. Anything beyond one
-    dimension is flattened.
+    Args:
+        in_features: The length of the vectors; if left out they are the pixels of images.
+        hidden: The width of the layers between.
+        features: The length of h.
+        depth: How many linear layers.
+        batch_norm: Whether there is BN between them.
+        in_channels: Channels of the images.
+        image_size: Their sides.
+
+    Raises:
+        ValueError: A number is below 1, or there is neither ``in_features`` nor ``image_size``.
 
     >>> MLP(in_features=20, features=16)
     MLP(
@@ -46,12 +55,12 @@ class MLP(Encoder):
         super().__init__()
         if in_features is None:
             if image_size is None:
-                raise ValueError("mlp needs in_features, the length of the vectors (or image_size, for pixels)")
+                raise ValueError("in_features: must be set, the length of the vectors (or image_size, for pixels)")
             height, width = height_and_width(image_size)
-            in_features = positive("in_channels", in_channels) * height * width
-        self.in_features = positive("in_features", in_features)
-        self.feature_dim = positive("features", features)
-        inner = [positive("hidden", hidden)] * (positive("depth", depth, MOST_LAYERS) - 1)
+            in_features = size("in_channels", in_channels) * height * width
+        self.in_features = size("in_features", in_features)
+        self.feature_dim = size("features", features)
+        inner = [size("hidden", hidden)] * (size("depth", depth, MOST_LAYERS) - 1)
         *pairs, last = itertools.pairwise([self.in_features, *inner, self.feature_dim])
         layers: list[nn.Module] = []
         for a, b in pairs:
@@ -63,5 +72,5 @@ class MLP(Encoder):
         """``vectors [N, …]`` of in_features numbers each → ``h [N, feature_dim]``."""
         rows = vectors.flatten(1) if vectors.ndim > 1 else vectors
         if rows.ndim != 2 or rows.shape[1] != self.in_features:
-            raise ValueError(f"vectors of shape {list(vectors.shape)}: this mlp takes [N, {self.in_features}]")
+            raise ValueError(f"vectors has shape {list(vectors.shape)}: must be [N, {self.in_features}]")
         return self.layers(rows)  # type: ignore[no-any-return]

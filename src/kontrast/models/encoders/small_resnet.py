@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from kontrast.models._options import MOST_LAYERS, positive
-from kontrast.models.encoders._base import SMALL, ImageEncoder, ImageSize, is_small
+from kontrast.checks import one_of, size
+from kontrast.models.encoders._base import MOST_LAYERS, SMALL, ImageEncoder, ImageSize, is_small
 from kontrast.models.encoders._plain_resnet import PlainSmallResNet
 
 STEMS = ("auto", "small", "half", "large")
@@ -29,8 +29,19 @@ class SmallResNet(PlainSmallResNet, ImageEncoder):
     >>> small.feature_dim, sum(p.numel() for p in small.parameters())
     (64, 76024)
 
-    ``signed=True`` leaves out the last ReLU, so that features have both signs: those behind a ReLU are
-    ≥ 0, and no two of their class means have a cosine below 0, as a regular simplex has (`kontrast.geometry.simplex`).
+    Args:
+        in_channels: Channels of the images.
+        image_size: Their sides; it chooses the stem.
+        stem: "small" (full resolution), "half", "large" (a quarter), or "auto", by the size.
+        width: Channels of the first stage.
+        depth: Blocks of a stage.
+        features: The length of h; 4 · width if left out.
+        signed: True leaves out the last ReLU, so that features have both signs: those behind a ReLU are ≥ 0, and no two
+            of their class means have a cosine below 0, as a regular simplex has (`kontrast.geometry.simplex`).
+        channels_last: The memory layout.
+
+    Raises:
+        ValueError: A number is below 1, or a word is unknown.
     """
 
     def __init__(
@@ -45,16 +56,15 @@ class SmallResNet(PlainSmallResNet, ImageEncoder):
         signed: bool | None = None,  # None, not False: an option that is not asked for is left out of a recipe's hash
         channels_last: bool = True,
     ) -> None:
-        in_channels = positive("in_channels", in_channels)
-        if stem not in STEMS:
-            raise ValueError(f"stem={stem!r}: must be one of {', '.join(map(repr, STEMS))}")
+        in_channels = size("in_channels", in_channels)
+        one_of("stem", stem, STEMS)
         if stem == "auto":  # an unknown size is a small one
             stem = "small" if is_small(32 if image_size is None else image_size, stem) else "large"
         if signed not in (None, True, False):
             raise ValueError(f"signed={signed!r}: must be true or false")
-        width, depth = positive("width", width), positive("depth", depth, MOST_LAYERS)
-        wanted = None if features is None else positive("features", features)
-        super().__init__(in_channels, width, depth, stem, wanted, bool(signed))
+        width, depth = size("width", width), size("depth", depth, MOST_LAYERS)
+        out = None if features is None else size("features", features)
+        super().__init__(in_channels, width, depth, stem, out, bool(signed))
         self.largest_image = SMALL  # with either stem: it has three stages and few channels
         self._as_declared(in_channels=in_channels, channels_last=channels_last)
 

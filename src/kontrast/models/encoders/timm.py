@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.models._options import positive
+from kontrast.checks import size
 from kontrast.models.encoders._base import ImageEncoder, ImageSize, height_and_width
 
 FILES = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")
@@ -51,14 +51,12 @@ class TimmEncoder(ImageEncoder):
             near = difflib.get_close_matches(model.partition(".")[0], timm.list_models(), n=3)
             hint = f"; did you mean {', '.join(map(repr, near))}?" if near else "."
             raise ValueError(f"timm {timm.__version__} has no model {model!r}{hint} timm.list_models() has them all")
-        in_channels, sides = (
-            positive("in_channels", in_channels),
-            None if image_size is None else height_and_width(image_size),
-        )
-        size = {} if sides is None or not _takes_size(timm, model) else {"img_size": sides}
+        in_channels = size("in_channels", in_channels)
+        sides = None if image_size is None else height_and_width(image_size)
+        resolution = {} if sides is None or not _takes_size(timm, model) else {"img_size": sides}
         try:
             self.net = timm.create_model(
-                model, pretrained=False, num_classes=0, in_chans=in_channels, **size, **options
+                model, pretrained=False, num_classes=0, in_chans=in_channels, **resolution, **options
             )
         except TypeError as error:  # timm hands options on, through several calls, to what each model is made of
             given = ", ".join(f"{name}={value!r}" for name, value in options.items())

@@ -17,11 +17,23 @@ import torch
 from torch import nn
 
 from kontrast.checks import number
-from kontrast.optim._parameters import can_fuse, fraction, fuse, groups
+from kontrast.optim.optimizers._base import can_fuse, fuse, groups
+from kontrast.registry import quoted
 
 
 class AdamW(torch.optim.AdamW):
-    """(1)–(3); ``exclude_norm_and_bias`` leaves them out of the decay (1).
+    """(1)–(3).
+
+    Args:
+        module_or_parameters: What is trained; parameters without gradient are left out.
+        lr: The learning rate.
+        betas: β₁ and β₂, from 0 to below 1.
+        eps: ε.
+        weight_decay: β.
+        exclude_norm_and_bias: Whether norms and biases are left out of the decay (1).
+
+    Raises:
+        ValueError: A number is outside its range, or no parameter requires a gradient.
 
     >>> AdamW(nn.Linear(3, 2), lr=1e-3).defaults["weight_decay"]
     0.05
@@ -37,13 +49,13 @@ class AdamW(torch.optim.AdamW):
         weight_decay: float = 0.05,
         exclude_norm_and_bias: bool = False,
     ) -> None:
-        found = groups(module_or_parameters, apart=exclude_norm_and_bias, weight_decay=0.0)
+        parameters = groups(module_or_parameters, apart=exclude_norm_and_bias, weight_decay=0.0)
         if isinstance(betas, str) or not isinstance(betas, Sequence) or len(betas) != 2:
-            raise ValueError(f"betas must be two numbers, such as [0.9, 0.999], got {betas!r}")
-        b1, b2 = (fraction("betas", b) for b in betas)
-        fused = can_fuse(found)
+            raise ValueError(f"betas={quoted(betas)}: must be two numbers, such as [0.9, 0.999]")
+        b1, b2 = (number("betas", b, least=0.0, below=1.0) for b in betas)
+        fused = can_fuse(parameters)
         super().__init__(
-            found,
+            parameters,
             lr=number("lr", lr, least=0.0),
             betas=(b1, b2),
             eps=number("eps", eps, least=0.0),

@@ -27,11 +27,26 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.checks import number
-from kontrast.optim._parameters import fraction, groups
+from kontrast.optim.optimizers._base import groups
 
 
 class LARS(torch.optim.Optimizer):
     """(1)–(4), a whole group of tensors at a time, without waiting for the device.
+
+    Args:
+        module_or_parameters: What is trained; parameters without gradient are left out.
+        lr: The learning rate.
+        momentum: μ, from 0 to below 1.
+        weight_decay: β.
+        nesterov: Whether the momentum is Nesterov's.
+        eta: η.
+        eps: ε.
+        clip_lr: Whether (2) applies.
+        exclude_bias_n_norm: Whether biases and norms take d = g.
+        exclude_bias_n_norm_wd: Whether biases and norms are not decayed.
+
+    Raises:
+        ValueError: A number is outside its range, or no parameter requires a gradient.
 
     >>> layer = nn.Linear(4, 4, bias=False)
     >>> before = layer.weight.detach().clone()
@@ -56,11 +71,9 @@ class LARS(torch.optim.Optimizer):
         exclude_bias_n_norm: bool = False,
         exclude_bias_n_norm_wd: bool = False,
     ) -> None:
-        mu = fraction("momentum", momentum)
+        mu = number("momentum", momentum, least=0.0, below=1.0)
         if nesterov and mu == 0:
-            raise ValueError(
-                "nesterov=True looks ahead along the momentum, and momentum is 0: set it, or nesterov=False"
-            )
+            raise ValueError("momentum=0: must be above 0 with nesterov=True. Set it, or use nesterov=False")
         defaults = {
             "lr": number("lr", lr, least=0.0),
             "momentum": mu,
@@ -72,12 +85,12 @@ class LARS(torch.optim.Optimizer):
             "scale": True,
         }
         apart = exclude_bias_n_norm or exclude_bias_n_norm_wd
-        found = groups(module_or_parameters, apart=apart, weight_decay=0.0, scale=not exclude_bias_n_norm)
-        super().__init__(found, defaults)
+        parameters = groups(module_or_parameters, apart=apart, weight_decay=0.0, scale=not exclude_bias_n_norm)
+        super().__init__(parameters, defaults)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """One step along the gradients that are there; a parameter without one stays."""
+        """One step; a parameter without a gradient stays. Returns what ``closure`` returns."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -92,13 +105,13 @@ class LARS(torch.optim.Optimizer):
         lr, mu = group["lr"], group["momentum"]
         d = self._scaled(p, g, group) if group["scale"] else [x.clone() for x in g]
         if mu:
-            seen = ["momentum_buffer" in self.state[x] for x in p]
-            old = [self.state[x]["momentum_buffer"] for x, was in zip(p, seen, strict=True) if was]
+            has_buffer = ["momentum_buffer" in self.state[x] for x in p]
+            old = [self.state[x]["momentum_buffer"] for x, has in zip(p, has_buffer, strict=True) if has]
             if old:
                 torch._foreach_mul_(old, mu)
-                torch._foreach_add_(old, [y for y, was in zip(d, seen, strict=True) if was])
-            for x, y, was in zip(p, d, seen, strict=True):
-                if not was:
+                torch._foreach_add_(old, [y for y, has in zip(d, has_buffer, strict=True) if has])
+            for x, y, has in zip(p, d, has_buffer, strict=True):
+                if not has:
                     self.state[x]["momentum_buffer"] = y.clone()
             v = [self.state[x]["momentum_buffer"] for x in p]
             if group["nesterov"]:
@@ -109,7 +122,6 @@ class LARS(torch.optim.Optimizer):
 
     @staticmethod
     def _scaled(p: list[Tensor], g: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
-        """(1)–(3)."""
         beta = group["weight_decay"]
         p_norm, g_norm = (torch.stack(torch._foreach_norm(x)) for x in (p, g))
         rate = group["eta"] * p_norm / (g_norm + beta * p_norm + group["eps"])  # (1)

@@ -17,11 +17,22 @@ import torch
 from torch import nn
 
 from kontrast.checks import number
-from kontrast.optim._parameters import can_fuse, fraction, fuse, groups
+from kontrast.optim.optimizers._base import can_fuse, fuse, groups
 
 
 class SGD(torch.optim.SGD):
-    """(1)–(3); ``exclude_norm_and_bias`` leaves them out of the decay (1).
+    """(1)–(3).
+
+    Args:
+        module_or_parameters: What is trained; parameters without gradient are left out.
+        lr: The learning rate.
+        momentum: μ, from 0 to below 1.
+        weight_decay: β.
+        nesterov: Whether the momentum is Nesterov's.
+        exclude_norm_and_bias: Whether norms and biases are left out of the decay (1).
+
+    Raises:
+        ValueError: A number is outside its range, or no parameter requires a gradient.
 
     >>> SGD(nn.Linear(3, 2), lr=0.1, weight_decay=1e-4, exclude_norm_and_bias=True).param_groups[1]["weight_decay"]
     0.0
@@ -37,15 +48,13 @@ class SGD(torch.optim.SGD):
         nesterov: bool = False,
         exclude_norm_and_bias: bool = False,
     ) -> None:
-        found = groups(module_or_parameters, apart=exclude_norm_and_bias, weight_decay=0.0)
-        mu = fraction("momentum", momentum)
+        parameters = groups(module_or_parameters, apart=exclude_norm_and_bias, weight_decay=0.0)
+        mu = number("momentum", momentum, least=0.0, below=1.0)
         if nesterov and mu == 0:
-            raise ValueError(
-                "nesterov=True looks ahead along the momentum, and momentum is 0: set it, or nesterov=False"
-            )
-        fused = can_fuse(found)
+            raise ValueError("momentum=0: must be above 0 with nesterov=True. Set it, or use nesterov=False")
+        fused = can_fuse(parameters)
         super().__init__(
-            found,
+            parameters,
             lr=number("lr", lr, least=0.0),
             momentum=mu,
             weight_decay=number("weight_decay", weight_decay, least=0.0),

@@ -1,4 +1,4 @@
-"""What every schedule is: a pure function of the step."""
+"""The base of the schedules: pure functions of the step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from kontrast.checks import whole_number
 class Schedule(ABC):
     """``schedule(step)`` is the factor on the base learning rate at that step, counted from 0.
 
-    The factor of ``total_steps`` and beyond is what the schedule ends at.
+    From ``total_steps`` on it stays at its last value.
+
+    Args:
+        total_steps: Steps of the run.
+        steps_per_epoch: Steps of an epoch.
+
+    Raises:
+        ValueError: A number is outside its range.
     """
 
     total_steps: int
@@ -33,12 +40,12 @@ class Schedule(ABC):
 
     @property
     def epochs(self) -> int:
-        """How many there are; the last may be cut short."""
+        """Epochs of the run, a shorter last one included."""
         return math.ceil(self.total_steps / self.steps_per_epoch)
 
 
 def cosine(done: float, final: float) -> float:
-    """From 1 down to ``final``, half a cosine's way: the share ``done`` of it.
+    """From 1 down to ``final`` along half a cosine; ``done`` is the share of the way, 0 to 1.
 
     >>> [round(cosine(x, 0.0), 4) for x in (0.0, 0.25, 0.5, 1.0)]
     [1.0, 0.8536, 0.5, 0.0]

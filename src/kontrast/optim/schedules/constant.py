@@ -19,5 +19,4 @@ class Constant(Schedule):
     """
 
     def factor_at(self, step: int) -> float:
-        """(1)."""
         return 1.0

@@ -14,13 +14,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kontrast.checks import number
+from kontrast.checks import number, one_of
 from kontrast.optim.schedules._base import Schedule, cosine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cosine(Schedule):
-    """(1)–(3); ``final`` is a factor on the base learning rate.
+    """(1)–(3).
+
+    Args:
+        final: φ, a factor on the base learning rate.
+        per: "step" (1) or "epoch" (2).
+        late: Whether (3) applies; only per epoch.
 
     >>> smooth = Cosine(total_steps=100, steps_per_epoch=10)
     >>> [round(smooth(i), 4) for i in (0, 25, 50, 75, 99)]
@@ -37,13 +42,11 @@ class Cosine(Schedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         number("final", self.final, least=0.0)
-        if self.per not in ("step", "epoch"):
-            raise ValueError(f"per must be 'step' or 'epoch', got {self.per!r}")
+        one_of("per", self.per, ("step", "epoch"))
         if self.late and self.per != "epoch":
-            raise ValueError("late=True is about epochs (the rate of the one before): set per='epoch' too")
+            raise ValueError("per='step': must be 'epoch' with late=True, which takes the rate of the epoch before")
 
     def factor_at(self, step: int) -> float:
-        """(1), or (2) and (3)."""
         if self.per == "step":
             return cosine(step / self.total_steps, self.final)
         epoch = step // self.steps_per_epoch

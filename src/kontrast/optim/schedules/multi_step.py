@@ -17,7 +17,11 @@ from kontrast.optim.schedules._base import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class MultiStep(Schedule):
-    """(1); ``milestones`` in epochs, fractions allowed, in any order.
+    """(1).
+
+    Args:
+        milestones: Epochs, fractions allowed, in any order.
+        factor: γ.
 
     >>> factor = MultiStep(total_steps=100, steps_per_epoch=10, milestones=[4, 6, 8], factor=0.2)
     >>> [round(factor(i), 4) for i in (0, 39, 40, 60, 99)]
@@ -30,12 +34,11 @@ class MultiStep(Schedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.milestones, str) or not isinstance(self.milestones, Sequence) or not self.milestones:
-            raise ValueError(f"milestones must be a list of epochs, such as [160, 190], got {self.milestones!r}")
+            raise ValueError(f"milestones={self.milestones!r}: must be a list of epochs, such as [160, 190]")
         epochs = tuple(sorted(number("milestones", m, above=0.0) for m in self.milestones))
         object.__setattr__(self, "milestones", epochs)
         number("factor", self.factor, above=0.0)
 
     def factor_at(self, step: int) -> float:
-        """(1)."""
         passed = sum(m * self.steps_per_epoch <= step for m in self.milestones)
         return float(self.factor**passed)

@@ -19,6 +19,9 @@ from kontrast.optim.schedules._base import Schedule
 class Power(Schedule):
     """(1).
 
+    Args:
+        exponent: q.
+
     >>> factor = Power(total_steps=100, steps_per_epoch=10)
     >>> [round(factor(i), 4) for i in (0, 25, 50, 99)]
     [1.0, 0.2373, 0.0312, 0.0]
@@ -31,5 +34,4 @@ class Power(Schedule):
         number("exponent", self.exponent, above=0.0)
 
     def factor_at(self, step: int) -> float:
-        """(1)."""
         return float(((self.total_steps - step) / self.total_steps) ** self.exponent)

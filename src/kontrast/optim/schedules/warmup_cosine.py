@@ -20,7 +20,12 @@ from kontrast.optim.schedules._base import Schedule, cosine
 
 @dataclass(frozen=True, kw_only=True)
 class WarmupCosine(Schedule):
-    """(1) and (2); ``start`` and ``final`` are factors on the base learning rate, ``warmup_epochs`` may be a fraction.
+    """(1) and (2).
+
+    Args:
+        warmup_epochs: Length of the warm-up in epochs, fractions allowed.
+        start: σ, a factor on the base learning rate.
+        final: φ, a factor on the base learning rate.
 
     >>> factor = WarmupCosine(total_steps=105, steps_per_epoch=5, warmup_epochs=1)
     >>> [round(factor(i), 4) for i in (0, 1, 2, 3, 4, 5, 55, 104)]
@@ -44,11 +49,10 @@ class WarmupCosine(Schedule):
 
     @property
     def warmup_steps(self) -> int:
-        """W."""
+        """W of (1)."""
         return round(self.warmup_epochs * self.steps_per_epoch)
 
     def factor_at(self, step: int) -> float:
-        """(1) or (2)."""
         w = self.warmup_steps
         if step < w:
             return self.start + (1 - self.start) * (step / (w - 1) if w > 1 else 0.0)
