@@ -33,7 +33,7 @@ against their numbers. Verdicts are by [stated statistics](../experiments/claims
 
 **Pages of presets of version 0.1**: these runs were short (ten epochs, most of them) and are being replaced. The
 presets have changed since: the [plan](../experiments/plan.md) has what runs now, trained until an effect can show. Its
-cells go into the [ledger](../experiments/ledger.md), from which the pages will be made.
+cells go into the [ledger](../experiments/background.md#the-ledger), from which the pages will be made.
 
 {counts}
 

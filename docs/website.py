@@ -27,7 +27,7 @@ OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "habits.md", "CHANGELOG.m
 API = "api"
 GUIDES = ("getting-started", "your-images", "your-embeddings", "choosing-a-loss", "temperature", "report", "doctor",
           "sklearn")  # fmt: skip
-RECORDS = ("api/", "results/", "benchmarks/", "changelog.md")  # long, many, and full of every word there is
+RECORDS = ("api/", "results/", "benchmarks/", "reliability/", "changelog.md")  # long, with every word there is
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 REFERENCE = """# {title}
 
