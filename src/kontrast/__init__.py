@@ -40,6 +40,8 @@ ROOT = (
     "runs",
     "intervals",
     "simplex",
+    "energy",
+    "closed_forms",
     "distributed",
     "openmp",
 )

@@ -93,8 +93,8 @@ def number(
 
 def whole_number(name: str, value: Any, *, least: int, most: int | None = None) -> int:
     """Check an integer of any kind in its range; returns an int."""
-    fits = isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
-    if not fits or (most is not None and value > most):
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or int(value) < least or (most is not None and int(value) > most):
         limit = "" if most is None else f" and at most {most:,}"
         raise ValueError(f"{name}={quoted(value)}: must be a whole number of at least {least}{limit}")
     return int(value)

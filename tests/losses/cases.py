@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kontrast.energy import reference as dense_energy
 from kontrast.losses import FAMILY, CrossEntropyLoss, Loss
-from kontrast.losses._energy import reference as dense_energy
 
 N, D, K, CLASSES = 11, 6, 17, 4
 EMBEDDINGS = ("query", "key", "negatives", "view1", "view2", "embeddings", "ref_emb", "online", "target", "queue")

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from kontrast.energy import energy
 from kontrast.geometry import bounds
 from kontrast.losses import CrossEntropyLoss
-from kontrast.losses._energy import energy
 from kontrast.theory import free_points
 from kontrast.theory import graf_energy as module
 from kontrast.theory.check import REGISTRY

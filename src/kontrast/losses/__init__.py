@@ -9,6 +9,7 @@ SupConLoss(temperature=0.07)
 """
 
 from kontrast.losses._base import Loss
+from kontrast.losses._limits import Batch, Limits
 from kontrast.losses._relations import SCETerms
 from kontrast.losses.cross_entropy import CrossEntropyLoss
 from kontrast.losses.hard_contrastive import HardContrastiveLoss
@@ -26,9 +27,11 @@ FAMILY = Family("kontrast.losses")
 
 __all__ = [
     "FAMILY",
+    "Batch",
     "CrossEntropyLoss",
     "HardContrastiveLoss",
     "InfoNCELoss",
+    "Limits",
     "Loss",
     "NTXentLoss",
     "ReSSLLoss",

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from kontrast import distributed
 from kontrast.autograd import Twin, twice_differentiable
 from kontrast.checks import not_empty, one_of, temperature_now
+from kontrast.losses._limits import Batch, Limits
 from kontrast.losses._tiles import Tile, check_tile, in_range, largest_logit
 from kontrast.sphere import unit
 
@@ -90,6 +91,20 @@ class Loss(nn.Module):
             if parameter.kind is not parameter.KEYWORD_ONLY or value != parameter.default:
                 shown[name] = value
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+
+    def limits(self, batch: Batch) -> Limits | None:
+        """Chance, collapsed value and bound of this loss on a batch; None (the default) if they are not known.
+
+        Args:
+            batch: What the batch consists of.
+
+        Returns:
+            The limits on the scale of the reduction, or None.
+
+        Raises:
+            ValueError: If the batch lacks something that the limits depend on.
+        """
+        return None
 
     # ---------------------------------------------------------------------------------------- embeddings
 

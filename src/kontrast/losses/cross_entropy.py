@@ -5,7 +5,7 @@ Embeddings z_i with labels y_i, weights w_1 … w_K:
     (1)  L_i = −log( e^{⟨z_i, w_{y_i}⟩} / Σ_c e^{⟨z_i, w_c⟩} )
     (2)  L   = (1/N) Σ_i L_i + λ ‖W‖_F² + μ E_s(W)
 
-(Graf et al.; E_s is the hyperspherical energy of Liu et al. 2018, equations in `losses._energy`.) The minimum of (1)
+(Graf et al.; E_s is the hyperspherical energy of Liu et al. 2018, equations in `kontrast.energy`.) The minimum of (1)
 over points in a ball and weights of a given norm is a regular simplex for both, and E_s is smallest there too: μ draws
 the weights to where cross-entropy alone would bring them in the end, and does not see their length.
 
@@ -21,11 +21,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from kontrast import closed_forms
 from kontrast.autograd import Twin, full_precision
 from kontrast.checks import integer_labels, number, rows, same_dtype, whole_number
+from kontrast.energy import energy
+from kontrast.energy import energy_power as checked_power
 from kontrast.losses._base import Loss
-from kontrast.losses._energy import energy
-from kontrast.losses._energy import energy_power as checked_power
+from kontrast.losses._limits import Batch, Limits, classifier_limits
 from kontrast.losses._softmax import hide_index, log_normaliser
 from kontrast.losses._tiles import Tile, in_range, largest_logit
 
@@ -71,6 +73,19 @@ class CrossEntropyLoss(Loss):
         """The weights as a fresh ``nn.Linear`` has them: uniform in ±1/√dim."""
         bound = 1 / math.sqrt(self.dim)
         nn.init.uniform_(self.weight, -bound, bound)
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound with the weights as they are, penalties included; see `Loss.limits`."""
+        w = self.weight.detach().double()
+        norm = float(w.norm())
+        shares = batch.class_shares(self.num_classes)
+        bound = closed_forms.cross_entropy_any(shares, batch.length(self), norm)
+        limits = classifier_limits(self, batch, self.weight, shares, bound)
+        if self.reduction == "none":
+            return limits
+        repulsion = float(energy(w, self.energy_power)) if self.energy_penalty else 0.0
+        penalties = self.weight_penalty * norm**2 + self.energy_penalty * repulsion
+        return Limits(*(x + penalties for x in limits))
 
     @full_precision
     def forward(self, embeddings: Tensor, labels: Any) -> Tensor:

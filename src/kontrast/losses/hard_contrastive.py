@@ -24,6 +24,7 @@ from torch import Tensor
 from kontrast.checks import true_or_false, whole_number
 from kontrast.losses._base import Core
 from kontrast.losses._keys import KeyLoss, Keys, dense
+from kontrast.losses._limits import Batch, Limits, key_limits
 from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._softmax import Softmax, row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips_over_both, tiled
@@ -53,6 +54,10 @@ class HardContrastiveLoss(KeyLoss):
         self.negatives_in_batch = true_or_false("negatives_in_batch", negatives_in_batch)
         self._set_temperature(temperature)
         self.hard_negatives = whole_number("hard_negatives", hard_negatives, least=1)
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound; see `Loss.limits`."""
+        return key_limits(self, batch, nearest=self.hard_negatives)
 
     def _core(self, keys: Keys) -> Core:
         k = self.hard_negatives

@@ -33,6 +33,7 @@ from torch import Tensor
 from kontrast.checks import true_or_false
 from kontrast.losses._base import Core
 from kontrast.losses._keys import KeyLoss, Keys, dense
+from kontrast.losses._limits import Batch, Limits, key_limits
 from kontrast.losses._tiles import Tile
 
 
@@ -65,6 +66,10 @@ class InfoNCELoss(KeyLoss):
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self.negatives_in_batch = true_or_false("negatives_in_batch", negatives_in_batch)
         self._set_temperature(temperature)
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound; see `Loss.limits`."""
+        return key_limits(self, batch)
 
     def _core(self, keys: Keys) -> Core:
         return self._over_all(keys)  # (1), (6)

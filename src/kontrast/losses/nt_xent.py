@@ -20,6 +20,7 @@ from torch import Tensor
 from kontrast.autograd import full_precision
 from kontrast.checks import rows, same_dtype, same_shape
 from kontrast.losses._base import Core, Loss
+from kontrast.losses._limits import Batch, Limits, anchor_limits
 from kontrast.losses._softmax import hide_both, hide_diagonal, hide_index, log_normaliser, pair_square
 from kontrast.losses._tiles import Tile
 
@@ -43,6 +44,12 @@ class NTXentLoss(Loss):
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound; see `Loss.limits`."""
+        pairs = batch.need("num_pairs", "num_pairs", self)
+        limits = anchor_limits(self, batch, 1, 2 * pairs - 2, -1 / max(pairs - 1, 1))
+        return limits.scaled(2 * pairs if self.reduction == "sum" else 1)
 
     @full_precision
     def forward(self, view1: Tensor, view2: Tensor) -> Tensor:

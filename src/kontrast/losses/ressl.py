@@ -16,11 +16,14 @@ SCE supplement writes L_ReSSL. An anchor with nobody to relate to (a batch of on
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from kontrast.checks import number
 from kontrast.losses._base import Core
+from kontrast.losses._limits import Batch, Limits
 from kontrast.losses._relations import RelationLoss, Relations
 from kontrast.losses._tiles import Tile
 
@@ -46,6 +49,13 @@ class ReSSLLoss(RelationLoss):
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self._set_temperature(temperature)
         self.target_temperature = number("target_temperature", target_temperature, above=0.0)
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound, which is the mean entropy of the target; see `Loss.limits`."""
+        others = sum(batch.candidates(self))
+        chance = math.log(max(others, 1))
+        batch.check_entropy(others)
+        return Limits(chance, chance, float(batch.target_entropy)).scaled(batch.terms(self))
 
     def _core(self, batch: Relations) -> Core:
         return self._relate(batch, own_slot=False)  # (3)

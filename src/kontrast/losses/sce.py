@@ -21,11 +21,14 @@ has no batch negatives; neither has this. An anchor with nobody to relate to (a 
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from kontrast.checks import number, one_of
 from kontrast.losses._base import Core
+from kontrast.losses._limits import Batch, Limits
 from kontrast.losses._relations import RelationLoss, Relations, SCETerms, prepare
 from kontrast.losses._softmax import log_normaliser
 from kontrast.losses._tiles import Tile
@@ -59,6 +62,20 @@ class SCELoss(RelationLoss):
         if self.contrastive_weight > 1:
             raise ValueError(f"contrastive_weight is a share, 0 … 1, got {contrastive_weight!r}")
         self.self_logit = one_of("self_logit", self_logit, ("masked", "zero"))
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound; see `Loss.limits`.
+
+        A cross-entropy is never below its target's entropy, here of w = λ·own + (1−λ)·s.
+        """
+        others = sum(batch.candidates(self))
+        chance = math.log(others + 1) if others else 0.0
+        batch.check_entropy(others)
+        share = 1 - self.contrastive_weight
+        bound = 0.0  # the zero logit puts an unknown share of s on the own slot
+        if self.self_logit == "masked":
+            bound = share * batch.target_entropy + sum(-x * math.log(x) for x in (share, 1 - share) if x > 0)
+        return Limits(chance, chance, min(bound, chance)).scaled(batch.terms(self))
 
     def _core(self, batch: Relations) -> Core:
         zero = self.self_logit == "zero"

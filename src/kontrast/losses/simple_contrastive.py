@@ -24,6 +24,7 @@ from kontrast.autograd import Twin
 from kontrast.checks import number, true_or_false, whole_number
 from kontrast.losses._base import Core
 from kontrast.losses._keys import KeyLoss, Keys, dense
+from kontrast.losses._limits import Batch, Limits
 from kontrast.losses._nearest import nearest, nearest_mask
 from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips_over_both, tiled
 
@@ -54,6 +55,21 @@ class SimpleContrastiveLoss(KeyLoss):
         self.hard_negatives = (
             None if hard_negatives is None else whole_number("hard_negatives", hard_negatives, least=1)
         )
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound; see `Loss.limits`.
+
+        With μ = λ·(number of negatives kept), Σ⟨q_i, k_i⟩ and ⟨Σq, Σk⟩ bound the loss by −max(1 + μ/(N−1), |μ−1|) in a
+        batch; rows beside or instead of the other keys add −1 times their part of μ.
+        """
+        others, rows = batch.candidates(self)
+        negatives = others + rows
+        kept = min(negatives, self.hard_negatives or negatives)
+        mu = float(kept > 0) if self.weight is None else self.weight * kept
+        lam = mu / max(negatives, 1)  # the nearest kept weigh as much as all together with this weight each, or more
+        lowest = -(max(1 + lam, abs(lam * others - 1)) + lam * rows) if others else -(1 + mu)
+        rho2 = batch.length(self) ** 2
+        return Limits(0.0, rho2 * (mu - 1), rho2 * lowest).scaled(batch.terms(self))
 
     def _core(self, keys: Keys) -> Core:
         k = min(self.hard_negatives or keys.num_negatives, keys.num_negatives)

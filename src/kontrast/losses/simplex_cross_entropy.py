@@ -12,15 +12,17 @@ still point at every vertex.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from kontrast import simplex
+from kontrast import closed_forms, simplex
 from kontrast.autograd import full_precision
 from kontrast.checks import number, whole_number
 from kontrast.losses._base import Loss
+from kontrast.losses._limits import Batch, Limits, classifier_limits
 from kontrast.losses._tiles import Tile
 from kontrast.losses.cross_entropy import classify
 from kontrast.losses.cross_entropy import reference as reference
@@ -58,6 +60,13 @@ class SimplexCrossEntropyLoss(Loss):
         dtype = torch.get_default_dtype()
         vertices = simplex.vertices(self.num_classes, self.dim, radius=self.radius, seed=seed, dtype=dtype)
         self.register_buffer("weight", vertices)
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound (Jensen bounds each sample by itself); see `Loss.limits`."""
+        bound = closed_forms.cross_entropy(
+            self.num_classes, batch.length(self), math.sqrt(self.num_classes) * self.radius
+        )
+        return classifier_limits(self, batch, self.weight, batch.class_shares(self.num_classes), bound)
 
     @full_precision
     def forward(self, embeddings: Tensor, labels: Any) -> Tensor:

@@ -25,6 +25,7 @@ from kontrast.checks import one_of
 from kontrast.losses._base import Core
 from kontrast.losses._group_square import own_groups_square
 from kontrast.losses._groups import GroupLoss, Groups, dense_groups
+from kontrast.losses._limits import Batch, Limits, group_limits
 from kontrast.losses._softmax import hide_both, hide_index, log_normaliser, pair_square, plain_block, softmax_square
 from kontrast.losses._tiles import Tile
 
@@ -55,6 +56,10 @@ class SupConLoss(GroupLoss):
         self._set_temperature(temperature)
         self.form = one_of("form", form, ("out", "in"))
         self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound; see `Loss.limits`."""
+        return group_limits(self, batch, k1=0.0, k2=1.0)
 
     def _core(self, groups: Groups) -> Core:
         return self._out(groups) if self.form == "out" else self._in(groups)

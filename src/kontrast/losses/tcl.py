@@ -27,6 +27,7 @@ from kontrast.checks import number, one_of
 from kontrast.losses._base import Core
 from kontrast.losses._group_square import own_groups_square
 from kontrast.losses._groups import GroupLoss, Groups, dense_groups
+from kontrast.losses._limits import Batch, Limits, group_limits
 from kontrast.losses._softmax import row_shift
 from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, SquareBlock, Tile, in_range, largest_logit, strips, tiled
 
@@ -58,6 +59,10 @@ class TCLLoss(GroupLoss):
         self._set_temperature(temperature)
         self.k1, self.k2 = number("k1", k1, least=0.0), number("k2", k2, least=0.0)
         self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
+
+    def limits(self, batch: Batch) -> Limits:
+        """Chance, collapsed value and bound; see `Loss.limits`."""
+        return group_limits(self, batch, self.k1, self.k2)
 
     def _core(self, groups: Groups) -> Core:
         tau, now = self._tau()

@@ -238,7 +238,7 @@ def _bound(loss: Supervised, labels: Tensor, radius: float) -> float:
     if isinstance(loss, losses.CrossEntropyLoss) and loss.weight_penalty:
         energy = loss.energy_penalty * bounds.hyperspherical_energy(loss.num_classes, loss.energy_power)
         return bounds.regularised_cross_entropy(loss.num_classes, _length(loss, radius), loss.weight_penalty) + energy
-    return bounds.standing(loss, labels=labels, radius=radius).bound
+    return loss.limits(losses.Batch(labels=labels, radius=radius)).bound
 
 
 def _optimal_weight_radius(loss: Supervised, radius: float) -> float | None:

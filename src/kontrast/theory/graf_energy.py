@@ -10,7 +10,7 @@ Directions ŵ_1 … ŵ_K of a classifier's weights, u_ij = ‖ŵ_i − ŵ_j‖²
 so E_s is smallest exactly at a regular simplex centred at the origin, where cross-entropy has its weights too; both
 bounds of (4) are then reached at once. There is room for the simplex iff dim ≥ K − 1.
 
-(1) as a function is that of the loss (`losses._energy`), f_s(2K/(K−1)) is `geometry.bounds.hyperspherical_energy`.
+(1) as a function is that of the loss (`kontrast.energy`), f_s(2K/(K−1)) is `geometry.bounds.hyperspherical_energy`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from functools import partial
 import torch
 
 from kontrast import losses
+from kontrast.energy import energy
 from kontrast.geometry.bounds import hyperspherical_energy as smallest_energy
 from kontrast.geometry.bounds import regularised_cross_entropy as regularised_minimum
-from kontrast.losses._energy import energy
 from kontrast.theory._inputs import NOISES, normal, seed, shaken, turned, worst, worst_violation
 from kontrast.theory.check import check, required
 from kontrast.theory.free_points import free_points, minimise_on_sphere, simplex_conditions, slope

@@ -33,7 +33,7 @@ from kontrast.doctor.record import Missing, Record
 from kontrast.doctor.rules._base import counted, percent
 from kontrast.doctor.rules._setup import queue_of
 from kontrast.evaluate.neighbours import nearest
-from kontrast.geometry import TooFewSamples, bounds, penalty_entropy
+from kontrast.geometry import TooFewSamples, penalty_entropy
 
 FEWEST_LINES = 5  # for a course
 LEAST_FALL = 0.05  # of what could be gained
@@ -147,15 +147,15 @@ def _below_chance(record: Record) -> float:
     loss = losses.TCLLoss(options["temperature"], options["k1"], options["k2"])
     views = len(record.recipe.augment.views)
     if not record.method.needs_labels:
-        standing = bounds.standing(loss, num_pairs=batch, num_views=views)
+        limits = loss.limits(losses.Batch(num_pairs=batch, num_views=views))
     else:
         try:
             sizes = record.class_sizes
         except Missing:
             return 0.0
         rows = [label for label, size in enumerate(sizes) for _ in range(max(1, round(batch * size / sum(sizes))))]
-        standing = bounds.standing(loss, labels=rows, num_views=views)
-    return standing.collapsed - standing.chance
+        limits = loss.limits(losses.Batch(labels=rows, num_views=views))
+    return limits.collapsed - limits.chance
 
 
 # --------------------------------------------------------------------------------------------------------- the entropy

@@ -1,4 +1,4 @@
-"""Lower bounds: equation numbers are those of `kontrast.geometry.bounds.closed_forms`, the losses are the real ones."""
+"""Lower bounds: equation numbers are those of `kontrast.closed_forms`, the losses are the real ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from kontrast import losses
 from kontrast.geometry import bounds, gradient_response
 from kontrast.simplex import vertices
-from tests.geometry.bounds.descent import arrangements, assert_not_below, descend, in_ball
+from tests.descent import arrangements, assert_not_below, descend, in_ball
 from tests.geometry.samples import rows, sphere
 
 # ------------------------------------------------------------------------------------------------- cross-entropy

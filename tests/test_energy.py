@@ -1,4 +1,4 @@
-"""The energy penalty of cross-entropy against (1)–(3) of losses/_energy.py, loops written out."""
+"""The energy penalty of cross-entropy against (1)–(3) of kontrast.energy, loops written out."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kontrast import simplex
+from kontrast import energy, simplex
 from kontrast.geometry import bounds
-from kontrast.losses import CrossEntropyLoss, _energy
+from kontrast.losses import CrossEntropyLoss
 from tests.losses.literal import EXACT, D, N, Row, dot, points, rows, unit
 
 CLASSES = 4
@@ -56,8 +56,8 @@ def test_value_is_eq_1(shape: tuple[int, int], power: float) -> None:
     if shape == (2, 1):
         weight = points([0.3], [-2.0])
     expected = eq_1(weight.tolist(), power)
-    assert _energy.reference(weight, power).item() == pytest.approx(expected, rel=1e-12)
-    assert _energy.energy(weight, power).item() == pytest.approx(expected, rel=1e-12)
+    assert energy.reference(weight, power).item() == pytest.approx(expected, rel=1e-12)
+    assert energy.energy(weight, power).item() == pytest.approx(expected, rel=1e-12)
     assert penalty(weight, power, 0.7)[0].item() == pytest.approx(0.7 * expected, rel=1e-11)
 
 
@@ -117,7 +117,7 @@ def test_the_default_is_no_penalty() -> None:
 def test_equal_weights_are_finite_and_do_not_move(power: float, dtype: torch.dtype) -> None:
     """All equal; of different lengths; one equal pair among others, which are still pushed."""
     value, gradient = penalty(torch.ones(3, 7, dtype=dtype), power)
-    expected = _energy.NEAREST**-power if power else -math.log(_energy.NEAREST)
+    expected = energy.NEAREST**-power if power else -math.log(energy.NEAREST)
     assert value.item() == pytest.approx(expected, rel=1e-5)
     assert (gradient == 0).all()
     lengths = torch.tensor([[1.0], [2.0], [0.5]], dtype=dtype)
@@ -193,13 +193,13 @@ def test_strips_are_the_whole(monkeypatch: pytest.MonkeyPatch, power: float, ent
     weight = rows(33, 6, seed=11).requires_grad_()
 
     def derivatives() -> tuple[Tensor, ...]:
-        value = _energy.energy(weight, power)
+        value = energy.energy(weight, power)
         (first,) = torch.autograd.grad(value, weight, create_graph=True)
         (second,) = torch.autograd.grad(first.square().sum(), weight)
         return value, first, second
 
     whole = derivatives()
-    monkeypatch.setattr(_energy, "ENTRIES", entries)
+    monkeypatch.setattr(energy, "ENTRIES", entries)
     for found, expected in zip(derivatives(), whole, strict=True):
         torch.testing.assert_close(found, expected, **EXACT)
 
@@ -207,10 +207,10 @@ def test_strips_are_the_whole(monkeypatch: pytest.MonkeyPatch, power: float, ent
 def test_many_classes_make_no_matrix_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     weight = rows(100, 3, seed=12).requires_grad_()
     with Largest() as whole:
-        torch.autograd.grad(_energy.energy(weight, 2.0), weight)
-    monkeypatch.setattr(_energy, "ENTRIES", 1000)
+        torch.autograd.grad(energy.energy(weight, 2.0), weight)
+    monkeypatch.setattr(energy, "ENTRIES", 1000)
     with Largest() as strips:
-        torch.autograd.grad(_energy.energy(weight, 2.0), weight)
+        torch.autograd.grad(energy.energy(weight, 2.0), weight)
     assert (whole.entries, strips.entries) == (10_000, 1000)
 
 

@@ -21,7 +21,7 @@ their means, and the means are bounded: mean positive ≤ 1 and ‖Σ_i z_i‖²
 every negative opposite, which M free keys can do. (10) has the N − 1 other keys and M rows beside them
 (``negatives_in_batch``): log(1 + (N−1) e^a + M e^b) is convex and increasing in both mean gaps, so each may be put at
 its own bound. It holds and is not reached: b = −2/τ wants all queries equal, a wants them apart. (11) is derived in
-`losses._energy`; it is reached where the weights' directions are a regular simplex.
+`kontrast.energy`; it is reached where the weights' directions are a regular simplex.
 
 With labels of any kind (4) and (5) do not hold; every negative opposite does, and is what `standing` uses then:
 
@@ -38,7 +38,7 @@ import math
 from collections.abc import Sequence
 
 from kontrast.checks import number, whole_number
-from kontrast.losses._energy import energy_power, smallest_energy
+from kontrast.energy import energy_power, smallest_energy
 
 
 def cross_entropy(num_classes: int, radius: float, weight_norm: float) -> float:
