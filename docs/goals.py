@@ -14,11 +14,12 @@ from typing import Any
 DOCS = Path(__file__).parent / "experiments"
 INTRODUCTION = """# What the small recipes reach
 
-Runs without labels on two CPU cores, each `kontrast train` as it stands in the table, on test rows that were not used
-for any choice ([trials](trials.md) chose on held-out training rows). kNN with 20 neighbours and a linear probe whose
-settings are chosen on a part held out of the training rows; mean ± standard deviation over the seeds, percent. Minutes
-are wall time of training and evaluation, with the threads and the CPU minutes of the run beside them. `python
-scripts/goals.py --out DIR --data DIR` runs them, `python docs/goals.py` writes this page.
+Runs without labels on two CPU cores, on test rows that were not used for any choice ([trials](trials.md) chose on
+held-out training rows): kNN (k = 20) and a linear probe, mean ± standard deviation over seeds, percent, with the
+minutes they take.
+
+Minutes are wall time of training and evaluation, with threads and CPU minutes beside them. `python scripts/goals.py
+--out DIR --data DIR` runs them, `python docs/goals.py` writes this page.
 """
 COLUMNS = ["goal", "command", "test rows", "seeds", "kNN", "linear probe", "raw pixels", "wanted", "reached", "minutes"]
 

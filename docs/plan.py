@@ -21,12 +21,12 @@ import plan_entries  # noqa: E402
 PAGE = DOCS / "experiments" / "plan.md"
 INTRODUCTION = """# The plan of the long runs
 
-What runs in the [background](background.md), in this order: first the entries that are wanted whole, then those that go
-as far as they come. This page is written by `python docs/plan.py` from [plan.toml](plan.toml), the experiments' presets
-and the [pilots](#pilots); seeds and thresholds are fixed before the results are looked at. A cell is one run. *New*
-are the cells that no entry above has: experiments share runs. Sets have 10,000 training and 10,000 test images, but for
-cifar10-50k. Core-seconds are CPU time of one thread, evaluation included, the mean of the pilot's cells; "not measured"
-says that an entry has no pilot yet.
+What runs in the [background](background.md) and in which order, with the cost that [pilots](#pilots) measured. Seeds
+and thresholds are fixed before the results are looked at. The source is [plan.toml](plan.toml).
+
+A cell is one run; *new* are the cells that no entry above has. Sets have 10,000 training and 10,000 test images, but
+for cifar10-50k. Core-seconds are CPU time of one thread, evaluation included, the mean of the pilot's cells. Written
+by `python docs/plan.py`.
 """
 FACTS = ["order", "entry", "data", "width", "batch", "length", "seeds"]
 COLUMNS = [*FACTS, "cells", "new", "core-seconds a cell", "core-hours"]
@@ -112,7 +112,8 @@ def pilot_lines(entries: Sequence[plan_entries.Entry]) -> str:
     for entry in entries:
         for cell in (read_pilot(entry) or {"cells": []})["cells"]:
             at = ", ".join(f"{axis} {value}" for axis, value in cell["at"].items() if axis != "seed")
-            values = ", ".join(f"{name} {value:.4g}" for name, value in cell["values"].items() if value is not None)
+            numbers = {k: v for k, v in cell["values"].items() if v is not None and not k.startswith("error:")}
+            values = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
             facts = (f"`{entry.name}`", at, f"{cell['core_seconds']:,.0f}", values, curve(cell["curve"]))
             lines.append("| " + " | ".join(facts) + " |\n")
     if not lines:

@@ -7,9 +7,11 @@ python docs/results.py                                               # writes al
 from __future__ import annotations
 
 import json
+import os.path
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +29,22 @@ VERDICTS = {
 }
 INTRODUCTION = """# Results
 
-What came out of `kontrast reproduce` on two CPU cores, as the command wrote it; each page has data, seeds, commit (of
-the code that read the runs), command and hours. These are small runs: they are held against what the papers say, not
-against their numbers. Verdicts are by [stated statistics](../experiments/claims.md); "not resolved" is one of them.
-
-**Pages of presets of version 0.1**: these runs were short (ten epochs, most of them) and are being replaced. The
-presets have changed since: the [plan](../experiments/plan.md) has what runs now, trained until an effect can show. Its
-cells go into the [ledger](../experiments/background.md#the-ledger), from which the pages will be made.
+What came out of `kontrast reproduce` on two CPU cores: small images, a small encoder, short runs. They are compared
+with what the papers say, not with their numbers. Of {total} tested claims, by kind (a claim on two data sets counts
+twice):
 
 {counts}
 
-## First claims
+Verdicts follow [stated statistics](../experiments/claims.md). These are runs of the presets of version 0.1 (most of
+ten epochs); the [plan](../experiments/plan.md) has what runs now, trained until an effect can show, and its cells go
+into the [ledger](../experiments/background.md#the-ledger), from which the pages will be made.
 
-One line for each experiment with its own settings: its first claim and what came out.
+## Experiments
 
-{headlines}
+The first claim of each, and how all of its claims came out (further sets on the same page).
 
-## All experiments
-
-| experiment | data | seeds | hours | claims |
-|---|---|---|---|---|
+| experiment | paper | data | seeds | hours | first claim | here | all claims |
+|---|---|---|---|---|---|---|---|
 """
 SEARCHES = """
 ## Searches
@@ -65,7 +63,7 @@ Counts = dict[str, dict[str, int]]  # of verdicts, by kind
 
 
 def keep(sweep: Path) -> None:
-    """The sweep's summary, table and charts."""
+    """Copy the sweep's summary, table and charts."""
     to = RESULTS / sweep.name
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
@@ -73,13 +71,65 @@ def keep(sweep: Path) -> None:
         shutil.copy(file, to / file.name)
 
 
-def page(folder: Path) -> str:
-    """The table as the command writes it, and the charts under it."""
-    summary = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    told = tables.markdown(summary).rstrip()
-    heading, _, rest = told.partition("\n")  # pages of one experiment on two sets would have one title
-    charts = "\n\n".join(f"![{chart.stem}]({chart.name})" for chart in sorted(folder.glob("*.svg")))
-    return f"{titled(heading, summary)}\n{rest}\n\n## Charts\n\n{charts}\n"
+def page(folders: Sequence[Path]) -> str:
+    """The page of an experiment: what it shows, charts, tables and claims of its sweep, and of sweeps on other sets."""
+    first, *others = [(folder, load(folder)) for folder in folders]
+    title, *sections = parts(*first, at=folders[0])
+    for folder, summary in others:
+        heading, *more = parts(folder, summary, at=folders[0])
+        sections += [f"## {heading}", *(section.replace("## ", "### ", 1) for section in more)]
+    return f"# {title}\n\n" + "\n\n".join(sections) + "\n"
+
+
+def parts(folder: Path, summary: dict[str, Any], *, at: Path) -> list[str]:
+    """Title and sections of a sweep: what it shows, charts (as linked from ``at``), tables, claims with statistics."""
+    text, _, _ = tables.markdown(summary).partition("\n## Runs\n")  # run folders are in result.json and table.csv
+    heading, _, rest = text.partition("\n")
+    tabled, _, claims = rest.partition("\n## Claims\n")
+    title = titled(heading.removeprefix("# "), summary)
+    charts = [os.path.relpath(chart, at) for chart in sorted(folder.glob("*.svg"))]
+    sections = [
+        title,
+        shown(summary),
+        *(f"![{Path(chart).stem}]({chart})" for chart in charts),
+        f"## Tables\n\n{tabled.strip()}",
+    ]
+    return [*sections, f"## Claims\n\n{claims.strip()}"] if claims.strip() else sections
+
+
+def shown(summary: dict[str, Any]) -> str:
+    """What a sweep shows: a line for each verdict, with its claims.
+
+    >>> finding = {"verdict": "holds", "where": "data=a", "n": 3}
+    >>> claims = [{"text": "TCL is better", "findings": [finding]}]
+    >>> print(shown({"claims": claims, "seeds": [0, 1, 2], "seconds": 3600}))
+    - **holds**: TCL is better (data=a)
+    - 3 seeds, 1.0 hours of runs
+    """
+    lines = []
+    for verdict in VERDICTS:
+        claims = [
+            claim["text"] + (f" ({finding['where']})" if finding["where"] else "")
+            for claim in summary["claims"]
+            for finding in claim["findings"]
+            if finding["verdict"] == verdict
+        ]
+        if claims:
+            lines.append(f"- **{verdict}**: " + "; ".join(claims).replace("_", "\\_"))
+    number = len(summary["seeds"])
+    return "\n".join(
+        [*lines, f"- {number} seed{'s' if number != 1 else ''}, {summary['seconds'] / 3600:.1f} hours of runs"]
+    )
+
+
+def pages() -> dict[Path, list[Path]]:
+    """The page of each experiment and preset, and the folders of its sweeps: on the preset's own data first."""
+    found: dict[Path, list[Path]] = {}
+    for folder in folders():
+        summary = load(folder)
+        own = RESULTS / f"{summary['experiment']}-{summary['preset']}"
+        found.setdefault((own if own in folders() else folder) / "README.md", []).append(folder)
+    return {page: sorted(sweeps, key=lambda folder: folder != page.parent) for page, sweeps in found.items()}
 
 
 def titled(title: str, summary: dict[str, Any]) -> str:
@@ -93,18 +143,30 @@ def titled(title: str, summary: dict[str, Any]) -> str:
 
 
 def index() -> str:
-    """A line a sweep: what it is, on what, how many seeds, how long, and how its claims came out."""
+    """The page of all experiments: counts of verdicts and a line for each."""
     lines = []
-    for folder in folders():
-        found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        verdicts = [finding["verdict"] for claim in found["claims"] for finding in claim["findings"]]
-        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
-        data = ", ".join(map(str, found["axes"].get("data", ["–"])))
-        hours = f"{found['seconds'] / 3600:.1f}"
-        link = f"[{found['title']}]({folder.name}/README.md)"
-        lines.append(f"| {link} | {data} | {len(found['seeds'])} | {hours} | {counts} |\n")
-    head = INTRODUCTION.replace("{counts}", counted(counts_of(records()))).replace("{headlines}", headlines())
-    return head + "".join(lines) + searches()
+    for page, sweeps in pages().items():
+        summaries = [load(folder) for folder in sweeps]
+        verdicts = [finding["verdict"] for s in summaries for claim in s["claims"] for finding in claim["findings"]]
+        first = summaries[0]["claims"][0]
+        finding = first["findings"][0]
+        says, _, _ = finding["says"].partition(":")
+        lines.append(
+            _row(
+                f"[`{summaries[0]['experiment']}`]({page.parent.name}/README.md)",
+                summaries[0]["source"].partition(",")[0],
+                "; ".join(", ".join(map(str, s["axes"].get("data", ["–"]))) for s in summaries),
+                "; ".join(str(len(s["seeds"])) for s in summaries),
+                f"{sum(s['seconds'] for s in summaries) / 3600:.1f}",
+                first["text"],
+                f"{says}: **{finding['verdict']}**",
+                ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts),
+            )
+        )
+    counts = counts_of(records())
+    total = sum(sum(of_kind.values()) for of_kind in counts.values())
+    head = INTRODUCTION.replace("{counts}", counted(counts)).replace("{total}", str(total))
+    return head + "\n".join(lines) + "\n" + searches()
 
 
 def searches() -> str:
@@ -133,9 +195,15 @@ def _score(trial: dict[str, Any], accuracy: bool) -> str:
     return f"{scale * score['mean']:.2f}" + ("" if score["half"] is None else f" ± {scale * score['half']:.2f}")
 
 
+def load(folder: Path) -> dict[str, Any]:
+    """The result.json of a sweep."""
+    summary: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return summary
+
+
 def records() -> list[dict[str, Any]]:
-    """The result.json of every page, of one seed or many, with settings of one's own or without."""
-    return [json.loads((folder / "result.json").read_text(encoding="utf-8")) for folder in folders()]
+    """The result.json of every sweep."""
+    return [load(folder) for folder in folders()]
 
 
 def counts_of(found: list[dict[str, Any]]) -> Counts:
@@ -172,43 +240,23 @@ def kind_in(record: dict[str, Any], claim: dict[str, Any]) -> str:
 
 
 def counted(counts: Counts) -> str:
-    """The counts, a line a kind.
+    """The counts, a line for each kind.
 
     >>> print(counted({"accuracy": {"holds": 1, "does not hold": 0, "not resolved at this scale": 2}}))
-    Of all 3 claims that were put to the test, by kind (a claim on two data sets is two):
-    <BLANKLINE>
     - accuracy (of classifiers on embeddings): 1 of 3 hold, 0 do not hold, 2 are not resolved at this scale
     """
-    total = sum(sum(of_kind.values()) for of_kind in counts.values())
     lines = []
     for kind, of_kind in counts.items():
         (verdict, first), *others = of_kind.items()
         tally = [f"{first} of {sum(of_kind.values())} {VERDICTS[verdict]}"]
         tally += [f"{count} {VERDICTS[other]}" for other, count in others]
         lines.append(f"- {KIND_WORDS[kind]}: {', '.join(tally)}")
-    head = f"Of all {total} claims that were put to the test, by kind (a claim on two data sets is two):"
-    return "\n".join([head, "", *lines])
-
-
-def headlines() -> str:
-    """A table with one line for each experiment that ran with its own settings: its first claim and the verdict."""
-    lines = []
-    for folder in folders():
-        found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        if folder.name != f"{found['experiment']}-{found['preset']}":
-            continue
-        first = found["claims"][0]
-        finding = first["findings"][0]
-        says, _, _ = finding["says"].partition(":")
-        name = f"[`{found['experiment']}`]({folder.name}/README.md)"
-        lines.append(_row(name, found["source"].partition(",")[0], first["text"], says, finding["verdict"]))
-    head = ["| experiment | paper | its first claim | here | verdict |", "|---|---|---|---|---|"]
-    return "\n".join([*head, *lines])
+    return "\n".join(lines)
 
 
 def summary_lines() -> str:
     """README's three lines of results: theory (with the checks of `kontrast verify`), geometry, accuracy."""
-    _, _, theory, *others = counted(counts_of(records())).splitlines()
+    theory, *others = counted(counts_of(records())).splitlines()
     checks = len(re.findall(r"^\| `", THEORY.read_text(encoding="utf-8"), flags=re.MULTILINE))
     theory += f"; `kontrast verify` checks [{checks} statements](docs/theory.md), all hold"
     return "\n".join([BEGIN, "", theory, *others, "", END])
@@ -230,10 +278,15 @@ def folders() -> list[Path]:
     return sorted(file.parent for file in RESULTS.glob("*/result.json"))
 
 
-if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        keep(Path(given))
-    for folder in folders():
-        (folder / "README.md").write_text(page(folder), encoding="utf-8")
+def main(sweeps: Sequence[str]) -> None:
+    """Copy these sweeps, then write every page."""
+    for sweep in sweeps:
+        keep(Path(sweep))
+    for page_file, sources in pages().items():
+        page_file.write_text(page(sources), encoding="utf-8")
     (RESULTS / "README.md").write_text(index(), encoding="utf-8")
     README.write_text(with_summary(README.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

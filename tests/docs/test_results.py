@@ -19,9 +19,18 @@ OLDER_CHARTS = {
 }
 
 
+@pytest.mark.parametrize("page", results.pages(), ids=lambda page: page.parent.name)
+def test_pages_are_made_of_summaries(page: Path) -> None:
+    assert page.read_text(encoding="utf-8") == results.page(results.pages()[page]), "run python docs/results.py"
+
+
+def test_every_sweep_is_on_one_page_and_no_other_page_is_there() -> None:
+    assert sorted(folder for folders in results.pages().values() for folder in folders) == results.folders()
+    assert {*results.pages(), results.RESULTS / "README.md"} == set(results.RESULTS.rglob("README.md"))
+
+
 @pytest.mark.parametrize("folder", results.folders(), ids=lambda folder: folder.name)
-def test_pages_are_made_of_summaries(folder: Path) -> None:
-    assert (folder / "README.md").read_text(encoding="utf-8") == results.page(folder), "run python docs/results.py"
+def test_summaries_are_whole(folder: Path) -> None:
     summary = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert summary["experiment"] in experiments.names()
     assert summary["made"]["command"].startswith("kontrast reproduce ")
