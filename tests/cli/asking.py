@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from kontrast.cli import main
-from kontrast.cli._status import shown
+from kontrast.cli._console import options
 from kontrast.recipe import Recipe
 from tests.train.small import recipe
 
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object) -> Answer:
     """`main` in this process, errors turned into a status as for a user."""
-    monkeypatch.setitem(shown, "debug", False)
+    monkeypatch.setitem(options, "debug", False)
     monkeypatch.setattr("sys.argv", ["kontrast", *map(str, words)])
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kontrast.cli import _warnings
-from kontrast.cli._status import shown
+from kontrast.cli._console import options, plain_warnings
 from tests.cli.asking import ask, process, written
 
 
@@ -43,19 +42,19 @@ def test_a_warning_is_one_line_without_its_source(few: Path) -> None:
 def test_each_text_once_and_pythons_own_way_is_put_back(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_warnings, "said", set())
-    monkeypatch.setitem(shown, "debug", False)
+    monkeypatch.setattr("kontrast.cli._console.printed", set())
+    monkeypatch.setitem(options, "debug", False)
     monkeypatch.delenv("KONTRAST_DEBUG", raising=False)
     before = warnings.showwarning
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         places: list[str] = []
         warnings.showwarning = mine = lambda message, category, filename, *more: places.append(filename)
-        with _warnings.plain_warnings():
+        with plain_warnings():
             for text in ("two rows [of 5]", "two rows [of 5]", "three rows"):
                 warnings.warn(text, UserWarning, stacklevel=1)
             assert capsys.readouterr().err == "warning: two rows [of 5]\nwarning: three rows\n"
-            shown["debug"] = True
+            options["debug"] = True
             warnings.warn("three rows", UserWarning, stacklevel=1)
             assert places == [__file__], "with --debug it says where from"
         assert warnings.showwarning is mine

@@ -130,15 +130,15 @@ def test_labels_may_be_words(files: Path) -> None:
     [
         (["missing.npy", "labels.npy"], r"there is no file .*missing\.npy"),
         (["missing.npz"], r"there is no file .*missing\.npz"),
-        (["features.npy"], "comes without labels"),
-        (["features.npy", "test_labels.npy"], "60 labels for 300 rows"),
+        (["features.npy"], "must have labels"),
+        (["features.npy", "test_labels.npy"], "labels has 60 entries: must have one for each of the 300 rows"),
         (
             ["features.npy", "labels.npy", "--test-features", "test_features.npy"],
-            "go together, unless an .npz has both",
+            "or use an .npz that has both",
         ),
-        (["features.npy", "labels.npy", "--test-labels", "test_labels.npy"], "go together"),
-        (["features.npy", "several.npz"], r"holds a, b; expected an array named labels, or one array alone"),
-        (["several.npz"], "holds a, b; expected features and labels, or x_train"),
+        (["features.npy", "labels.npy", "--test-labels", "test_labels.npy"], "must go with --test-features"),
+        (["features.npy", "several.npz"], r"holds a, b: must hold an array named labels, or one array alone"),
+        (["several.npz"], "holds a, b: must hold features and labels, or x_train"),
         (["twice.npz"], "holds x_train and features, which mean the same"),
         (["broken.npz"], r"broken\.npz cannot be read as a numpy file"),
         (

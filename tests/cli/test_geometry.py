@@ -112,8 +112,8 @@ def test_anchors_are_sampled_by_the_seed(files: Path) -> None:
         (lambda p: np.save(p / "x.npy", np.array([{}], dtype=object)) or "x.npy", "cannot be read as a numpy file"),
         (lambda p: np.save(p / "x.npy", np.zeros(3)) or "x.npy", r"accepted: \[N, D\]"),
         (lambda p: np.save(p / "x.npy", np.full((40, 2), np.nan)) or "x.npy", "NaN or infinity in 40 of 40 rows"),
-        (lambda p: np.savez(p / "x.npz", a=np.zeros(3)) or "x.npz", "holds a; expected features and labels, or"),
-        (lambda p: (p / "folder").mkdir() or "folder", "folder without analysis.npz"),
+        (lambda p: np.savez(p / "x.npz", a=np.zeros(3)) or "x.npz", "holds a: must hold features and labels, or"),
+        (lambda p: (p / "folder").mkdir() or "folder", "has no analysis.npz: must be a finished run"),
     ],
 )
 def test_errors_say_what_to_do(
@@ -153,7 +153,7 @@ def test_a_folder_that_is_not_there_is_told_before_measuring(
         main()
     seen = capsys.readouterr().err
     assert stop.value.code == 2
-    assert "there is no folder" in seen
+    assert "must be in a folder that exists" in seen
     assert "measuring" not in seen
 
 

@@ -84,7 +84,7 @@ def test_cells_of_somebody_else(asking: Asking, runs: Path, tmp_path: Path) -> N
     assert "with other values" in told
     status, text, told = asking("ledger", "import", str(file), str(other), *where)
     assert status == 2
-    assert "stands in" in told
+    assert "is also in" in told
     changed = tmp_path / "changed.jsonl"
     entry = Ledger(file.parent).entries(Design("graf-toy", "smoke"))[0]
     origin = entry.origin.model_copy(update={"recipe": "00000000"})
@@ -98,10 +98,10 @@ def test_cells_of_somebody_else(asking: Asking, runs: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["add", "train.epochs=5"], "no experiment among train.epochs=5"),
+        (["add", "train.epochs=5"], "WHAT=train.epochs=5: must begin with an experiment"),
         (["add", "wl-tabel-1"], "did you mean 'wl-table-1'"),
         (["import", "nowhere.jsonl"], "nowhere.jsonl"),
-        (["import", "data=x"], "expected a file of a ledger"),
+        (["import", "data=x"], "WHAT=data=x: must name files of a ledger"),
     ],
 )
 def test_errors_say_what_to_do(asking: Asking, tmp_path: Path, words: list[str], says: str) -> None:
@@ -115,7 +115,7 @@ def test_a_ledger_that_is_not_there_is_told(asking: Asking, tmp_path: Path) -> N
     for words in (["--only-read"], []):
         status, _, told = asking("reproduce", *TOY, *words, "--ledger", str(tmp_path / "none"))
         assert status == 2
-        assert "there is no such folder" in told
+        assert "must be a folder that exists" in told
 
 
 def test_what_the_ledger_has_is_not_run_again(asking: Asking, runs: Path, tmp_path: Path) -> None:

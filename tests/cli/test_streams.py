@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kontrast.cli._streams import UNREAD, guarded
+from kontrast.cli._console import UNREAD, guarded
 from kontrast.recipe import Recipe
 from kontrast.train import RunFolder, resolve
 from tests.cli.asking import START, one_paragraph, written

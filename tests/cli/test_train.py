@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from kontrast import recipes
 from kontrast.cli import app, main
 from kontrast.cli._completion import complete_recipe
-from kontrast.cli._status import shown
+from kontrast.cli._console import options
 from kontrast.recipe import Recipe
 from kontrast.train import Run, RunFolder, micro_batch, resolve, running
 from tests.cli.asking import START, ask, one_paragraph, process, written
@@ -168,12 +168,12 @@ def test_unknown_options_are_status_2(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_debug_shows_where_it_came_from(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setitem(shown, "debug", False)
+    monkeypatch.setitem(options, "debug", False)
     monkeypatch.setattr("sys.argv", ["kontrast", "--debug", "train", "nowhere"])
     with pytest.raises(SystemExit, match="2"):
         main()
     assert "Traceback" in capsys.readouterr().err
-    monkeypatch.setitem(shown, "debug", False)
+    monkeypatch.setitem(options, "debug", False)
     monkeypatch.setattr("sys.argv", ["kontrast", "train", "nowhere"])
     with pytest.raises(SystemExit, match="2"):
         main()
@@ -222,7 +222,7 @@ def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: 
     assert folder.read()["step"] == int(told[1]) < 720
     again = runner.invoke(app, ["train", str(path)])
     assert again.exit_code == 0, again.output
-    assert f"continues at step {told[1]}: {folder.path}" in again.stderr
+    assert f"resumes at step {told[1]}: {folder.path}" in again.stderr
     steps = [line["step"] for line in Run(folder.path).metrics()]
     assert steps == sorted(set(steps))
     assert steps[-1] == 720
@@ -378,7 +378,7 @@ def test_micro_batch_auto_is_worked_out_and_found_again(tmp_path: Path, monkeypa
     command = ["train", str(path), "train.micro_batch=auto", "run.progress=true"]
     dry = runner.invoke(app, [*command, "--dry-run"])
     assert "micro_batch: auto" in dry.stdout
-    assert "# train.micro_batch is worked out when it is run" in dry.stdout
+    assert "# train.micro_batch is chosen when it is run" in dry.stdout
     need = micro_batch.Need(state=0, views=0, activations=2**20)
     monkeypatch.setattr(micro_batch, "measure", lambda job: need)
     monkeypatch.setattr(micro_batch, "free_memory", lambda device: 17 * 2**20)

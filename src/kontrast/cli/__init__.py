@@ -1,9 +1,9 @@
 """The command line: parse, call, print. ``kontrast COMMAND``, or ``python -m kontrast COMMAND``; a command a file.
 
 Results go to standard output, progress and errors to standard error; ``--json`` prints what a program can read.
-An error in what was asked ends with status 2 and one paragraph that says what to do, a warning is a line, each once;
-``kontrast --debug COMMAND`` (or the variable KONTRAST_DEBUG) shows where they came from. What a command needs is loaded
-when it runs: ``--help`` is quick.
+An error in the arguments ends with status 2 and one paragraph that says what to do. A warning is a line, printed once.
+``kontrast --debug COMMAND`` (or the variable KONTRAST_DEBUG) prints tracebacks. Modules that a command needs are
+imported when it runs, so ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ from kontrast.cli import (
     tune,
     verify,
 )
-from kontrast.cli._console import err, paragraph
-from kontrast.cli._status import debugging, shown, told
-from kontrast.cli._streams import guarded
-from kontrast.cli._warnings import plain_warnings
+from kontrast.cli._console import debugging, err, format_error, guarded, options, paragraph, plain_warnings
 from kontrast.openmp import set_wait_policy
 
 app = typer.Typer(
@@ -65,38 +62,40 @@ def main() -> None:
     """Run the command line; input errors become a message and status 2."""
     set_wait_policy()  # before a command loads torch
     with guarded():
-        _answer()
+        _run()
 
 
-def _answer() -> None:
+def _run() -> None:
     try:
         with plain_warnings():
             try:
                 app()
             finally:
-                sys.stdout.flush()  # here its errors can still be told
+                sys.stdout.flush()  # here its errors can still be printed
     except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
-        said = told(error)
-        if said is None:
+        text = format_error(error)
+        if text is None:
             raise
         if debugging():
             traceback.print_exc()
-        err.print(f"[bold red]error:[/] {paragraph(said)}", highlight=False, soft_wrap=True)
+        err.print(f"[bold red]error:[/] {paragraph(text)}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("stopped")
         sys.exit(130)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         print(f"kontrast {kontrast.__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors and warnings.")] = False,
 ) -> None:
-    shown["debug"] = debug
+    options["debug"] = debug

@@ -18,14 +18,14 @@ def bench(
     whole: Annotated[
         bool, typer.Option("--whole", help="All sizes and rounds, many minutes, instead of under one.")
     ] = False,
-    threads: Annotated[int, typer.Option(min=1, help="That torch computes with.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that torch computes with.")] = 2,
 ) -> None:
     """Time and memory of every loss beside its peers and the matrix products it cannot do without."""
     script = SCRIPTS / "losses.py"
     if not script.exists():
         raise ValueError(
-            f"there is no {script}: the benchmarks lie in the source tree, not in the package. Clone it, install "
-            "it (pip install -e '.[peers]'), and run this there"
+            f"there is no file {script}: the benchmarks are in the source tree, not in the package. Clone it, install "
+            "it (pip install -e '.[peers]'), and run this command there"
         )
-    done = subprocess.run([sys.executable, str(script), *([] if whole else ["--quick"]), "--threads", str(threads)])
-    raise typer.Exit(done.returncode)
+    process = subprocess.run([sys.executable, str(script), *([] if whole else ["--quick"]), "--threads", str(threads)])
+    raise typer.Exit(process.returncode)

@@ -13,12 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._completion import complete_setting
-from kontrast.cli._console import err, named, out, say_loading
-from kontrast.cli._status import running, tell_failure
+from kontrast.cli._console import err, out, print_failure, printable, running, say_loading
 from kontrast.cli.train import checked_recipe
 
 if TYPE_CHECKING:
-    from kontrast.train import Run
+    from kontrast.runs import Run
 
 RECIPES = ("tcl-fashion-mini", "simclr-fashion-mini")
 PROTOCOLS = {"knn20": "kNN, k = 20", "probe": "linear probe"}
@@ -26,15 +25,15 @@ MEASURES = {"uniformity, t = 2": "uniformity", "tolerance": "tolerance"}
 
 
 def demo(
-    to: Annotated[Path, typer.Option("--out", help="The folder that run folders lie in.")] = Path("runs"),
+    to: Annotated[Path, typer.Option("--out", help="The folder of the run folders.")] = Path("runs"),
     settings: Annotated[
         list[str] | None, typer.Argument(help="Overrides for both runs, as for train.", autocompletion=complete_setting)
     ] = None,
 ) -> None:
     """Train TCL with labels and SimCLR without on fashion-mini, and compare them with raw pixels."""
-    began = time.monotonic()
-    chosen = [checked_recipe(name, settings or [], to) for name in RECIPES]
-    say_loading(chosen[0].data.name)
+    start = time.monotonic()
+    resolved = [checked_recipe(name, settings or [], to) for name in RECIPES]
+    say_loading(resolved[0].data.name)
     from kontrast import pipeline
     from kontrast.evaluate import baselines
     from kontrast.methods import find
@@ -42,15 +41,15 @@ def demo(
 
     runs: list[Run] = []
     pages: list[Path | None] = []
-    for recipe in chosen:
+    for recipe in resolved:
         err.print(f"{recipe.name}: {recipe.about}", highlight=False, markup=False, soft_wrap=True)
         with running():
-            run, page = pipeline.perform(recipe, failed=tell_failure)
+            run, page = pipeline.perform(recipe, failed=print_failure)
         runs.append(run)
         pages.append(page)
-    data, _, _ = load_data(chosen[0])
+    data, _, _ = load_data(resolved[0])
     err.print("raw pixels: kNN and linear probe", highlight=False)
-    raw = [result.record() for result in baselines(data, list(PROTOCOLS), seed=chosen[0].seed)]
+    raw = [result.record() for result in baselines(data, list(PROTOCOLS), seed=resolved[0].seed)]
     table = Table(box=SIMPLE_HEAD)
     table.add_column("features")
     for column in (*PROTOCOLS.values(), *MEASURES.values()):
@@ -58,11 +57,11 @@ def demo(
     table.add_row("raw pixels", *(_percent(record) for record in raw), *("–" for _ in MEASURES))
     for run in runs:
         result = run.result
-        found = {record["name"]: record for record in result["results"]}
+        accuracies = {record["name"]: record for record in result["results"]}
         lines = {line["name"]: line["value"] for line in result["geometry"]["features"]}
         table.add_row(
             escape(result["recipe"]),
-            *(_percent(found.get(name)) for name in PROTOCOLS),
+            *(_percent(accuracies.get(name)) for name in PROTOCOLS),
             *(f"{lines[name]:.3f}" if name in lines else "–" for name in MEASURES),
         )
     out.print(escape(repr(data)), highlight=False, soft_wrap=True)
@@ -75,16 +74,16 @@ def demo(
     )
     compared = [
         (run.result["recipe"], find(recipe.method.name).needs_labels, run.result["results"])
-        for run, recipe in zip(runs, chosen, strict=True)
+        for run, recipe in zip(runs, resolved, strict=True)
     ]
     out.print(escape(what_to_see(compared, raw)), highlight=False)
     for run in runs:
-        out.print(f"run folder: {named(run.path)}", highlight=False, soft_wrap=True)
-    pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", failed=tell_failure))
+        out.print(f"run folder: {printable(run.path)}", highlight=False, soft_wrap=True)
+    pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", failed=print_failure))
     for page in pages:
         if page is not None:
-            out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
-    out.print(f"{time.monotonic() - began:.0f} s", highlight=False)
+            out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
+    out.print(f"{time.monotonic() - start:.0f} s", highlight=False)
 
 
 def what_to_see(runs: list[tuple[str, bool, list[dict[str, Any]]]], raw: list[dict[str, Any]]) -> str:
@@ -104,19 +103,19 @@ def what_to_see(runs: list[tuple[str, bool, list[dict[str, Any]]]], raw: list[di
     What to see, against raw pixels: mine, with labels, is above (kNN, k = 20: +5.0 ± 0.5 points); other, without labels, is below (kNN, k = 20: -5.0 ± 0.5 points).
     """  # noqa: E501
     pixels = {record["name"].removeprefix("raw pixels: "): record for record in raw}
-    said = []
+    sentences = []
     for name, labelled, results in runs:
         gains = []
         for record in results:
-            beside = pixels.get(record["name"])
-            if beside is not None and record["name"] in PROTOCOLS:
-                error = math.hypot(record["error"], beside["error"])
-                gains.append((PROTOCOLS[record["name"]], record["value"] - beside["value"], error))
+            baseline = pixels.get(record["name"])
+            if baseline is not None and record["name"] in PROTOCOLS:
+                error = math.hypot(record["error"], baseline["error"])
+                gains.append((PROTOCOLS[record["name"]], record["value"] - baseline["value"], error))
         sides = {"below" if gain < 0 else "above" for _, gain, _ in gains}
         points = ", ".join(f"{title}: {100 * gain:+.1f} ± {100 * error:.1f} points" for title, gain, error in gains)
         side = " and ".join(sorted(sides)) or "not compared"
-        said.append(f"{name}, {'with' if labelled else 'without'} labels, is {side} ({points})")
-    return f"What to see, against raw pixels: {'; '.join(said)}."
+        sentences.append(f"{name}, {'with' if labelled else 'without'} labels, is {side} ({points})")
+    return f"What to see, against raw pixels: {'; '.join(sentences)}."
 
 
 def _percent(record: dict[str, Any] | None) -> str:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import err, named, out, say_loading
+from kontrast.cli._console import err, out, printable, say_loading
 from kontrast.files import dump, expanded
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def doctor(
         try:
             Run(patient).write_findings(to_json(findings))
         except OSError as error:
-            err.print(f"doctor.json is not written: {named(error)}", highlight=False, soft_wrap=True)
+            err.print(f"doctor.json is not written: {printable(error)}", highlight=False, soft_wrap=True)
     if as_json:
         print(dump({"patient": patient, "kind": kind, **to_json(findings)}))
     else:
@@ -69,11 +69,11 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
     of_features = path.suffix in (".npy", ".npz")
     if temperature is not None and not of_features:
         raise ValueError(
-            f"--temperature is for files of features; leave it out, {patient} has its own (method.temperature)"
+            f"--temperature={temperature:g}: must be left out for {patient}, which has its own (method.temperature)"
         )
     if of_features:
         if len(more) > 1:
-            raise ValueError(f"features take one file of labels at most; seen {', '.join(more)}")
+            raise ValueError(f"MORE={' '.join(more)}: must be one file of labels at most")
         say_loading(patient)
         from kontrast import doctor as stage
         from kontrast.cli._files import load_features

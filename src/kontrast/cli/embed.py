@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kontrast.cli._completion import complete_part, complete_run
-from kontrast.cli._console import counted, named, out, say_loading
+from kontrast.cli._console import counted, out, printable, say_loading
 
 
 def embed(
@@ -26,19 +26,21 @@ def embed(
             "--out", "-o", help="out.npz (features, labels, class_names, paths), out.npy (features) or out.parquet."
         ),
     ],
-    split: Annotated[str | None, typer.Option(help="train, test or unlabelled; train if left out.")] = None,
+    split: Annotated[str | None, typer.Option(help="The split: train, test or unlabelled; train if left out.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Rows at once; by the memory that one row takes if left out.")
+        int | None, typer.Option(min=1, help="Rows at once; chosen by the memory of one row if left out.")
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that decode files.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many rows, classes even.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="The largest number of rows, balanced over the classes.")
+    ] = None,
 ) -> None:
     """Embed data with a trained encoder, normalised as in its training."""
     say_loading(run)
     from kontrast.train import embedding
 
-    with counted("embedding") as told:
+    with counted("embedding") as progress:
         rows, columns = embedding.embed(
             run,
             data[0] if len(data) == 1 else data,
@@ -48,6 +50,6 @@ def embed(
             workers=workers,
             device=device,
             limit=limit,
-            progress=told,
+            progress=progress,
         )
-    out.print(f"written: {named(to)}, {rows:,} rows of {columns}", soft_wrap=True)
+    out.print(f"written: {printable(to)}, {rows:,} rows of {columns}", soft_wrap=True)

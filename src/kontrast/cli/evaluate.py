@@ -40,35 +40,38 @@ def evaluate(
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            help="Its name, with options as wang-liu:epochs=5; may be given again. knn20 and probe if left out.",
+            help="A protocol's name, with options as in wang-liu:epochs=5; may be repeated; knn20, probe if left out.",
             autocompletion=complete_part("protocol"),
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="The seed of everything random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Evaluate embeddings, or a run: kNN, linear probes, retrieval; every number with its protocol."""
     from kontrast import vocabulary
 
-    chosen = dict(map(_asked, protocol or ["knn20", "probe"]))
-    for name in chosen:  # before torch is imported, and anything is read or trained
+    chosen = dict(map(_parse_protocol, protocol or ["knn20", "probe"]))
+    for name in chosen:  # before torch is imported
         vocabulary.check_name("protocol", name.replace("_", "-"), vocabulary.names("protocol"))
     say_loading(features)
     from kontrast import evaluate as stage
 
     if features.is_dir():  # a run has its encoder and data
         if labels is not None or test_features is not None or test_labels is not None:
-            raise ValueError(f"{features} is a run's folder, which has its own data; give no other files")
-        from kontrast.train import Run, protocol_defaults, subject_of
+            raise ValueError(
+                f"FEATURES={features}: is a run's folder, which has its own data. Leave out the other files"
+            )
+        from kontrast.runs import Run
+        from kontrast.train import protocol_defaults, subject_of
 
         subject = subject_of(features)
         chosen = {name: {**protocol_defaults(Run(features).recipe, name), **more} for name, more in chosen.items()}
     else:
         subject = _subject(features, labels, test_features, test_labels, seed)
     results: list[Result] = []
-    with steps("evaluating") as told:
+    with steps("evaluating") as progress:
         for i, (name, options) in enumerate(chosen.items()):
-            told(name, i, len(chosen))
+            progress(name, i, len(chosen))
             results.append(stage.evaluate(subject, name, seed=seed, **options))
     if as_json:
         record = {
@@ -89,7 +92,7 @@ def evaluate(
                 out.print(f"{result.name}: {key} {shown}", highlight=False, soft_wrap=True)
 
 
-def _asked(text: str) -> tuple[str, dict[str, Any]]:
+def _parse_protocol(text: str) -> tuple[str, dict[str, Any]]:
     """``wang-liu:epochs=5,limit=1000`` → the name and its options."""
     from kontrast.overrides import parse
 
@@ -100,35 +103,35 @@ def _asked(text: str) -> tuple[str, dict[str, Any]]:
 def _subject(
     features: Path, labels: Path | None, test_features: Path | None, test_labels: Path | None, seed: int
 ) -> Subject:
-    """What the files hold; without rows for testing, a class-balanced fifth of them is held out."""
+    """The rows of the files; without rows for testing, a class-balanced fifth of them is held out."""
     import torch
 
     from kontrast.cli._files import load_array, load_arrays
     from kontrast.data.arrays import number_labels
     from kontrast.evaluate import Subject, feature_rows, hold_out
 
-    found = load_arrays(features, labels)
+    arrays = load_arrays(features, labels)
     if test_features is not None:
-        tested = load_arrays(test_features, test_labels)
-        found = found.with_test(tested)
-        if found.y_test is None:
+        arrays = arrays.with_test(load_arrays(test_features, test_labels))
+        if arrays.y_test is None:
             raise ValueError(
-                f"{test_features} comes without labels; --test-features and --test-labels go together, unless an .npz "
-                "has both"
+                f"--test-features={test_features}: must have labels. Set --test-labels, or use an .npz that has both"
             )
     elif test_labels is not None:
-        if found.x_test is None:
-            raise ValueError("--test-labels without --test-features; they go together, or neither to hold out a fifth")
-        found = replace(found, y_test=load_array(test_labels, "labels"))
-    if found.y is None:
-        raise ValueError(f"{features} comes without labels; expected them as a second file, or in the .npz as labels")
-    if found.x_test is not None:
-        return Subject.from_features(found.x, found.y, found.x_test, found.y_test, class_names=found.class_names)
-    rows = feature_rows("features", found.x)
-    y, _, names = number_labels(found.y, None, found.class_names)
+        if arrays.x_test is None:
+            raise ValueError(
+                f"--test-labels={test_labels}: must go with --test-features. Leave both out to hold out a fifth"
+            )
+        arrays = replace(arrays, y_test=load_array(test_labels, "labels"))
+    if arrays.y is None:
+        raise ValueError(f"FEATURES={features}: must have labels. Give them as a second file, or in the .npz as labels")
+    if arrays.x_test is not None:
+        return Subject.from_features(arrays.x, arrays.y, arrays.x_test, arrays.y_test, class_names=arrays.class_names)
+    rows = feature_rows("features", arrays.x)
+    y, _, names = number_labels(arrays.y, None, arrays.class_names)
     assert y is not None
     if len(y) != len(rows):
-        raise ValueError(f"there are {len(y)} labels for {len(rows)} rows of features; expected one a row")
+        raise ValueError(f"labels has {len(y)} entries: must have one for each of the {len(rows)} rows of features")
     kept, held = hold_out(y, HELD_OUT, seed)
     single = torch.unique(y[held]).numel() < torch.unique(y).numel()
     share = f"{100 * HELD_OUT:g} % held out, class-balanced, seed {seed}"

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from kontrast.cli._completion import complete_part, complete_run
-from kontrast.cli._console import named, out, say_loading
+from kontrast.cli._console import out, printable, say_loading
 
 
 def export(
@@ -24,13 +24,13 @@ def export(
     normalise: Annotated[
         str | None, typer.Option(help="onnx: inside (the file normalises its inputs; the default) or outside.")
     ] = None,
-    opset: Annotated[int | None, typer.Option(help="onnx: which operators; 18 if left out.")] = None,
+    opset: Annotated[int | None, typer.Option(help="onnx: the operator set; 18 if left out.")] = None,
 ) -> None:
-    """Write a trained encoder for other tools, with a model card; it is checked by the tool it is for."""
+    """Write a trained encoder for another tool, with a model card; the export is checked with that tool."""
     say_loading(run)
     from kontrast.train.exports import export_run
 
     options: dict[str, Any] = {"normalise": normalise, "opset": opset}
     written = export_run(run, to, folder, **{key: value for key, value in options.items() if value is not None})
     files = ", ".join(sorted(file.name for file in written.iterdir() if not file.name.startswith(".")))
-    out.print(f"written: {named(written)} ({escape(files)})", soft_wrap=True, highlight=False)
+    out.print(f"written: {printable(written)} ({escape(files)})", soft_wrap=True, highlight=False)

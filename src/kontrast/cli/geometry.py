@@ -15,7 +15,7 @@ from rich.table import Table
 
 import kontrast
 from kontrast.cli._completion import complete_run
-from kontrast.cli._console import named, number, out, say_loading, steps
+from kontrast.cli._console import number, out, printable, say_loading, steps
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -32,16 +32,20 @@ def geometry(
     ],
     labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A classifier's weights.npy [K, D].")] = None,
-    temperature: Annotated[float, typer.Option(help="The loss's, for penalty entropy and gradient response.")] = 0.1,
+    temperature: Annotated[
+        float, typer.Option(help="The temperature of the loss, for penalty entropy and gradient response.")
+    ] = 0.1,
     k1: Annotated[float, typer.Option(help="TCL's k1, for the gradient response.")] = 5000.0,
     k2: Annotated[float, typer.Option(help="TCL's k2.")] = 1.0,
-    t: Annotated[float, typer.Option(help="Of the uniformity.")] = 2.0,
+    t: Annotated[float, typer.Option(help="t of the uniformity.")] = 2.0,
     anchors: Annotated[int, typer.Option(min=1, help="Rows sampled for the measures per anchor.")] = 5000,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of that sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="The seed of that sample.")] = 0,
     raw: Annotated[
         bool, typer.Option("--raw", help="Take the rows as they are instead of on the unit sphere.")
     ] = False,
-    write: Annotated[Path | None, typer.Option(help="Where the JSON goes; FEATURES.geometry.json if left out.")] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="The JSON file to write; FEATURES.geometry.json if left out.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the JSON instead of a table, and write no file.")
     ] = False,
@@ -55,8 +59,8 @@ def geometry(
     w = None if weights is None else load_array(weights, "weights")
     target = write or (features / "geometry.json" if features.is_dir() else Path(f"{features}.geometry.json"))
     if not as_json and not target.parent.is_dir():
-        raise ValueError(f"there is no folder {target.parent} to write {target.name} into")
-    with steps("measuring") as told, warnings.catch_warnings(record=True) as caught:
+        raise ValueError(f"--write={target}: must be in a folder that exists. Create {target.parent} first")
+    with steps("measuring") as progress, warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", TooFewSamples)
         lines = summary(
             x,
@@ -69,10 +73,10 @@ def geometry(
             anchors=anchors,
             seed=seed,
             normalize=not raw,
-            progress=told,
+            progress=progress,
         )
-    notes = list(dict.fromkeys(str(seen.message) for seen in caught))
-    sampled = min(anchors, len(x))
+    notes = list(dict.fromkeys(str(warning.message) for warning in messages))
+    sample = min(anchors, len(x))
     record = {
         "features": str(features),
         "labels": None if y is None else str(labels or features),
@@ -84,7 +88,7 @@ def geometry(
         "temperature": temperature,
         "k1": k1,
         "k2": k2,
-        "anchors": sampled,
+        "anchors": sample,
         "seed": seed,
         "kontrast": kontrast.__version__,
         "notes": notes,
@@ -94,12 +98,12 @@ def geometry(
         print(dump(record))
         return
     out.print(_geometry_table(lines, f"{features.name}: {len(x):,} rows of {x.shape[1]}"))
-    if sampled < len(x):
-        out.print(f"Entropy, neighbours and gradient responses: {sampled:,} rows sampled (seed {seed}).")
+    if sample < len(x):
+        out.print(f"Entropy, neighbours and gradient responses: {sample:,} rows sampled (seed {seed}).")
     for note in notes:
         out.print(f"note: {note}", highlight=False, soft_wrap=True)
     target.write_text(dump(record) + "\n")
-    out.print(f"written: {named(target)}", soft_wrap=True)
+    out.print(f"written: {printable(target)}", soft_wrap=True)
 
 
 def _geometry_table(lines: Sequence[Line], title: str) -> Table:

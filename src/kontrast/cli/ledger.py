@@ -12,7 +12,7 @@ from rich.table import Table
 
 from kontrast.cli._completion import choices, complete_experiment
 from kontrast.cli._console import err, out, say_loading
-from kontrast.files import dump, read_json
+from kontrast.files import dump
 
 if TYPE_CHECKING:
     from kontrast.experiments.ledger import Entry, Merged
@@ -33,13 +33,18 @@ def add(
         ),
     ],
     preset: Annotated[
-        str, typer.Option("--preset", help="Of experiments by name.", autocompletion=choices("paper", "cpu", "smoke"))
+        str,
+        typer.Option(
+            "--preset", help="The preset of experiments given by name.", autocompletion=choices("paper", "cpu", "smoke")
+        ),
     ] = "cpu",
-    seeds: Annotated[int | None, typer.Option("--seeds", help="How many; the preset's own number if left out.")] = None,
-    to: Annotated[Path, typer.Option("--out", help="The folder that the run folders lie in.")] = Path("runs"),
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", help="How many seeds; the preset's own number if left out.")
+    ] = None,
+    to: Annotated[Path, typer.Option("--out", help="The folder of the run folders.")] = Path("runs"),
     folder: Folder = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Cells that are there with other content are replaced.")
+        bool, typer.Option("--replace", help="Replace cells of the ledger that have other content.")
     ] = False,
 ) -> None:
     """Put the finished cells of experiments, and their baselines, into the ledger."""
@@ -48,7 +53,7 @@ def add(
     names = [word for word in what if "=" not in word]
     settings = [word for word in what if "=" in word]
     if not names:
-        raise ValueError(f"no experiment among {' '.join(what)}; expected one before the settings: wl-table-1")
+        raise ValueError(f"WHAT={' '.join(what)}: must begin with an experiment, such as wl-table-1")
     say_loading("ledger")
     from kontrast.experiments.ledger import entries_of
 
@@ -56,11 +61,11 @@ def add(
     entries: list[Entry] = []
     for name in names:
         sweep = _sweep(name, preset, settings, seeds, to)
-        found = entries_of(sweep)
-        entries += found
-        cells = sum(entry.baseline is None for entry in found)
+        new = entries_of(sweep)
+        entries += new
+        cells = sum(entry.baseline is None for entry in new)
         err.print(f"{sweep.design.name}: {cells} of {len(sweep.cells)} runs are done", highlight=False)
-    _tell(ledger.merge(entries, replace=replace), ledger.path)
+    _print_merged(ledger.merge(entries, replace=replace), ledger.path)
 
 
 @app.command("import")
@@ -76,21 +81,21 @@ def import_(
 
     files = [Path(word) for word in what if "=" not in word]
     settings = [word for word in what if "=" in word]
-    entries, seen = [], dict[object, str]()
+    entries, places = [], dict[object, str]()
     for file in files:
         for entry, number in read_file(file):
             where = f"{file}, line {number}"
-            if (first := seen.setdefault(entry.key, where)) != where:
-                raise ValueError(f"{where}: {entry.name} stands in {first} already; import one of them")
+            if (first := places.setdefault(entry.key, where)) != where:
+                raise ValueError(f"{where}: {entry.name} is also in {first}. Import one of them")
             entries.append((entry, where))
     if not entries:
-        raise ValueError(f"no cell in {', '.join(map(str, files)) or 'no file'}; expected a file of a ledger")
+        raise ValueError(f"WHAT={' '.join(what)}: must name files of a ledger with cells; there is no cell in them")
     say_loading("ledger")
     from kontrast.experiments.ledger import check_import
 
     check_import(entries, settings)
     ledger = Ledger(_folder(folder))
-    _tell(ledger.merge([entry for entry, _ in entries]), ledger.path)
+    _print_merged(ledger.merge([entry for entry, _ in entries]), ledger.path)
 
 
 @app.command("list")
@@ -98,7 +103,7 @@ def list_(
     folder: Folder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """What is in the ledger: a line a design, with its cells, seeds and hours."""
+    """List the ledger: each design with its cells, seeds and hours."""
     from kontrast.experiments.ledger import Ledger, read_file
 
     ledger = Ledger(_folder(folder))
@@ -134,34 +139,32 @@ def list_(
         counts = [str(line[name]) for name in ("cells", "places", "seeds", "baselines")]
         sizes = [f"{line['hours']:.1f}", f"{line['bytes'] / 1000:.0f}"]  # type: ignore[operator]
         table.add_row(*(escape(str(line[name])) for name in ("experiment", "preset")), escape(words), *counts, *sizes)
-    out.print(table if lines else f"{ledger.path} has no cell yet; kontrast ledger add puts some there", markup=False)
+    out.print(table if lines else f"{ledger.path} has no cell yet; kontrast ledger add adds some", markup=False)
 
 
 def _sweep(name: str, preset: str, settings: list[str], seeds: int | None, to: Path) -> Sweep:
     """The sweep of an experiment by its name, or by the folder that `kontrast reproduce` wrote."""
     from kontrast import experiments
     from kontrast.experiments.sweep import Sweep
+    from kontrast.runs import ExperimentFolder
 
     folder = Path(name)
-    if not (folder / "result.json").is_file():
+    if not ExperimentFolder(folder).summary_file.is_file():
         return Sweep.of(experiments.find(name), preset, settings, seeds=seeds, out=to)
-    found = read_json(folder / "result.json", "make it again: kontrast reproduce … --only-read")
-    missing = [key for key in ("experiment", "preset", "settings", "seeds") if key not in found]
-    if missing:
-        raise ValueError(f"{folder}/result.json has no {missing[0]}; expected what kontrast reproduce writes")
-    number = seeds or 1 + max(map(int, found["seeds"]), default=0)
-    words = [*(found["settings"] or []), *settings]
-    return Sweep.of(experiments.find(found["experiment"]), found["preset"], words, seeds=number, out=folder.parent)
+    summary = ExperimentFolder(folder).summary
+    number = seeds or 1 + max(map(int, summary.seeds), default=0)
+    words = [*(summary.settings or []), *settings]
+    return Sweep.of(experiments.find(summary.experiment), summary.preset, words, seeds=number, out=folder.parent)
 
 
-def _folder(given: Path | None) -> Path:
+def _folder(option: Path | None) -> Path:
     from kontrast.experiments.ledger import DEFAULT
 
-    return DEFAULT if given is None else given
+    return DEFAULT if option is None else option
 
 
-def _tell(done: Merged, path: Path) -> None:
-    words = [f"{len(done.added)} cells added"]
-    words += [f"{len(done.replaced)} replaced"] if done.replaced else []
-    words += [f"{len(done.same)} were there already"] if done.same else []
+def _print_merged(merged: Merged, path: Path) -> None:
+    words = [f"{len(merged.added)} cells added"]
+    words += [f"{len(merged.replaced)} replaced"] if merged.replaced else []
+    words += [f"{len(merged.same)} were there already"] if merged.same else []
     out.print(f"{path}: {', '.join(words)}", highlight=False, markup=False, soft_wrap=True)

@@ -9,15 +9,14 @@ from typing import Annotated
 import typer
 
 from kontrast.cli._completion import complete_run
-from kontrast.cli._console import named, out, say_loading
-from kontrast.cli._status import tell_failure
+from kontrast.cli._console import out, print_failure, printable, say_loading
 from kontrast.files import expanded
 
 PRESETS = ("cpu", "paper", "smoke")
 
 
 class Kind(StrEnum):
-    """Of a chart's file."""
+    """The format of a chart's file."""
 
     svg = "svg"
     pdf = "pdf"
@@ -44,7 +43,7 @@ def report(
             "--figures", help="Write every chart as a file too, beside the page (an experiment's in figures/)."
         ),
     ] = None,
-    runs: Annotated[Path, typer.Option("--runs", help="The folder that an experiment's name is looked for in.")] = Path(
+    runs: Annotated[Path, typer.Option("--runs", help="The folder of the experiments that are given by name.")] = Path(
         "runs"
     ),
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
@@ -54,11 +53,12 @@ def report(
     say_loading(", ".join(what))
     from kontrast import pipeline
     from kontrast import report as pages
+    from kontrast.runs import Run
 
-    if len(paths) == 1 and not (paths[0] / "doctor.json").exists():
-        pipeline.examine(paths[0], failed=tell_failure)
+    if len(paths) == 1 and not Run(paths[0]).findings_file.exists():
+        pipeline.examine(paths[0], failed=print_failure)
     place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
-    out.print(f"report: {named(place)}", highlight=False, soft_wrap=True)
+    out.print(f"report: {printable(place)}", highlight=False, soft_wrap=True)
     if show:
         import webbrowser
 
@@ -66,19 +66,19 @@ def report(
 
 
 def folder(name: str, runs: Path) -> Path:
-    """A folder by its path, or an experiment's by its name; what is neither stays a path, and the report says so."""
+    """A folder by its path, or an experiment's by its name; other words stay paths, and the report raises an error."""
     path = expanded(name)
     if path.is_dir() or path.name != name:
         return path
-    here = [runs / f"{name}-{preset}" for preset in PRESETS]
-    found = next((place for place in here if place.is_dir()), None)
-    if found is not None:
-        return found
+    folders = [runs / f"{name}-{preset}" for preset in PRESETS]
+    for experiment in folders:
+        if experiment.is_dir():
+            return experiment
     from kontrast.experiments import names
 
     if name in names():
         raise ValueError(
-            f"there is no folder {here[0]}: the experiment has not been run, or elsewhere. Run it "
-            f"(kontrast reproduce {name}), or say where it lies (--runs DIR)"
+            f"there is no folder {folders[0]}: the experiment has not been run, or elsewhere. Run it "
+            f"(kontrast reproduce {name}), or set its folder (--runs DIR)"
         )
     return path

@@ -1,4 +1,4 @@
-"""``kontrast reproduce``: a table or figure of a paper, planned, run, and held against the paper."""
+"""``kontrast reproduce``: a table or figure of a paper, planned, run, and compared with the paper."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import typer
 from rich.markup import escape
 
 from kontrast.cli._completion import complete_experiment, complete_setting
-from kontrast.cli._console import err, named, out, say_loading
-from kontrast.cli._status import running, tell_failure
+from kontrast.cli._console import err, out, print_failure, printable, running, say_loading
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class Scale(StrEnum):
-    """How large."""
+    """The presets."""
 
     paper = "paper"
     cpu = "cpu"
     smoke = "smoke"
 
 
-class Who(StrEnum):
-    """Who runs the cells."""
+class EngineName(StrEnum):
+    """The engines."""
 
     local = "local"
     ray = "ray"
@@ -52,91 +51,101 @@ def reproduce(
     preset: Annotated[
         Scale, typer.Option("--preset", help="paper: full scale; cpu: minutes a run; smoke: seconds.")
     ] = Scale.cpu,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="How many; the preset's own number if left out.")] = None,
-    engine: Annotated[Who, typer.Option("--engine", help="Processes here, or a Ray cluster.")] = Who.local,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", help="How many seeds; the preset's own number if left out.")
+    ] = None,
+    engine: Annotated[
+        EngineName, typer.Option("--engine", help="Processes here, or a Ray cluster.")
+    ] = EngineName.local,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", help="Runs at a time (local), which share the cores; on a CPU one a core if left out."),
+        typer.Option("--jobs", help="Runs at a time (local); they share the cores. On a CPU one per core if left out."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", help="Of each run (local); OMP_NUM_THREADS, or its part of the cores.")
+        int | None,
+        typer.Option(
+            "--threads", help="Threads of each run (local); OMP_NUM_THREADS, or its share of the cores, if left out."
+        ),
     ] = None,
     cpus: Annotated[float, typer.Option("--cpus", help="CPUs that each run needs (ray).")] = 1.0,
     gpus: Annotated[float, typer.Option("--gpus", help="GPUs that each run needs (ray).")] = 0.0,
     address: Annotated[
-        str | None, typer.Option("--address", help="A running Ray cluster; one is started here if left out.")
+        str | None, typer.Option("--address", help="The address of a Ray cluster; one is started here if left out.")
     ] = None,
-    to: Annotated[Path, typer.Option("--out", help="The folder that run folders and tables lie in.")] = Path("runs"),
+    to: Annotated[Path, typer.Option("--out", help="The folder of run folders and tables.")] = Path("runs"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with an estimate of the time.")] = False,
     only_read: Annotated[
-        bool, typer.Option("--only-read", help="Make the tables of what is done, here or in the ledger; run nothing.")
+        bool,
+        typer.Option("--only-read", help="Make the tables from finished runs, here or in the ledger; run nothing."),
     ] = False,
     ledger: Annotated[
         Path | None,
         typer.Option(
             "--ledger",
-            help="Cells kept as text: those with the same recipe are not run again. "
-            "With --only-read docs/results/ledger, if it is there.",
+            help="A folder of finished cells as text: cells with the same recipe are not run again. With --only-read "
+            "docs/results/ledger, if it exists.",
         ),
     ] = None,
     judge_paper: Annotated[
         bool,
-        typer.Option("--judge-paper", help="Put the paper's own printed numbers to the claims; run nothing."),
+        typer.Option("--judge-paper", help="Test the claims on the numbers that the paper prints; run nothing."),
     ] = False,
     folders: Annotated[bool, typer.Option("--folders", help="List the run folders of every cell too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
 ) -> None:
-    """Run an experiment of a paper, or what is left of it, and show the paper's values, ours, and which claims hold."""
+    """Run an experiment of a paper, or the rest of it, and show the paper's values, ours, and which claims hold."""
     from kontrast import experiments, pipeline, vocabulary
     from kontrast.recipe import Recipe
 
-    found = experiments.find(name)
+    experiment = experiments.find(name)
     if judge_paper:
-        _judge_paper(found, as_json)
+        _judge_paper(experiment, as_json)
         return
     say_loading(name)
     from kontrast.experiments import tables
     from kontrast.experiments.sweep import Sweep
 
-    kept = _ledger(ledger, only_read)
-    sweep = Sweep.of(found, preset.value, settings or [], seeds=seeds, out=to, ledger=kept)
+    cells_as_text = _ledger(ledger, only_read)
+    sweep = Sweep.of(experiment, preset.value, settings or [], seeds=seeds, out=to, ledger=cells_as_text)
     if dry_run:
         _plan(sweep)
         return
     if only_read:
-        if kept is None and not any(cell.done for cell in sweep.cells):
-            err.print(f"no run is done in {named(to)}, and there is no ledger in docs/results/ledger", highlight=False)
+        if cells_as_text is None and not any(cell.done for cell in sweep.cells):
+            err.print(
+                f"no run is finished in {printable(to)}, and there is no ledger in docs/results/ledger", highlight=False
+            )
         summary = sweep.write()
     else:
-        chosen = _engine(engine, len(sweep.cells), jobs, threads, cpus, gpus, address)
+        runner = _engine(engine, len(sweep.cells), jobs, threads, cpus, gpus, address)
         missing = sweep.missing
-        if engine is Who.local:  # before the first folder is made; a cluster's machines may have other data
+        if engine is EngineName.local:  # before the first folder is made; a cluster's machines may have other data
             for cell in missing:
                 if isinstance(cell.does, Recipe):
                     vocabulary.check_data(cell.does)
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with running():
-            summary = sweep.run(chosen, _Progress(len(missing) + len(sweep.missing_baselines)))
-    page = pipeline.write_report([sweep.folder], failed=tell_failure)
+            summary = sweep.run(runner, _Progress(len(missing) + len(sweep.missing_baselines)))
+    page = pipeline.write_report([sweep.folder], failed=print_failure)
     if as_json:
         print(dump(summary))
     else:
         out.print(tables.terminal(summary, show_folders=folders))
-        out.print(f"tables and charts: {named(sweep.folder)}", highlight=False, soft_wrap=True)
+        out.print(f"tables and charts: {printable(sweep.folder)}", highlight=False, soft_wrap=True)
         if page is not None:
-            out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
+            out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
     if not only_read and sweep.missing:
         raise typer.Exit(1)
 
 
-def _ledger(given: Path | None, only_read: bool) -> Ledger | None:
-    """The ledger that is asked for; for ``--only-read`` that of the checkout, if there is one."""
+def _ledger(folder: Path | None, only_read: bool) -> Ledger | None:
+    """The ledger in the folder; without one, for ``--only-read``, that of the checkout, if there is one."""
     from kontrast.experiments.ledger import DEFAULT, Ledger
 
-    if given is not None and not given.is_dir():
-        raise ValueError(f"--ledger={given}: there is no such folder. kontrast ledger add makes one")
-    chosen = given or (DEFAULT if only_read and DEFAULT.is_dir() else None)
-    return None if chosen is None else Ledger(chosen)
+    if folder is not None and not folder.is_dir():
+        raise ValueError(f"--ledger={folder}: must be a folder that exists. kontrast ledger add makes one")
+    folder = folder or (DEFAULT if only_read and DEFAULT.is_dir() else None)
+    return None if folder is None else Ledger(folder)
 
 
 def _judge_paper(experiment: Experiment, as_json: bool) -> None:
@@ -144,33 +153,33 @@ def _judge_paper(experiment: Experiment, as_json: bool) -> None:
     from kontrast.experiments import tables
     from kontrast.experiments.judging import judge_paper
 
-    found = judge_paper(experiment)
+    claims = judge_paper(experiment)
     if as_json:
-        print(dump({"experiment": experiment.name, "claims": found}))
+        print(dump({"experiment": experiment.name, "claims": claims}))
         return
     out.print(f"[bold]{escape(experiment.title)}[/] ({escape(experiment.source)})", highlight=False)
     out.print("Our claims, tested on the numbers that the paper prints; each finding says where its error comes from.")
-    out.print(tables.claims(found, nothing="the paper prints no numbers that this claim reads"))
+    out.print(tables.claims(claims, nothing="the paper prints no numbers that this claim reads"))
 
 
 def _engine(
-    which: Who, cells: int, jobs: int | None, threads: int | None, cpus: float, gpus: float, address: str | None
+    which: EngineName, cells: int, jobs: int | None, threads: int | None, cpus: float, gpus: float, address: str | None
 ) -> Engine:
     from kontrast.experiments.engines import engine as make
     from kontrast.experiments.engines.local import default_jobs
 
-    if which is Who.ray:
+    if which is EngineName.ray:
         return make("ray", address=address, cpus=cpus, gpus=gpus)
     return make("local", jobs=default_jobs(cells, threads) if jobs is None else jobs, threads=threads)
 
 
 def _plan(sweep: Sweep) -> None:
-    """Every cell with its folder, what the preset changes, and how long it will take."""
+    """Print every cell with its folder, what the preset changes, and how long it will take."""
     from kontrast.experiments.estimate import estimate
 
-    chosen = sweep.experiment.presets[sweep.preset]
+    preset = sweep.experiment.presets[sweep.preset]
     out.print(f"[bold]{escape(sweep.experiment.title)}[/] ({escape(sweep.experiment.source)})", highlight=False)
-    out.print(escape(chosen.about), highlight=False)
+    out.print(escape(preset.about), highlight=False)
     missing = sweep.missing
     for cell in sweep.cells:
         trouble = cell.trouble
@@ -179,39 +188,41 @@ def _plan(sweep: Sweep) -> None:
             status = "in ledger"
         why = "" if trouble is None else f": {escape(trouble)}"
         out.print(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}{why}", highlight=False, soft_wrap=True)
-    found = estimate(missing)
-    said = f"{len(sweep.cells)} runs, {len(missing)} to do"
-    if found.seconds is None:
-        out.print(f"{said}; no estimate: {escape(found.why)}", highlight=False, soft_wrap=True)
+    time_needed = estimate(missing)
+    count = f"{len(sweep.cells)} runs, {len(missing)} to do"
+    if time_needed.seconds is None:
+        out.print(f"{count}; no estimate: {escape(time_needed.why)}", highlight=False, soft_wrap=True)
     else:
-        time_ = f"about {duration(found.seconds)} of training, measured on a few steps with all cores"
-        out.print(f"{said}; {time_}; evaluation comes on top", highlight=False, soft_wrap=True)
+        training = f"about {duration(time_needed.seconds)} of training, measured on a few steps with all cores"
+        out.print(f"{count}; {training}; evaluation comes on top", highlight=False, soft_wrap=True)
 
 
 class _Progress:
-    """A line for whatever happens to a cell."""
+    """Print a line when something happens to a cell."""
 
     def __init__(self, count: int) -> None:
-        self.count, self.done, self.began = count, 0, time.monotonic()
+        self.count, self.done, self.start = count, 0, time.monotonic()
 
-    def __call__(self, told: Told) -> None:
-        if told.what == "already done":
+    def __call__(self, event: Told) -> None:
+        if event.what == "already done":
             return
-        if told.what in ("done", "failed"):
+        if event.what in ("done", "failed"):
             self.done += 1
-        left = (time.monotonic() - self.began) / max(self.done, 1) * (self.count - self.done)
+        left = (time.monotonic() - self.start) / max(self.done, 1) * (self.count - self.done)
         words: dict[str, Any] = {
-            "done": f"done in {duration(told.seconds)}; about {duration(left)} left",
-            "failed": f"failed: {told.error}",
-            "waits": "another process is at it; waits",
-            "again": f"its process died, and it is tried again: {told.error}",
+            "done": f"done in {duration(event.seconds)}; about {duration(left)} left",
+            "failed": f"failed: {event.error}",
+            "waits": "another process is running it; waiting",
+            "again": f"its process died; trying again: {event.error}",
         }
-        text = words.get(told.what, told.what)
-        err.print(f"[{self.done}/{self.count}] {told.cell.name}: {text}", highlight=False, markup=False, soft_wrap=True)
+        text = words.get(event.what, event.what)
+        err.print(
+            f"[{self.done}/{self.count}] {event.cell.name}: {text}", highlight=False, markup=False, soft_wrap=True
+        )
 
 
 def duration(seconds: float) -> str:
-    """In words.
+    """Seconds as text.
 
     >>> duration(40), duration(600), duration(9000), duration(500000)
     ('40 s', '10 min', '2.5 h', '5.8 days')

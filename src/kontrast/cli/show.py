@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import named, out, say_loading
+from kontrast.cli._console import out, printable, say_loading
 
 
 def show(
@@ -43,4 +43,4 @@ def show(
 
 def _comment(text: str) -> None:
     """A comment has one line."""
-    out.print(f"# {named(' '.join(text.split()))}", highlight=False, soft_wrap=True)
+    out.print(f"# {printable(' '.join(text.split()))}", highlight=False, soft_wrap=True)

@@ -12,13 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import err, named, out, say_loading
-from kontrast.cli._status import running, tell_failure
+from kontrast.cli._console import err, out, print_failure, printable, running, say_loading
 from kontrast.files import dump
 
 if TYPE_CHECKING:
     from kontrast.recipe import Recipe
-    from kontrast.train import Run
+    from kontrast.runs import Run
 
 
 def train(
@@ -36,75 +35,73 @@ def train(
             autocompletion=complete_setting,
         ),
     ] = None,
-    to: Annotated[
-        Path | None, typer.Option("--out", help="The folder that run folders lie in; runs if left out.")
-    ] = None,
+    to: Annotated[Path | None, typer.Option("--out", help="The folder of the run folders; runs if left out.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
 ) -> None:
-    """Train a recipe, evaluate it, and leave a run folder with its report; the same again continues or is done."""
-    asked = checked_recipe(recipe, settings or [], to)
-    if asked.run.progress:
-        say_loading(asked.data.name)
-    from kontrast import distributed, models, pipeline, report
-    from kontrast.train import RunFolder, resolve
+    """Train a recipe, evaluate it, and write a run folder with a report; the same command resumes an unfinished run."""
+    source = checked_recipe(recipe, settings or [], to)
+    if source.run.progress:
+        say_loading(source.data.name)
+    from kontrast import distributed, models, pipeline
+    from kontrast.runs import Run
+    from kontrast.train import resolve
     from kontrast.train.micro_batch import AUTO, as_begun
 
-    chosen = as_begun(resolve(asked))
-    folder = RunFolder.of(chosen)
+    resolved = as_begun(resolve(source))
+    run = Run.of(resolved)
     if dry_run:
-        models.refuse_tag(chosen.encoder.name)
-        print(chosen.to_yaml(), end="")
-        if chosen.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
-            out.print("# train.micro_batch is worked out when it is run", highlight=False, soft_wrap=True)
+        models.refuse_tag(resolved.encoder.name)
+        print(resolved.to_yaml(), end="")
+        if resolved.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
+            out.print("# train.micro_batch is chosen when it is run", highlight=False, soft_wrap=True)
         else:
-            out.print(f"# {named(folder.path)}", highlight=False, soft_wrap=True)
+            out.print(f"# {printable(run.path)}", highlight=False, soft_wrap=True)
         return
-    folder.check(chosen)
-    before, first = folder.read(), distributed.launched_rank() == 0
-    if first and folder.status == "done" and not folder.changed():
-        err.print(f"already done: {named(folder.path)}", highlight=False, soft_wrap=True)
-    elif first and folder.status != "done" and folder.last.exists():
-        at = folder.read().get("step", 0)
-        err.print(f"continues at step {at}: {named(folder.path)}", highlight=False, soft_wrap=True)
+    run.check(resolved)
+    before, first = run.state, distributed.launched_rank() == 0
+    if first and before.status == "done" and not run.changed_files():
+        err.print(f"already done: {printable(run.path)}", highlight=False, soft_wrap=True)
+    elif first and before.status != "done" and run.last_checkpoint.exists():
+        err.print(f"resumes at step {before.step or 0}: {printable(run.path)}", highlight=False, soft_wrap=True)
     with running():
         try:
-            done, page = pipeline.perform(chosen, failed=tell_failure)
+            run, page = pipeline.perform(resolved, failed=print_failure)
         except Exception:
-            folder = RunFolder.of(as_begun(chosen))
-            page, failed_now = folder.path / report.NAME, folder.status == "failed" and folder.read() != before
-            if first and not as_json and failed_now and page.exists():
-                out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
+            failed = Run.of(as_begun(resolved))
+            is_new = failed.status == "failed" and failed.state != before
+            if first and not as_json and is_new and failed.report_file.exists():
+                out.print(f"report: {printable(failed.report_file)}", highlight=False, soft_wrap=True)
             raise
-    if not first or not (done.path / "result.json").exists():
+    if not first or not run.has_result:
         return
     if as_json:
-        print(dump(done.result))
+        print(dump(run.result))
         return
-    out.print(results_table([done]))
-    out.print(f"run folder: {named(done.path)}", highlight=False, soft_wrap=True)
+    out.print(results_table([run]))
+    out.print(f"run folder: {printable(run.path)}", highlight=False, soft_wrap=True)
     if page is not None:
-        out.print(f"report: {named(page)}", highlight=False, soft_wrap=True)
+        out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
 
 
 def checked_recipe(source: str, settings: list[str], to: Path | None = None) -> Recipe:
-    """The recipe that was asked for, its words checked before torch is imported: a typing error is told at once.
+    """The recipe with its settings, checked before torch is imported, so that a typing error is reported at once.
 
-    Data that are not there are refused here too, unless there are runs of the recipe, which may be done without them.
+    Data that do not exist are an error too, unless there are runs of the recipe, which may be done without them.
     """
     from kontrast import recipes, vocabulary
     from kontrast.files import expanded
 
-    asked = recipes.recipe(source).override(settings)
-    asked = asked if to is None else asked.override({"run.out": str(to)})
-    vocabulary.check(asked)
-    if not any(expanded(asked.run.out).glob(f"{glob.escape(asked.name)}-????????")):
-        vocabulary.check_data(asked)
-    return asked
+    recipe = recipes.recipe(source).override(settings)
+    recipe = recipe if to is None else recipe.override({"run.out": str(to)})
+    vocabulary.check(recipe)
+    if not any(expanded(recipe.run.out).glob(f"{glob.escape(recipe.name)}-????????")):
+        vocabulary.check_data(recipe)
+    return recipe
 
 
 def results_table(runs: list[Run]) -> Table:
-    """Every number of the runs with its protocol, a line each."""
+    """A table of all results of the runs: a line for each number, with its protocol."""
     table = Table(box=SIMPLE_HEAD)
     for column, justify in (("run", "left"), ("protocol", "left"), ("top-1", "right"), ("± error", "right")):
         table.add_column(column, justify=justify)  # type: ignore[arg-type]

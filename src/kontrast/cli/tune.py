@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._completion import choices, complete_part, complete_recipe, complete_setting
-from kontrast.cli._console import err, out, say_loading
-from kontrast.cli._status import running
+from kontrast.cli._console import err, out, running, say_loading
 from kontrast.cli.train import checked_recipe
 from kontrast.files import dump
 

@@ -20,28 +20,28 @@ def verify(
     only: Annotated[
         list[str] | None, typer.Option(help="A check's name or pattern (sce-*); may be given again.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="The seed of the random inputs.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of lines.")] = False,
 ) -> None:
     """Check every lemma, theorem and identity of the papers; status 1 if one fails or none ran."""
     say_loading("the checks")
     from kontrast.theory import verify as outcomes
 
-    found: list[Outcome] = []
+    results: list[Outcome] = []
     for outcome in outcomes(only or (), seed=seed):
-        found.append(outcome)
+        results.append(outcome)
         if not as_json:
             _print_outcome(outcome)
-    failed = [outcome for outcome in found if not outcome.holds]
+    failed = [outcome for outcome in results if not outcome.holds]
     if as_json:
-        print(dump([dataclasses.asdict(outcome) for outcome in found]))
+        print(dump([dataclasses.asdict(outcome) for outcome in results]))
     else:
-        seconds = sum(outcome.seconds for outcome in found)
+        seconds = sum(outcome.seconds for outcome in results)
         verdict = f"[red]{len(failed)} fail" if failed else "[green]all hold"
-        out.print(f"{len(found)} checks in {seconds:.0f} s, seed {seed}: {verdict}[/]")
+        out.print(f"{len(results)} checks in {seconds:.0f} s, seed {seed}: {verdict}[/]")
         for outcome in failed:
             out.print(f"  [red]fails[/] {outcome.name}", highlight=False)
-    if failed or not found:
+    if failed or not results:
         raise typer.Exit(1)
 
 
