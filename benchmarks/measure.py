@@ -90,9 +90,11 @@ def setting() -> str:
 
 
 def write_page(name: str, doc: str, sections: Iterable[str]) -> None:
-    """docs/benchmarks/NAME.md: how it was measured, in the script's own words, and the tables."""
+    """Write docs/benchmarks/NAME.md: what it shows, the tables, and how it was measured, in the script's own words."""
     command = " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]])
-    page = [f"# Benchmarks: {name}", f"Written by `python {command}`.", doc.split("\n\n", 2)[2].strip(), *sections]
+    shows, _, method = doc.split("\n\n", 2)
+    page = [f"# Benchmarks: {name}", f"{shows} Written by `python {command}`.", *sections]
+    page += ["## How it was measured", method.strip()]
     (Path(__file__).parents[1] / "docs" / "benchmarks" / f"{name}.md").write_text("\n\n".join(page) + "\n")
 
 
