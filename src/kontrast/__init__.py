@@ -33,7 +33,6 @@ ROOT = (
     "registry",
     "files",
     "plain",
-    "analysed",
     "overrides",
     "vocabulary",
     "recipe",

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kontrast.overrides import parse, place, unknown_key
-from kontrast.plain import check_plain, from_file, to_yaml, told
+from kontrast.plain import check_plain, format_validation_error, from_file, to_yaml
 from kontrast.registry import quoted
 from kontrast.vocabulary import STRENGTHS
 
@@ -288,7 +288,7 @@ class Recipe(Section):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ValueError(told(error)) from None
+            raise ValueError(format_validation_error(error)) from None
 
     @classmethod
     def read(cls, path: str | Path) -> Recipe:

@@ -61,7 +61,7 @@ def test_a_run_knows_its_training_rows() -> None:
 
 def test_a_foreign_folder(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"is not a run's folder: it has no recipe.yaml"):
+    with pytest.raises(ValueError, match=r"is not a run's folder: it has no recipe\.yaml"):
         collect_run(tmp_path)
     with pytest.raises(ValueError, match="there is no folder"):
         collect_run(tmp_path / "nowhere")

@@ -32,7 +32,8 @@ def folder(
     features = np.eye(k, 16 + k)[truth] + 0.2 * draw.standard_normal((count, 16 + k))
     confusion = np.zeros((k, k), dtype=int)
     np.add.at(confusion, (truth, guess), 1)
-    recipe = f"name: by-hand\nabout: {json.dumps(about)}\nseed: 3\ndata:\n  name: pets\nmethod:\n  name: supcon\n"
+    recipe = f"name: by-hand\nabout: {json.dumps(about)}\nseed: 3\ndata:\n  name: pets\n"
+    recipe += "method:\n  name: supcon\ntrain:\n  epochs: 1\n"
     (path / "recipe.yaml").write_text(recipe)
     versions = {"kontrast": "0.1.0", "torch": "2.0"}
     machine = {"folder": "/home/somebody", "device": "cpu", "cores": 2}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from kontrast.report.figures import INK, LIGHT, PAPER, THEME, WIDE, described, drawn, themed
+from kontrast.report.figures import INK, LIGHT, PAPER, THEME, WIDE, describe, draw, library, themed, version, vl_convert
 
 CHART = {
     "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -30,21 +31,47 @@ def test_the_theme_wins_and_the_rest_stays() -> None:
 
 @pytest.mark.parametrize(("kind", "first"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_files_by_kind(kind: str, first: bytes) -> None:
-    assert drawn(CHART, kind).startswith(first)
+    assert draw(CHART, kind).startswith(first)
 
 
 def test_a_file_has_light_colours_and_a_width() -> None:
-    text = drawn(CHART, "svg").decode()
+    text = draw(CHART, "svg").decode()
     assert INK not in text
     assert PAPER not in text
     assert LIGHT[INK] in text
     assert f'width="{WIDE}"' in text
-    with pytest.raises(ValueError, match="figures can be svg, pdf, png; got 'gif'"):
-        drawn(CHART, "gif")
+    with pytest.raises(ValueError, match="figures='gif': must be one of svg, pdf, png"):
+        draw(CHART, "gif")
 
 
 def test_a_chart_in_words() -> None:
-    assert described({"description": "what", "title": "t"}) == "what"
-    assert described({"title": {"text": ["two", "lines"]}}) == "two lines"
-    assert described({"title": "t"}) == "t"
-    assert described({}) == ""
+    assert describe({"description": "what", "title": "t"}) == "what"
+    assert describe({"title": {"text": ["two", "lines"]}}) == "two lines"
+    assert describe({"title": "t"}) == "t"
+    assert describe({}) == ""
+
+
+@pytest.fixture(autouse=True)
+def _fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_it_is_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(vl_convert(), "javascript_bundle", lambda vl_version: calls.append(vl_version) or "let a = 1;")
+    assert library.__wrapped__() == library.__wrapped__() == "let a = 1;"
+    assert calls == [version()]
+    (kept,) = (tmp_path / "cache" / "kontrast").iterdir()
+    assert kept.name.startswith("vega-")
+
+
+def test_a_home_without_room_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vl_convert(), "javascript_bundle", lambda vl_version: "let a = 1;")
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert library.__wrapped__() == "let a = 1;"
+
+
+def test_what_cannot_stand_in_a_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vl_convert(), "javascript_bundle", lambda vl_version: "'</script>'")
+    with pytest.raises(ValueError, match="it contains </script"):
+        library.__wrapped__()

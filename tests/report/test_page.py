@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
+import io
 import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from kontrast.report.page import (
     Figure,
@@ -25,6 +29,8 @@ from kontrast.report.page import (
     Table,
     Text,
     Widget,
+    data_url,
+    figures,
     render,
 )
 
@@ -147,3 +153,32 @@ def test_panels_can_be_scrolled() -> None:
     html = page(Figure("bar", BAR), Figure("panels", {"facet": {"field": "x"}, "spec": BAR}))
     kinds = re.findall(r'<figure class="([^"]*)"[^>]*><div class="vega" role="img"( tabindex="0")?', html)
     assert kinds == [("chart", ""), ("chart panels", ' tabindex="0"')]
+
+
+def test_figures_are_found_in_folds_too() -> None:
+    one, two, three = (Figure(name, {}) for name in ("one", "two", "three"))
+    sections = [Section("a", [Text("…"), one, Fold("more", [two, Fold("still more", [three])])]), Section("b", [one])]
+    assert [figure.name for figure in figures(Page("", "", sections))] == ["one", "two", "three", "one"]
+
+
+def test_parts_stay_as_they_are() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Text("a").text = "b"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_a_picture_comes_back(channels: int) -> None:
+    pixels = np.zeros((channels, 6, 9), dtype=np.uint8)
+    pixels[:, :, 4:] = 200
+    kind, _, text = data_url(pixels).partition(";base64,")
+    assert kind.startswith("data:image/")
+    seen = np.asarray(Image.open(io.BytesIO(base64.b64decode(text))).convert("L")).astype(int)
+    assert seen.shape == (6, 9)
+    # Lossy, and 4:2:0 in blocks: flat areas away from the edge come back within a few of 256 levels.
+    assert abs(seen[:, 0] - 0).max() <= 16
+    assert abs(seen[:, 8] - 200).max() <= 16
+
+
+def test_what_is_no_picture() -> None:
+    with pytest.raises(ValueError, match=r"pixels: float64 \[2, 2\] must be uint8 \[C, H, W\]"):
+        data_url(np.zeros((2, 2)))  # type: ignore[arg-type]

@@ -75,9 +75,9 @@ def test_what_is_no_run(tmp_path: Path) -> None:
     experiment = tmp_path / "experiment"
     experiment.mkdir()
     (experiment / "result.json").write_text(json.dumps({"experiment": "x"}))
-    with pytest.raises(ValueError, match="it has a report of its own, runs are compared with runs"):
+    with pytest.raises(ValueError, match=r"it has its own report\. Compare runs with runs"):
         report.write([experiment, made.folder(tmp_path / "run")])
-    with pytest.raises(ValueError, match="figures can be svg, pdf, png; got 'gif'"):
+    with pytest.raises(ValueError, match="figures='gif': must be one of svg, pdf, png"):
         report.write([tmp_path / "run"], figures="gif")
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kontrast import report
 from kontrast.files import write_json
-from kontrast.report.figures import drawn
+from kontrast.report.figures import draw
 from kontrast.report.page import (
     Figure,
     Fold,
@@ -120,7 +120,7 @@ def test_markup_does_not_depend_on_text(text: str) -> None:
 
 def hostile_run(place: Path, text: str) -> Path:
     run = made.folder(place, classes=(text, f"{text}2", "owl"), about=text, status="done", error=text, note=text)
-    finding = {"rule": text, "status": "ill", "disease": text, "evidence": text, "cure": text}
+    finding = {"rule": text, "status": "problem", "title": text, "evidence": text, "advice": text}
     write_json(run / "doctor.json", {"findings": [finding]})
     return run
 
@@ -169,8 +169,11 @@ ADDRESSES: dict[str, Callable[[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_chart_loads_nothing(place: str, kind: str) -> None:
     """The renderer would fetch pictures even where it is told to allow no address."""
-    with serving() as server, pytest.raises(ValueError, match="would load or open something; expected data inside it"):
-        drawn(ADDRESSES[place](f"{server.url}/x"), kind)
+    with (
+        serving() as server,
+        pytest.raises(ValueError, match="which loads or opens something; its data must"),
+    ):
+        draw(ADDRESSES[place](f"{server.url}/x"), kind)
     assert server.asked == []
 
 
@@ -190,7 +193,7 @@ def test_left_to_itself_the_renderer_fetches() -> None:
 def test_a_chart_of_somebody_elses_folder(place: str, tmp_path: Path) -> None:
     folder = made_up.write_experiment(tmp_path)
     write_json(folder / "evil.vl.json", ADDRESSES[place]("http://192.0.2.1/x"))
-    with pytest.raises(ValueError, match=r"evil\.vl\.json has the key '(url|href)', by which a chart loads"):
+    with pytest.raises(ValueError, match=r"the chart 'evil' in .* has the key '(url|href)', with which a chart loads"):
         report.write([folder])
 
 

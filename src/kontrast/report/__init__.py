@@ -1,28 +1,27 @@
-"""Reports: a page of a run, of several runs beside each other, of an experiment. One file each, complete in itself.
+"""Reports: a page of a run, of several runs, or of an experiment. Each is one file that needs nothing else.
 
-Three steps: *collect* reads a folder's files into a record, *charts* turn a record into Vega-Lite specifications, a
-*page* has sections made of them (`kontrast.report.page`). Reads files only and never imports torch.
+    read the folder → record → charts (Altair) → sections → page
 
-`write` looks at what it is given:
+`kontrast.report.page` has the parts of a page and writes the file. Reports read files only, through `kontrast.runs`,
+and never import torch. `write` decides by the paths:
 
-| paths | page | goes to |
+| paths | page | written to |
 |---|---|---|
 | a run's folder | did it work, is it good, what is wrong, what next | the folder |
-| several runs' folders | the runs beside each other | here |
+| several runs' folders | the runs beside each other | the current folder |
 | an experiment's folder | the paper's table with ours, figures, claims | the folder |
 
-Charts as files (``figures``) go beside the page. An experiment's go into ``figures/`` there: its folder has the sweep's
-own drawings, by the same names.
+Charts as files (``figures``) go beside the page. Those of an experiment go into ``figures/`` there: its folder already
+has drawings by the same names.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from kontrast.files import expanded, read_regular, write_atomically
+from kontrast.files import expanded, write_atomically
+from kontrast.runs import ExperimentFolder, Run, kind_of_folder
 
 __all__ = ["NAME", "write"]
 
@@ -30,74 +29,53 @@ NAME = "report.html"
 
 
 def write(paths: Sequence[Path], *, out: Path | None = None, figures: str | None = None) -> Path:
-    """Writes the page of a run, of runs, or of an experiment; with ``figures`` also each chart as a file.
+    """Write the page of a run, of several runs, or of an experiment.
+
+    Args:
+        paths: The folder of a run or an experiment, or those of several runs.
+        out: The page's file; by default report.html in the folder (several runs: in the current folder).
+        figures: svg, pdf or png: write each chart as a file too.
+
+    Returns:
+        The page's file.
+
+    Raises:
+        ValueError: A folder is not a run's or an experiment's, they do not go together, or the page cannot be written.
 
     >>> write([Path("runs/no-such-run")])
     Traceback (most recent call last):
         ...
     ValueError: there is no folder runs/no-such-run; a report is made of run folders, or of an experiment's folder
     """
-    from kontrast.report.figures import KINDS, drawn
+    from kontrast.report import comparison, experiment, run
+    from kontrast.report.figures import KINDS, draw
     from kontrast.report.page import figures as figures_of
     from kontrast.report.page import render
 
     if figures is not None and figures not in KINDS:
-        raise ValueError(f"figures can be {', '.join(KINDS)}; got {figures!r}")
+        raise ValueError(f"figures={figures!r}: must be one of {', '.join(KINDS)}")
     paths = [expanded(path) for path in paths]
     if not paths:
-        raise ValueError("a report needs at least one run's folder, or an experiment's")
-    kinds = [_kind(path) for path in paths]
-    if len(paths) == 1 and kinds[0] == "experiment":
-        from kontrast.report import experiment
-
-        page, place = experiment.page(paths[0]), paths[0] / NAME
+        raise ValueError("a report needs the folder of at least one run, or of an experiment")
+    kinds = [kind_of_folder(path) for path in paths]
+    if kinds == ["experiment"]:
+        page, file = experiment.page(paths[0]), ExperimentFolder(paths[0]).report_file
     elif "experiment" in kinds:
-        strange = paths[kinds.index("experiment")]
-        raise ValueError(
-            f"{strange} is an experiment's folder: it has a report of its own, runs are compared with runs"
-        )
+        path = paths[kinds.index("experiment")]
+        raise ValueError(f"{path} is an experiment's folder: it has its own report. Compare runs with runs")
     elif len(paths) == 1:
-        from kontrast.report import run
-
-        page, place = run.page(paths[0]), paths[0] / NAME
+        page, file = run.page(paths[0]), Run(paths[0]).report_file
     else:
-        from kontrast.report import comparison
-
-        page, place = comparison.page(paths), Path(NAME)
-    place = place if out is None else expanded(out)
-    beside = place.parent / "figures" if kinds == ["experiment"] else place.parent
+        page, file = comparison.page(paths), Path(NAME)
+    file = file if out is None else expanded(out)
+    folder = file.parent / "figures" if kinds == ["experiment"] else file.parent
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        # Names of files need not be text (a lone surrogate stands for a byte that is none): a page says "?" for those.
-        write_atomically(place, render(page).encode(errors="replace"))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Names of files need not be text (a lone surrogate stands for another byte): the page has "?" for those.
+        write_atomically(file, render(page).encode(errors="replace"))
         for figure in figures_of(page) if figures is not None else []:
-            beside.mkdir(exist_ok=True)
-            write_atomically(beside / f"{figure.name}.{figures}", drawn(figure.spec, str(figures)))
+            folder.mkdir(exist_ok=True)
+            write_atomically(folder / f"{figure.name}.{figures}", draw(figure.spec, str(figures)))
     except OSError as error:
-        raise ValueError(f"the report cannot be written to {place}: {error.strerror}; choose another --out") from error
-    return place
-
-
-def _kind(path: Path) -> str:
-    """run, task or experiment; an error if it is none."""
-    if not path.is_dir():
-        raise ValueError(f"there is no folder {path}; a report is made of run folders, or of an experiment's folder")
-    if (path / "recipe.yaml").exists():
-        return "run"
-    if "experiment" in _read(path / "result.json"):
-        return "experiment"
-    if (path / "task.json").exists():
-        return "task"
-    found = ", ".join(sorted(entry.name for entry in path.iterdir())[:6]) or "nothing"
-    raise ValueError(
-        f"{path} is neither a run's folder (recipe.yaml) nor an experiment's (result.json); it has {found}. "
-        "Give the folder that `kontrast train` or `kontrast reproduce` printed"
-    )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_regular(path).decode())
-    except (FileNotFoundError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        raise ValueError(f"the report cannot be written to {file}: {error.strerror}; choose another --out") from error
+    return file

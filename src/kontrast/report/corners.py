@@ -1,12 +1,12 @@
-r"""Where theory puts rows that are each the point of their class, and the points of K classes a regular simplex.
+r"""The theory's corners: rows that all lie at the point of their class, and the points form a regular simplex.
 
 Vertices lie √(2K/(K − 1)) apart. Two rows drawn at random are of one class with the chance Σ_k p_k², p_k the classes'
 shares, which is 1/K where classes have one size; so tolerance is 1, and uniformity
 
     (1)  U = log( Σ p² + (1 − Σ p²) exp(−4K/(K − 1)) )
 
-Fewer than K − 1 dimensions have no such simplex, and features ≥ 0 reach none: the corner is left out. The nearest that
-features ≥ 0 come to one is an orthogonal frame, whose points lie √2 apart:
+In fewer than K − 1 dimensions there is no such simplex, and features ≥ 0 cannot reach it: the corner is left out. The
+nearest that features ≥ 0 can come is an orthogonal frame, whose points lie √2 apart:
 
     (2)  U = log( Σ p² + (1 − Σ p²) exp(−4) )
 """
@@ -42,9 +42,9 @@ def frame_uniformity(classes: int, same: float | None = None) -> float:
 
 
 def simplex_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None) -> tuple[int, float] | None:
-    """K and (1), with the shares that the rows' labels have; None where there is no such simplex.
+    """K and (1), with the class shares of the labels; None if there is no such simplex.
 
-    ``record`` is analysis.json's of the simplex, at the encoder's or the head's output.
+    ``record`` is the simplex geometry of the features or the embeddings, from analysis.json.
 
     >>> simplex_corner({"num_classes": 100, "reachable": False}, None)
     """
@@ -53,7 +53,7 @@ def simplex_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None
 
 
 def frame_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None) -> tuple[int, float] | None:
-    """K and (2) of features ≥ 0 with room for an orthogonal frame; None for others.
+    """K and (2) for features ≥ 0 with room for an orthogonal frame; else None.
 
     >>> frame_corner({"num_classes": 2, "reachable": False, "nonnegative": True, "least": 0.7071}, None)
     (2, -0.674...)
@@ -66,8 +66,8 @@ def frame_corner(record: Mapping[str, Any] | None, labels: NDArray[Any] | None) 
 def _corner(
     record: Mapping[str, Any], labels: NDArray[Any] | None, uniformity: Callable[..., float]
 ) -> tuple[int, float] | None:
-    classes = int(record.get("num_classes") or 0)
-    if classes < 2:
+    classes = record.get("num_classes")
+    if not isinstance(classes, int) or classes < 2:
         return None
     if labels is None or not len(labels):
         return classes, uniformity(classes)

@@ -1,20 +1,23 @@
-"""Specifications of charts: their look on a page, and their files.
+"""Charts: their look on a page, their files, and the JavaScript library that draws them.
 
-On a page, ink is ``currentColor`` and paper ``var(--paper)``: a chart has the colours of the text around it, in light,
-dark and on paper, and nothing is drawn again when they change. In a file those are dark grey and white. Data have Okabe
-and Ito's colours, which the colour-blind tell apart, without the two that vanish on white or black.
+On a page, ink is ``currentColor`` and paper ``var(--paper)``: a chart takes the colours of the text around it, in light
+and dark mode and in print, and is not drawn again when they change. In a file those are dark grey and white. Data have
+the colours of Okabe and Ito, which the colour-blind can tell apart, without the two that vanish on white or black.
 
-A chart has its data inside. Specifications may come from somebody else's folder, and Vega-Lite could name addresses to
-load data and pictures from (to draw a file is to fetch them), links to open, and settings for what embeds it. The first
-two are refused, the last are dropped: to draw a chart asks nothing of the network or the disk.
+A chart has its data inside. Specifications may come from somebody else's folder, and Vega-Lite could name addresses
+from which data and pictures are loaded, links that open, and settings for the page around it. The first two are
+refused, the last are dropped: drawing a chart needs neither the network nor the disk.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from kontrast.report.library import version, vl_convert
+from kontrast.files import read_regular, write_atomically
 
 KINDS = ("svg", "pdf", "png")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -67,57 +70,103 @@ THEME: dict[str, Any] = {
 
 
 def themed(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The same chart in the page's colours, without the address of its schema and what it would tell the embedder.
+    """The same chart in the page's colours, without the address of its schema and its settings for the page around it.
 
-    >>> made = themed({"$schema": "https://…", "mark": "bar", "config": {"axis": {"labelColor": "red", "offset": 2}}})
-    >>> made["config"]["axis"]["labelColor"], made["config"]["axis"]["offset"], "$schema" in made
+    Raises:
+        ValueError: The chart would load or open something.
+
+    >>> chart = themed({"$schema": "https://…", "mark": "bar", "config": {"axis": {"labelColor": "red", "offset": 2}}})
+    >>> chart["config"]["axis"]["labelColor"], chart["config"]["axis"]["offset"], "$schema" in chart
     ('currentColor', 2, False)
     """
-    if key := leading_out(spec):
-        raise ValueError(
-            f"a chart has the key {key!r}, by which it would load or open something; expected data inside it"
-        )
-    made = {key: value for key, value in spec.items() if key not in ("$schema", "config", "usermeta")}
-    return {**made, "config": _merged(spec.get("config", {}), THEME)}
+    if key := outside_key(spec):
+        raise ValueError(f"a chart has the key {key!r}, which loads or opens something; its data must be inside it")
+    plain = {key: value for key, value in spec.items() if key not in ("$schema", "config", "usermeta")}
+    return {**plain, "config": _merged(spec.get("config", {}), THEME)}
 
 
-def leading_out(spec: Any) -> str | None:
-    """The key by which a chart would load data or pictures, or link to somewhere; None if only data have such keys.
+def outside_key(spec: Any) -> str | None:
+    """The key with which a chart would load data or pictures, or link to somewhere; None if only data have such keys.
 
-    >>> leading_out({"data": {"url": "https://…"}}), leading_out({"data": {"values": [{"url": "https://…"}]}})
+    >>> outside_key({"data": {"url": "https://…"}}), outside_key({"data": {"values": [{"url": "https://…"}]}})
     ('url', None)
     """
     if isinstance(spec, Mapping):
-        inside = (leading_out(value) for key, value in spec.items() if key not in ("values", "datasets"))
+        inside = (outside_key(value) for key, value in spec.items() if key not in ("values", "datasets"))
         return next((key for key in ("url", "href") if key in spec), None) or next(filter(None, inside), None)
-    return next(filter(None, map(leading_out, spec)), None) if isinstance(spec, list | tuple) else None
+    return next(filter(None, map(outside_key, spec)), None) if isinstance(spec, list | tuple) else None
 
 
-def described(spec: Mapping[str, Any]) -> str:
-    """What a chart shows, in words: its description, or its title."""
+def describe(spec: Mapping[str, Any]) -> str:
+    """A chart's description, or its title."""
     title = spec.get("title", "")
-    said = spec.get("description") or (title.get("text", "") if isinstance(title, Mapping) else title)
-    return " ".join(map(str, said)) if isinstance(said, list) else str(said)
+    text = spec.get("description") or (title.get("text", "") if isinstance(title, Mapping) else title)
+    return " ".join(map(str, text)) if isinstance(text, list) else str(text)
 
 
-def drawn(spec: Mapping[str, Any], kind: str) -> bytes:
-    """The chart as a file of a kind, in light colours on nothing.
+def draw(spec: Mapping[str, Any], kind: str) -> bytes:
+    """Draw a chart as a file, in light colours without a background (PNG: white).
 
-    >>> drawn({"data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x"}}}, "svg")[:4]
+    Args:
+        spec: The Vega-Lite specification.
+        kind: svg, pdf or png.
+
+    Raises:
+        ValueError: Another kind, or a chart that would load or open something.
+
+    >>> draw({"data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x"}}}, "svg")[:4]
     b'<svg'
     """
     if kind not in KINDS:
-        raise ValueError(f"figures can be {', '.join(KINDS)}; got {kind!r}")
-    made = _light(themed(spec))
-    if made.get("width") == "container":
-        made |= {"width": WIDE, "autosize": {"type": "fit-x", "contains": "padding"}}
+        raise ValueError(f"figures={kind!r}: must be one of {', '.join(KINDS)}")
+    light = _light(themed(spec))
+    if light.get("width") == "container":
+        light |= {"width": WIDE, "autosize": {"type": "fit-x", "contains": "padding"}}
     converter, settings = vl_convert(), {"vl_version": version(), "allowed_base_urls": []}
     if kind == "svg":
-        return str(converter.vegalite_to_svg(made, **settings)).encode()
+        return str(converter.vegalite_to_svg(light, **settings)).encode()
     if kind == "pdf":
-        return bytes(converter.vegalite_to_pdf(made, **settings))
-    made["config"]["background"] = LIGHT[PAPER]
-    return bytes(converter.vegalite_to_png(made, scale=2.0, **settings))
+        return bytes(converter.vegalite_to_pdf(light, **settings))
+    light["config"]["background"] = LIGHT[PAPER]
+    return bytes(converter.vegalite_to_png(light, scale=2.0, **settings))
+
+
+@functools.cache
+def library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, from vl-convert; it sets ``vegaEmbed``, ``vega`` and ``vegaLite``.
+
+    Bundling takes seconds, so the script is kept in the user's cache folder (XDG_CACHE_HOME, or ~/.cache).
+    """
+    converter = vl_convert()
+    root = os.environ.get("XDG_CACHE_HOME")
+    folder = (Path(root) if root else Path.home() / ".cache") / "kontrast"
+    cached = folder / f"vega-{converter.get_vega_version()}-{version()}-{converter.__version__}.js"
+    try:
+        return read_regular(cached).decode()
+    except (OSError, ValueError):
+        script = str(converter.javascript_bundle(vl_version=version()))
+    if "</script" in script.lower():
+        raise ValueError("the chart library cannot stand inside a page: it contains </script")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(cached, script.encode())
+    except OSError:
+        pass  # without a cache every page takes some seconds more
+    return script
+
+
+def version() -> str:
+    """The newest version of Vega-Lite that vl-convert has."""
+    return str(vl_convert().get_vegalite_versions()[-1])
+
+
+def vl_convert() -> Any:
+    """The package that draws charts as files."""
+    try:
+        import vl_convert as found
+    except ImportError as error:
+        raise ImportError("a report needs a package: pip install vl-convert-python") from error
+    return found
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

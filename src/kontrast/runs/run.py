@@ -221,6 +221,11 @@ class Run:
         return self.path / "task.json"
 
     @property
+    def points_file(self) -> Path:
+        """Arrays of a task that moves free points on a sphere; the task and its report know their names."""
+        return self.path / "points.npz"
+
+    @property
     def log_file(self) -> Path:
         """What an engine's worker printed."""
         return self.path / "log.txt"

@@ -17,6 +17,8 @@ does not have, are read as None.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -70,6 +72,33 @@ Count = Annotated[int, Field(ge=0, lt=2**40)]
 Counts = Annotated[list[list[Count]], WrapValidator(_all_or_nothing)]
 MetricsLine = dict[str, int | float | None]
 METRICS_LINE: TypeAdapter[MetricsLine] = TypeAdapter(dict[str, Number])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorChart:
+    """How pages draw the values that a monitor writes into metrics.jsonl as ``monitor/<key>``.
+
+    A monitor has it as the class attribute ``chart``, with literal values only: reports read it from the source,
+    without importing torch.
+
+    Args:
+        title: Title of the chart on a run's page.
+        series: The lines of that chart: the label of each key.
+        compared: Charts on the page of several runs, one for each key: its title, and what the value is.
+        format: ``"%"`` for shares.
+        not_drawn: Keys that are logged for programs and get no chart.
+        order: Charts with smaller numbers come first.
+
+    >>> MonitorChart(title="Norm", series={"norm": "embeddings"}).series
+    {'norm': 'embeddings'}
+    """
+
+    title: str
+    series: Mapping[str, str]
+    compared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    format: str = ""
+    not_drawn: tuple[str, ...] = ()
+    order: int = 100
 
 
 class FileModel(BaseModel):

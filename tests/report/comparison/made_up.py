@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import yaml
 
+from kontrast.report.page import Figure, Fold, Mark, Page, Part, Table, figures
+
 CLASSES = ["sock", "shoe", "hat"]
 LABELS = np.arange(30) % 3
 
@@ -45,6 +47,7 @@ def write_run(
         "augment": {"views": [{"name": "crop-flip", "padding": 4}]},
         "encoder": {"name": encoder or f"net-{name}"},
         "method": {"name": "tcl", "temperature": 0.1, **(method or {})},
+        "train": {"epochs": 1},
         "run": {"out": str(folder.parent)},
     }
     (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False))
@@ -88,3 +91,30 @@ def write_run(
         within=draw.uniform(0.6, 1.0, 30),
     )
     return folder
+
+
+def parts(page: Page, title: str) -> list[Part]:
+    """Of a section, folded ones too."""
+
+    def inside(found: list[Part]) -> list[Part]:
+        return [p for part in found for p in (inside(list(part.parts)) if isinstance(part, Fold) else [part])]
+
+    return inside([part for section in page.sections if section.title == title for part in section.parts])
+
+
+def tables(page: Page, title: str) -> list[Table]:
+    return [part for part in parts(page, title) if isinstance(part, Table)]
+
+
+def words(table: Table) -> list[list[str]]:
+    return [[cell.text if isinstance(cell, Mark) else cell for cell in row] for row in table.rows]
+
+
+def figure(page: Page, name: str) -> Figure:
+    return next(one for one in figures(page) if one.name == name)
+
+
+def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The data of every layer."""
+    inside = [row for layer in spec.get("layer", []) for row in rows(layer)]
+    return [*spec.get("data", {}).get("values", []), *inside]

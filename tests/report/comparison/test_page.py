@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from kontrast.report import comparison
-from kontrast.report.figures import COLOURS, drawn
-from kontrast.report.page import Figure, Fold, Mark, Numbers, Page, Part, Table, Text, figures, render
+from kontrast.report.page import Text, figures, render
 from tests.report.browser import Browser, started
-from tests.report.comparison.made_up import write_run
+from tests.report.comparison.made_up import parts, write_run
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script>"]
 
@@ -44,174 +43,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [run_recipe(recipe).path for recipe in made]
 
 
-def parts(page: Page, title: str) -> list[Part]:
-    """Of a section, folded ones too."""
-
-    def inside(found: list[Part]) -> list[Part]:
-        return [p for part in found for p in (inside(list(part.parts)) if isinstance(part, Fold) else [part])]
-
-    return inside([part for section in page.sections if section.title == title for part in section.parts])
-
-
-def tables(page: Page, title: str) -> list[Table]:
-    return [part for part in parts(page, title) if isinstance(part, Table)]
-
-
-def words(table: Table) -> list[list[str]]:
-    return [[cell.text if isinstance(cell, Mark) else cell for cell in row] for row in table.rows]
-
-
-def test_a_small_difference_is_not_called_better(tmp_path: Path) -> None:
-    made = [
-        write_run(tmp_path / name, name=name, value=value) for name, value in (("a", 0.80), ("b", 0.82), ("c", 0.7))
-    ]
-    page = comparison.page(made)
-    (cards,) = [part for part in parts(page, "Which is better") if isinstance(part, Numbers)]
-    assert "b, not told apart from a" in cards.items[0].about
-    assert cards.items[0].tone == ""
-    (table,) = tables(page, "Which is better")
-    assert words(table) == [["a", "80.0 ± 1.0 level"], ["b", "82.0 ± 1.0 level"], ["c", "70.0 ± 1.0"]]
-
-
-def test_the_best_is_marked_by_word_and_colour(tmp_path: Path) -> None:
-    page = comparison.page([write_run(tmp_path / n, name=n, value=v) for n, v in (("a", 0.80), ("b", 0.9))])
-    (table,) = tables(page, "Which is better")
-    assert table.rows[1][1] == Mark("90.0 ± 1.0 best", "good")
-
-
-def test_other_protocols_are_not_compared(tmp_path: Path) -> None:
-    made = [
-        write_run(tmp_path / "a", name="a", value=0.5),
-        write_run(tmp_path / "b", name="b", value=0.9, protocol="kNN, k = 200"),
-    ]
-    page = comparison.page(made)
-    assert not [part for part in parts(page, "Which is better") if isinstance(part, Numbers)]
-    (table,) = tables(page, "Which is better")
-    assert words(table) == [["a", "50.0 ± 1.0", "–"], ["b", "–", "90.0 ± 1.0"]]
-
-
-def test_recipes_on_the_same_seeds_have_a_paired_interval(tmp_path: Path) -> None:
-    """Differences 1, 2, 3 points: mean 2, s = 1, half-width t(2, 0.975) / √3 = 4.3027 / 1.7321 = 2.484."""
-    made = []
-    for seed, ahead in enumerate((0.01, 0.02, 0.03)):
-        made.append(
-            write_run(tmp_path / f"a{seed}", name="a", seed=seed, value=0.8 + ahead, encoder="e", method={"k1": 1})
-        )
-        made.append(write_run(tmp_path / f"b{seed}", name="b", seed=seed, value=0.8, encoder="e", method={"k1": 2}))
-    made.append(
-        write_run(tmp_path / "b3", name="b", seed=3, value=0.1, encoder="e", method={"k1": 2})
-    )  # a has no such seed
-    page = comparison.page(made)
-    table = tables(page, "Paired statistics")[0]
-    assert words(table) == [["a − b", "knn20", "+2.00 ± 2.48", "3", "○ holds 0: not resolved", "method.k1"]]
-    over_seeds = tables(page, "Which is better")[0]
-    assert words(over_seeds)[0] == ["a", "82.00 ± 2.48", "3"]
-    assert words(tables(page, "What differs")[0]) == [["method.k1", "1", "2"], ["seeds", "0, 1, 2", "0, 1, 2, 3"]]
-
-
-def test_one_seed_has_no_interval_and_rows_are_paired(tmp_path: Path) -> None:
-    a = [True] * 28 + [False] * 2
-    b = [True] * 14 + [False] * 14 + [True] * 2
-    page = comparison.page([write_run(tmp_path / "a", name="a", right=a), write_run(tmp_path / "b", name="b", right=b)])
-    (table,) = tables(page, "Paired statistics")
-    # 14 against 2: 2 (1 + 16 + 120) / 2^16 = 0.00418
-    assert words(table) == [["a", "b", "14", "2", "0.004", "a has more right"]]
-    said = " ".join(part.text for part in parts(page, "Paired statistics") if isinstance(part, Text))
-    assert "nothing about seeds" in said
-    assert "Student" not in said
-
-
-def test_losses_of_one_scale_share_a_chart_and_others_do_not(tmp_path: Path) -> None:
-    made = [
-        write_run(tmp_path / "a", name="a", method={"k1": 1}),
-        write_run(tmp_path / "b", name="b", method={"k1": 2}),
-    ]
-    assert [f.name for f in figures(comparison.page(made)) if f.name.startswith("loss")] == ["loss"]
-    made.append(write_run(tmp_path / "c", name="c", chance=9.0))
-    names = [f.name for f in figures(comparison.page(made)) if f.name.startswith("loss")]
-    assert names == ["loss-place", "loss-1", "loss-2"]
-
-
-def figure(page: Page, name: str) -> Figure:
-    return next(one for one in figures(page) if one.name == name)
-
-
-def test_protocols_of_several_data_sets_are_told_apart(tmp_path: Path) -> None:
-    made = [write_run(tmp_path / n, name=n, data={"name": f"sets/{n}.npz"}) for n in "ab"]
-    (table,) = tables(comparison.page(made), "Which is better")
-    assert table.columns == ["run", "knn20, a.npz (%)", "knn20, b.npz (%)"]
-    more = [write_run(tmp_path / n, name=n, data={"name": f"sets/{n}.npz"}) for n in "cdef"]
-    found = tables(comparison.page([*made, *more]), "Which is better")
-    assert [words(table) for table in found] == [[[n, "80.0 ± 1.0"]] for n in "abcdef"], "a table for each"
-    assert {tuple(table.columns) for table in found} == {("run", "knn20 (%)")}
-
-
-def test_corners_are_drawn_only_where_all_runs_have_the_same(tmp_path: Path) -> None:
-    made = [write_run(tmp_path / n, name=n) for n in "ab"]
-    said = figure(comparison.page(made), "uniformity-tolerance")
-    assert {row["says"] for row in rows(said.spec) if "says" in row} == {
-        "even over the sphere",
-        "classes at simplex vertices",
-    }
-    made.append(write_run(tmp_path / "c", name="c", simplex={"num_classes": 2}))
-    said = figure(comparison.page(made), "uniformity-tolerance")
-    assert {row["says"] for row in rows(said.spec) if "says" in row} == {"even over the sphere"}
-    assert said.caption.endswith("The runs have different ones, left out: classes at simplex vertices.")
-    crowded = [write_run(tmp_path / n, name=n, simplex={"reachable": False}) for n in "de"]
-    said = figure(comparison.page(crowded), "uniformity-tolerance")
-    assert {row["says"] for row in rows(said.spec) if "says" in row} == {"even over the sphere"}
-
-
-def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The data of every layer."""
-    inside = [row for layer in spec.get("layer", []) for row in rows(layer)]
-    return [*spec.get("data", {}).get("values", []), *inside]
-
-
-def test_tables_of_many_recipes_keep_their_words_and_fit_paper(tmp_path: Path) -> None:
-    made = [write_run(tmp_path / str(i), name="x", encoder="e", method={"k1": i}) for i in range(12)]
-    page = comparison.page(made)
-    differ, near = tables(page, "What differs")[:-1], tables(page, "Geometry")  # the last is folded: what is common
-    assert [len(table.columns) for table in differ] == [5, 5, 5]
-    assert [table.columns[-2:] for table in near] == [["theory", "if"]] * 3, "the words stay beside the value"
-    assert [row[1] for table in differ for row in words(table)[:1]] == ["0", "4", "8"]
-    assert [table.caption for table in differ] == [f"recipes {i} to {i + 3} of 12" for i in (1, 5, 9)]
-
-
-def test_many_recipes_are_told_apart_by_colour_with_shape_or_dash(tmp_path: Path) -> None:
-    made = [write_run(tmp_path / str(i), name="x", encoder="e", method={"k1": i}) for i in range(20)]
-    page = comparison.page(made)
-
-    def scales(name: str, channel: str) -> list[Any]:
-        layers = figure(page, name).spec
-        found = [layer["encoding"] for layer in [*layers.get("layer", []), layers] if "encoding" in layer]
-        (encoding,) = [one for one in found if channel in one]
-        assert encoding[channel]["legend"] == encoding["color"]["legend"], "one legend"
-        return list(
-            zip(encoding["color"]["scale"]["range"], map(str, encoding[channel]["scale"]["range"]), strict=True)
-        )
-
-    for name, channel in (("loss", "strokeDash"), ("monitor-knn20", "strokeDash"), ("classes", "shape")):
-        pairs = scales(name, channel)
-        assert len(set(pairs)) == 20
-        assert {colour for colour, _ in pairs} == set(COLOURS)
-    assert len(set(scales("uniformity-tolerance", "shape"))) == 20
-
-
 def test_an_unfinished_run_says_so_and_the_rest_stands(tmp_path: Path) -> None:
     failed = write_run(tmp_path / "f", name="failing", status="failed", why="RuntimeError: <nan>")
     page = comparison.page([failed, write_run(tmp_path / "w", name="whole")])
     first = parts(page, "Which is better")[0]
     assert first == Text("failing: failed. RuntimeError: <nan>", "bad")
     assert any(figure.name == "loss" for figure in figures(page))
-
-
-def test_every_chart_can_be_a_file(tmp_path: Path) -> None:
-    made = [write_run(tmp_path / name, name=name, right=[True] * 29 + [name == "a"]) for name in "ab"]
-    found = figures(comparison.page(made))
-    assert len(found) == len({figure.name for figure in found}) >= 6
-    for figure in found:
-        assert b"<path" in drawn(figure.spec, "svg"), figure.name
 
 
 def test_no_torch_is_loaded(tmp_path: Path) -> None:

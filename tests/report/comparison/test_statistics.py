@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from math import comb
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from kontrast.report.comparison import statistics
 from kontrast.report.comparison.collect import collect
+from kontrast.runs import ProtocolResult
 from tests.report.comparison.made_up import write_run
 from tests.train.small import recipe
 
@@ -34,7 +34,7 @@ def test_mcnemar_is_the_exact_binomial_test(b: int, c: int) -> None:
 
 
 def test_rows_must_be_the_same() -> None:
-    with pytest.raises(ValueError, match=r"the rows are \(3,\) and \(4,\)"):
+    with pytest.raises(ValueError, match=r"shapes \(3,\) and \(4,\)"):
         statistics.mcnemar(np.ones(3, bool), np.ones(4, bool))
 
 
@@ -47,12 +47,16 @@ def test_holm_keeps_the_order_and_never_lowers() -> None:
     assert all(f >= q for f, q in zip(found, p, strict=True))
 
 
+def result(value: float, error: float | None) -> ProtocolResult:
+    return ProtocolResult(name="knn20", protocol="kNN", value=value, error=error)
+
+
 def test_within_two_standard_errors_nobody_is_better() -> None:
-    records: dict[str, dict[str, Any]] = {"a": {"value": 0.90, "error": 0.01}, "b": {"value": 0.8718, "error": 0.01}}
+    records = {"a": result(0.90, 0.01), "b": result(0.8718, 0.01)}
     assert statistics.leaders(records) == ["a", "b"]  # 2 √2 · 0.01 = 0.02828…
-    records["b"] = {"value": 0.8717, "error": 0.01}
+    records["b"] = result(0.8717, 0.01)
     assert statistics.leaders(records) == ["a"]
-    records["b"] = {"value": 0.5, "error": None}
+    records["b"] = result(0.5, None)
     assert statistics.leaders(records) == ["a", "b"], "without an error nothing is told apart"
 
 
@@ -120,6 +124,6 @@ def test_a_real_run_s_predictions_are_judged_however_few_features_it_kept(
         assert found is not None
         assert len(found[0]) == 100
         # the record's accuracy is a float32 mean: eps 6e-8
-        assert float(found[0].mean()) == pytest.approx(run.results[0]["value"], abs=1e-7)
+        assert float(found[0].mean()) == pytest.approx(run.results[0].value, abs=1e-7)
         assert statistics.predictor(run) == "knn20"
     assert statistics.same_rows(*runs)

@@ -18,7 +18,7 @@ def test_runs_beside_it_are_seen(tmp_path: Path) -> None:
     (tmp_path / "toy-1" / "report.html").touch()
     record = collect(folder)
     assert [run.has_report for run in record.runs] == [False, True, False]
-    assert [(way.name, way.seed) for way in record.ways] == [("loss = tcl", 0)]  # the first seed; what failed has none
+    assert [(one.name, one.seed) for one in record.paths] == [("loss = tcl", 0)]  # the first seed; what failed has none
     assert (record.count("done"), record.count("failed")) == (2, 1)
     assert list(record.charts) == ["squares"]
 
@@ -31,7 +31,7 @@ def test_a_folder_elsewhere_is_not_looked_into(tmp_path: Path) -> None:
     write_points(tmp_path / "secret")
     (tmp_path / "secret" / "report.html").touch()
     record = collect(folder)
-    assert not record.ways
+    assert not record.paths
     assert not record.runs[0].has_report
 
 
@@ -43,5 +43,5 @@ def test_what_is_no_experiment_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is damaged"):
         collect(tmp_path)
     file.write_text(json.dumps({"recipe": "x"}))
-    with pytest.raises(ValueError, match="is not an experiment's"):
+    with pytest.raises(ValueError, match="experiment: is missing"):
         collect(tmp_path)

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN
 from kontrast.report import experiment
 from kontrast.report.page import Figure, Mark, Numbers, Table, Text, Widget, figures, render
+from kontrast.runs import Summary
 from tests.report.browser import Browser, started
 from tests.report.experiment.made_up import summary, write_experiment, write_points
 
@@ -292,3 +294,29 @@ def test_learning_curves_and_baselines_have_their_place(tmp_path: Path) -> None:
     assert last.rows[1][1] == Mark("failed: no room", "bad")
     notes = [part.text for part in sections["Make it again"].parts if isinstance(part, Text)]
     assert any("From the ledger: 3 runs; 1 of them ran with settings" in note for note in notes)
+
+
+def test_every_verdict_has_a_sign_a_word_and_a_tone() -> None:
+    marks = [experiment.mark(verdict) for verdict in (HOLDS, FAILS, OPEN)]
+    assert [m.tone for m in marks] == ["good", "bad", "watch"]
+    assert all(verdict in m.text for verdict, m in zip((HOLDS, FAILS, OPEN), marks, strict=True))
+    assert len({m.text[0] for m in marks}) == 3
+
+
+def test_each_finding_is_a_row() -> None:
+    made = summary()
+    made["claims"][0]["findings"].append({**made["claims"][0]["findings"][0], "where": "data=cifar10"})
+    table = experiment.claims(Summary.model_validate(made))
+    assert len(table.rows) == 4
+    assert table.rows[1] == [
+        Mark("✓\N{NO-BREAK SPACE}holds", "good"),
+        "claim 0",
+        "data=cifar10: found 0",
+        "an interval",
+    ]
+
+
+def test_cards_count_them() -> None:
+    cards = experiment.verdict_counts(Summary.model_validate(summary()))
+    assert [card.value for card in cards] == ["1 of 3"] * 3
+    assert experiment.verdict_counts(Summary.model_validate(summary(claims=[]))) == []

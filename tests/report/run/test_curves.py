@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kontrast.report.page import Figure, Text
-from kontrast.report.run.collect import collect
+from kontrast.report.records import read
 from kontrast.report.run.curves import learning_rate, loss, monitors, section, thinned
 from tests.report import made
 
 
 def test_the_loss_stands_between_chance_and_bound(tmp_path: Path) -> None:
-    chart = loss(collect(made.folder(tmp_path / "run")))
+    chart = loss(read(made.folder(tmp_path / "run")))
     by = {
         what: [row["value"] for row in made.rows(chart) if row["what"].startswith(what)] for what in ("loss", "chance")
     }
@@ -25,13 +25,13 @@ def test_the_loss_stands_between_chance_and_bound(tmp_path: Path) -> None:
 
 
 def section_parts(path: Path) -> list[Figure]:
-    found = section(collect(path))
+    found = section(read(path))
     assert found is not None
     return [part for part in found.parts if isinstance(part, Figure)]
 
 
 def test_a_chart_for_each_monitor_that_ran(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
+    run = read(made.folder(tmp_path / "run"))
     assert [name for name, _ in monitors(run)] == ["knn", "uniformity", "entropy"]
     assert [part.name for part in section_parts(tmp_path / "run")] == [
         "loss",
@@ -44,14 +44,14 @@ def test_a_chart_for_each_monitor_that_ran(tmp_path: Path) -> None:
 
 def test_the_page_says_which_rows_the_monitors_look_at(tmp_path: Path) -> None:
     path = made.folder(tmp_path / "run")
-    made_of = section(collect(path))
+    made_of = section(read(path))
     assert made_of is not None
     (about,) = [part.text for part in made_of.parts if isinstance(part, Text)]
     assert "few hundred test rows each time" in about
     (path / "recipe.yaml").write_text(
         (path / "recipe.yaml").read_text().replace("name: pets", "name: pets\n  validation: 0.1")
     )
-    held = section(collect(path))
+    held = section(read(path))
     assert held is not None
     assert any("held out of training" in part.text for part in held.parts if isinstance(part, Text))
 
@@ -59,13 +59,13 @@ def test_the_page_says_which_rows_the_monitors_look_at(tmp_path: Path) -> None:
 def test_values_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
     path = made.folder(tmp_path / "run")
     (path / "metrics.jsonl").write_text('{"step": 1, "loss": null, "bound": null}\n{"step": 2, "loss": 3.5}\n')
-    assert [row["value"] for row in made.rows(loss(collect(path)))] == [3.5]
+    assert [row["value"] for row in made.rows(loss(read(path)))] == [3.5]
 
 
 def test_nothing_logged_no_section(tmp_path: Path) -> None:
     path = made.folder(tmp_path / "run", status="training")
     (path / "metrics.jsonl").unlink()
-    assert section(collect(path)) is None
+    assert section(read(path)) is None
 
 
 def test_long_runs_are_thinned() -> None:
@@ -80,7 +80,7 @@ def test_what_is_the_same_twice_is_drawn_once(tmp_path: Path) -> None:
     with (path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 40, "monitor/tolerance": 0.5, "monitor/tolerance_features": 0.5}\n')
         file.write('{"step": 40, "monitor/effective_rank": 3, "monitor/effective_rank_embeddings": 2}\n')
-    charts = dict(monitors(collect(path)))
+    charts = dict(monitors(read(path)))
     assert {row["what"] for row in made.rows(charts["tolerance"])} == {"features"}
     assert {row["what"] for row in made.rows(charts["effective-rank"])} == {"features", "embeddings"}
 
@@ -111,6 +111,6 @@ def test_a_loss_at_chance_or_above(tmp_path: Path, loss: float, said: str) -> No
 def test_ticks_of_a_learning_rate_are_told_apart(tmp_path: Path) -> None:
     path = made.folder(tmp_path / "run")
     logged(path, [{"step": i, "loss": 1.0, "lr": 1e9 - 4e6 * i} for i in range(4)])
-    form = learning_rate(collect(path))["encoding"]["y"]["axis"]["format"]
+    form = learning_rate(read(path))["encoding"]["y"]["axis"]["format"]
     ticks = {f"{value:{form.replace('~', '')}}" for value in (1e9, 9.98e8, 9.96e8, 9.94e8, 9.92e8)}
     assert len(ticks) == 5

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from kontrast.report.page import Figure
+from kontrast.report.records import RunRecord, read
 from kontrast.report.run import embedding
-from kontrast.report.run.collect import Run, collect
 from kontrast.report.run.embedding import OTHER, ROWS, pca, records, rows, section, tsne, unit
+from kontrast.runs import Contents, Run
 from tests.report import made
 
 
@@ -51,7 +52,7 @@ def test_points_have_place_class_prediction_and_picture(tmp_path: Path) -> None:
 
 
 def chart(path: Path, **options: object) -> dict:  # type: ignore[type-arg]
-    found = section(collect(made.folder(path / "run", **options)))  # type: ignore[arg-type]
+    found = section(read(made.folder(path / "run", **options)))  # type: ignore[arg-type]
     assert found is not None
     (figure,) = [part for part in found.parts if isinstance(part, Figure)]
     return dict(figure.spec)
@@ -76,11 +77,11 @@ def test_predictions_of_a_part_of_the_test_rows() -> None:
     from kontrast.report.run.embedding import _predictions
 
     arrays = {"features": np.zeros((2, 3)), "predictions": np.array([5, 6, 7]), "rows": np.array([0, 2])}
-    found = _predictions(Run(Path("x"), {}, arrays=arrays))
+    found = _predictions(RunRecord(Contents(Run("x"), arrays=arrays)))
     assert found is not None
     assert found.tolist() == [5, 7]
     del arrays["rows"]
-    assert _predictions(Run(Path("x"), {}, arrays=arrays)) is None, "of which rows, nobody knows"
+    assert _predictions(RunRecord(Contents(Run("x"), arrays=arrays))) is None, "of which rows, nobody knows"
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -88,7 +89,7 @@ def test_of_many_rows_some_with_classes_even(labelled: bool) -> None:
     arrays = {"features": np.zeros((3000, 2))}
     if labelled:
         arrays["labels"] = np.repeat([0, 1], [2900, 100])
-    chosen = rows(Run(Path("x"), {}, arrays=arrays))
+    chosen = rows(RunRecord(Contents(Run("x"), arrays=arrays)))
     assert len(np.unique(chosen)) == ROWS
     if labelled:
         assert (arrays["labels"][chosen] == 1).sum() == 100
@@ -97,11 +98,11 @@ def test_of_many_rows_some_with_classes_even(labelled: bool) -> None:
 def test_no_features_no_section(tmp_path: Path) -> None:
     path = made.folder(tmp_path / "run", status="training")
     (path / "analysis.npz").unlink()
-    assert section(collect(path)) is None
+    assert section(read(path)) is None
 
 
 def test_points_are_named_by_their_files(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
+    run = read(made.folder(tmp_path / "run"))
     run.arrays["names"] = np.array([f"{i}.png" for i in range(len(run.arrays["features"]))])
     points = records(run, rows(run), {"PCA": pca(unit(run.arrays["features"]))})
     assert [point["file"] for point in points[:3]] == ["0.png", "1.png", "2.png"]

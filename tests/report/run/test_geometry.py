@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,21 @@ import numpy as np
 import pytest
 
 from kontrast.report.corners import simplex_uniformity
-from kontrast.report.figures import drawn
+from kontrast.report.figures import draw
 from kontrast.report.page import Figure
-from kontrast.report.run.collect import collect
+from kontrast.report.records import RunRecord, find_others, read
 from kontrast.report.run.geometry import density, position, section, separation, simplex
 from tests.report import made
 
 
+def with_others(path: Path) -> RunRecord:
+    record = read(path)
+    return replace(record, others=find_others(record))
+
+
 def test_the_corners_of_the_theory(tmp_path: Path) -> None:
     made.folder(tmp_path / "other")
-    rows = made.rows(position(collect(made.folder(tmp_path / "run"))))
+    rows = made.rows(position(with_others(made.folder(tmp_path / "run"))))
     found = {row["name"]: (row["x"], row["y"]) for row in rows}
     assert found == {
         "other": (-2.1, 0.6),
@@ -30,13 +36,13 @@ def test_the_corners_of_the_theory(tmp_path: Path) -> None:
 
 
 def test_a_simplex_that_the_dimensions_do_not_hold_is_no_corner(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
-    run.geometry["simplex"]["features"]["reachable"] = False
+    run = read(made.folder(tmp_path / "run"))
+    run.geometry.simplex["features"]["reachable"] = False
     assert {row["name"] for row in made.rows(position(run))} == {"uniform on the sphere", "all rows equal", "run"}
 
 
 def test_separation_has_quantiles(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
+    run = read(made.folder(tmp_path / "run"))
     run.arrays["nearest"] = np.linspace(0, 1, 101)[:, None]
     own, nearest = made.rows(separation(run))
     assert own["median"] == pytest.approx(0.9)
@@ -46,18 +52,18 @@ def test_separation_has_quantiles(tmp_path: Path) -> None:
 
 
 def test_the_optimum_is_drawn(tmp_path: Path) -> None:
-    spec = simplex(collect(made.folder(tmp_path / "run")))
+    spec = simplex(read(made.folder(tmp_path / "run")))
     drawn = [row["cosine"] for row in made.rows(spec) if "name" in row]
     assert set(drawn) == {1.0, -0.5}
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5, 6, 10])
 def test_the_optimum_lies_inside_the_plot(tmp_path: Path, classes: int) -> None:
-    run = collect(made.folder(tmp_path / "run", classes=[f"c{i}" for i in range(classes)]))
+    run = read(made.folder(tmp_path / "run", classes=[f"c{i}" for i in range(classes)]))
     run.arrays["between_means"] = np.full(3, 0.9)  # as before training: nothing but the optimum is far to the left
     low, high = x_domain(simplex(run))
     assert low < -1 / (classes - 1) < high
-    picture = drawn(simplex(run), "png")
+    picture = draw(simplex(run), "png")
     assert int.from_bytes(picture[16:20], "big") == 1280, "as wide as asked for, twice the size: nothing sticks out"
 
 
@@ -76,9 +82,9 @@ def test_density_is_highest_where_the_values_are() -> None:
 
 def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
     path = made.folder(tmp_path / "run", labels=False)
-    found = section(collect(path))
+    found = section(read(path))
     assert found is not None
     assert [part.name for part in found.parts if isinstance(part, Figure)] == ["local-separation"]
     for name in ("analysis.npz", "analysis.json", "result.json"):
         (path / name).unlink()
-    assert section(collect(path)) is None
+    assert section(read(path)) is None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 
 from kontrast.report.page import Gallery, Page, Picture, Section, Strip, render
-from kontrast.report.run.collect import Run, collect
+from kontrast.report.records import RunRecord, read
 from kontrast.report.run.pictures import MOST, neighbours, views
 from tests.report import made
 
 
-def gallery(run: Run) -> Gallery:
+def gallery(run: RunRecord) -> Gallery:
     found = neighbours(run)
     assert found is not None
     (part,) = found.parts
@@ -21,7 +22,7 @@ def gallery(run: Run) -> Gallery:
 
 
 def test_right_and_wrong_neighbours_the_wrong_first(tmp_path: Path) -> None:
-    found = gallery(collect(made.folder(tmp_path / "run")))
+    found = gallery(read(made.folder(tmp_path / "run")))
     # Row 1 is a dog with neighbours dog, cat, dog, dog, cat; row 0 a cat among cats.
     assert [strip.first.label for strip in found.strips] == ["dog", "cat"]
     assert [strip.tone for strip in found.strips] == ["bad", "good"]
@@ -31,7 +32,7 @@ def test_right_and_wrong_neighbours_the_wrong_first(tmp_path: Path) -> None:
 
 
 def test_of_many_queries_the_worst_and_the_best(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run", per_class=40))
+    run = read(made.folder(tmp_path / "run", per_class=40))
     count = 60
     run.arrays["query_rows"] = np.arange(count)
     run.arrays["neighbours"] = np.zeros((count, 5), dtype=np.int64)
@@ -43,7 +44,7 @@ def test_of_many_queries_the_worst_and_the_best(tmp_path: Path) -> None:
 
 
 def test_queries_whose_class_is_unknown_are_neither(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
+    run = read(made.folder(tmp_path / "run"))
     run.arrays["rows"] = np.arange(100, 124)
     found = gallery(run)
     assert {picture.tone for strip in found.strips for picture in strip.others} == {""}
@@ -51,8 +52,10 @@ def test_queries_whose_class_is_unknown_are_neither(tmp_path: Path) -> None:
 
 
 def test_views_are_named_by_their_presets(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
-    run.recipe["augment"] = {"views": [{"name": "weak"}, {"name": "strong"}]}
+    path = made.folder(tmp_path / "run")
+    with (path / "recipe.yaml").open("a") as file:
+        file.write("augment: {views: [weak, strong]}\n")
+    run = read(path)
     found = views(run)
     assert found is not None
     part = found.parts[0]
@@ -61,23 +64,26 @@ def test_views_are_named_by_their_presets(tmp_path: Path) -> None:
 
 
 def test_vectors_have_no_pictures(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run", images=False))
+    run = read(made.folder(tmp_path / "run", images=False))
     assert neighbours(run) is None
     assert views(run) is None
 
 
 def test_without_a_test_split_training_images_are_asked_for(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
-    assert gallery(run).caption.startswith("Left a test image, right its nearest training images by cosine.")
-    run.geometry["protocol"] = {"split": "train", "neighbours": {"queries": "train", "searched": 12345}}
-    said = gallery(run).caption
-    assert said.startswith("Left a training image, for there is no test split; right the nearest other training images")
+    run = read(made.folder(tmp_path / "run"))
+    assert gallery(run).caption.startswith("Left: a test image. Right: its nearest training images by cosine.")
+    file = run.contents.run.analysis_file
+    analysis = json.loads(file.read_text())
+    analysis["geometry"]["protocol"] = {"split": "train", "neighbours": {"queries": "train", "searched": 12345}}
+    file.write_text(json.dumps(analysis))
+    said = gallery(read(run.path)).caption
+    assert said.startswith("Left: a training image, because there is no test split. Right: the nearest other training")
     assert "of 12,345" in said
     assert "test image," not in said
 
 
 def test_without_labels_neighbours_are_rows_and_neither_right_nor_wrong(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
+    run = read(made.folder(tmp_path / "run"))
     for name in ("labels", "neighbour_labels"):
         del run.arrays[name]
     run.arrays["neighbours"] = np.arange(10).reshape(2, 5)
@@ -89,7 +95,7 @@ def test_without_labels_neighbours_are_rows_and_neither_right_nor_wrong(tmp_path
 
 
 def test_classes_of_queries_that_the_map_does_not_have(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
+    run = read(made.folder(tmp_path / "run"))
     run.arrays["rows"], run.arrays["query_labels"] = np.arange(100, 124), np.array([2, 1])
     assert [strip.first.label for strip in gallery(run).strips] == ["owl", "dog"]
     del run.arrays["query_labels"]
@@ -98,7 +104,7 @@ def test_classes_of_queries_that_the_map_does_not_have(tmp_path: Path) -> None:
 
 
 def test_files_name_unlabelled_neighbours_and_are_told_on_hover(tmp_path: Path) -> None:
-    run = collect(made.folder(tmp_path / "run"))
+    run = read(made.folder(tmp_path / "run"))
     run.arrays["query_names"] = np.array(["test/a.png", "test/b.png"])
     run.arrays["neighbour_names"] = np.array([[f"train/{i}{j}.png" for j in range(5)] for i in range(2)])
     labelled = gallery(run).strips[1]  # row 0
@@ -131,8 +137,8 @@ def test_views_of_operations_are_named_by_them(tmp_path: Path) -> None:
         file.write(
             "augment:\n  views:\n  - - name: resized-crop\n      scale: [0.5, 1]\n    - name: flip\n  - name: weak\n"
         )
-    run = collect(folder)
-    assert run.troubles == []
+    run = read(folder)
+    assert run.messages == []
     found = views(run)
     assert found is not None
     assert isinstance(found.parts[0], Gallery)

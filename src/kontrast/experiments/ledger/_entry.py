@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import Row
-from kontrast.plain import told
+from kontrast.plain import format_validation_error
 from kontrast.registry import quoted
 
 FORMAT: Literal[1] = 1
@@ -211,7 +211,7 @@ def read_line(content: bytes) -> Entry:
     try:
         return Entry.model_validate(record)
     except ValidationError as error:
-        raise ValueError(told(error)) from None
+        raise ValueError(format_validation_error(error)) from None
 
 
 def points(columns: Mapping[str, Sequence[float | None]]) -> list[dict[str, float]]:

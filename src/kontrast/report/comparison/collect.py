@@ -1,67 +1,64 @@
-"""Several runs' folders as records: what each was, where it stands, what it measured. Files alone.
+"""Several runs as records, with names that tell them apart, and their recipes beside each other.
 
-What a run that did not end has not written is empty here, never guessed. A file that cannot be read is a `ValueError`;
-a value of another type than it should be is left out, and told in ``troubles``.
+A resolved recipe has every default written out, so two recipes of different methods can be compared key by key. What
+cannot change a result (how it is run, what it is called) is left out, as it is from the recipe's hash.
+
+What an unfinished run has not written is empty here. A damaged file, or a value that does not fit, is left out and
+named in ``messages``.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import yaml
 
-from kontrast import analysed
-from kontrast.files import RUN_AGAIN, read_json, read_regular
-from kontrast.plain import Shape, checked
-from kontrast.report import _shapes as shapes
-from kontrast.report.comparison import recipes
+from kontrast.report.records import RunRecord
+from kontrast.runs import Run
 
-Json = shapes.Json
 ARRAYS = ("predictions", "labels", "test_labels", "between_means", "within")
+ABSENT = "–"
+OUTSIDE = ("name", "about", "run")  # not in the recipe's hash
+SEED = "seed"
+MOST_NAMED = 3  # differing keys in a name
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run. ``recipe`` has dotted keys; ``group`` is that of the runs that differ from it in the seed alone."""
+class ComparedRun(RunRecord):
+    """A run of the comparison.
 
-    path: Path
-    name: str
-    seed: int
-    recipe: Mapping[str, str]
-    state: Json
-    results: Sequence[Json] = ()
-    geometry: Json = field(default_factory=dict)
-    metrics: Sequence[Json] = ()
-    class_names: Sequence[str] | None = None
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    Args:
+        recipe: The recipe with dotted keys (`flat`).
+        label: The name that tells the run from the others.
+        group: The name that it shares with the runs that differ in the seed alone.
+    """
+
+    recipe: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
     group: str = ""
-    troubles: Sequence[str] = ()
 
     @property
     def status(self) -> str:
-        """done, training, interrupted, failed …"""
-        return str(self.state.get("status") or "not begun")
-
-    def line(self, name: str, of: str = "embeddings") -> Json | None:
-        """A line of the geometry by how its name begins."""
-        lines = self.geometry.get(of) or []
-        return next((one for one in lines if one["name"].startswith(name) and one.get("value") is not None), None)
+        """training, evaluating, done, interrupted or failed; ``not begun`` without run.json."""
+        return self.state.status or "not begun"
 
 
-def collect(paths: Sequence[Path]) -> list[Run]:
-    """Reads the folders, and gives each run a short name that tells it from the others.
+def collect(paths: Sequence[Path]) -> list[ComparedRun]:
+    """Read the folders, and give each run a short name that tells it from the others.
 
-    A folder given twice counts once.
+    A folder that is passed twice counts once.
+
+    Raises:
+        ValueError: Fewer than two folders, or one that is not a run's.
     """
-    apart = list({Path(path).resolve(): Path(path) for path in paths}.values())
-    if len(apart) < 2:
+    distinct = list({Path(path).resolve(): Path(path) for path in paths}.values())
+    if len(distinct) < 2:
         raise ValueError(f"a comparison needs at least 2 runs; got {', '.join(map(str, paths)) or 'none'}")
-    runs = [_read(path) for path in apart]
-    groups = recipes.group_names([run.name for run in runs], [run.recipe for run in runs])
+    runs = [_read(path) for path in distinct]
+    groups = group_names([run.name for run in runs], [run.recipe for run in runs])
     seeded = len({run.seed for run in runs}) > 1 or len(set(groups)) < len(runs)
     labels = [f"{group}, seed {run.seed}" if seeded else group for group, run in zip(groups, runs, strict=True)]
     labels = [
@@ -70,50 +67,99 @@ def collect(paths: Sequence[Path]) -> list[Run]:
     return [replace(run, label=label, group=group) for run, label, group in zip(runs, labels, groups, strict=True)]
 
 
-def _read(path: Path) -> Run:
-    if not (path / "recipe.yaml").is_file():
-        kind = "a task's folder: it trains no encoder" if (path / "task.json").is_file() else "no run's folder"
-        raise ValueError(f"{path} is {kind} (there is no recipe.yaml); give folders that `kontrast train` wrote")
-    troubles: list[str] = []
-    recipe = shapes.read_recipe(path / "recipe.yaml")
-    known = checked(recipe, shapes.RECIPE, "recipe.yaml", troubles) or {}
-    result = _json(path / "result.json", shapes.RESULT, troubles)
-    analysis = _json(path / "analysis.json", shapes.ANALYSIS, troubles)
-    return Run(
-        path=path,
-        name=str(known.get("name") or path.name),
-        seed=known.get("seed") or 0,
-        recipe=recipes.flat(recipe),
-        state=_json(path / "run.json", shapes.STATE, troubles),
-        results=[record for record in result.get("results") or [] if record.get("value") is not None],
-        geometry=result.get("geometry") or analysis.get("geometry") or {},
-        metrics=_lines(path / "metrics.jsonl", troubles),
-        class_names=analysis.get("class_names"),
-        arrays=_arrays(path / "analysis.npz", troubles),
-        troubles=troubles,
-    )
+def _read(path: Path) -> ComparedRun:
+    contents = Run(path).read(strict=False, arrays=ARRAYS)
+    return ComparedRun(contents, recipe=flat(contents.recipe_values))
 
 
-def _json(path: Path, shape: Shape, troubles: list[str]) -> Json:
-    try:
-        return checked(read_json(path, RUN_AGAIN), shape, path.name, troubles) or {}
-    except FileNotFoundError:
-        return {}
+# ----------------------------------------------------------------------------------------------- recipes side by side
 
 
-def _lines(path: Path, troubles: list[str]) -> list[Json]:
-    """A last line that a kill cut short is left out."""
-    try:
-        found = [json.loads(line) for line in read_regular(path).split(b"\n")[:-1] if line]
-    except FileNotFoundError:
-        return []
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}); {RUN_AGAIN}") from error
-    return checked(found, shapes.LINES, path.name, troubles) or []
+def flat(recipe: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """A recipe with dotted keys, and values as YAML writes them; lists stay whole.
+
+    >>> flat({"name": "mine", "seed": 0, "method": {"name": "tcl", "k1": 5000.0}, "run": {"device": "cpu"}})
+    {'seed': '0', 'method.name': 'tcl', 'method.k1': '5000.0'}
+    """
+    values: dict[str, str] = {}
+    for key, value in recipe.items():
+        if not before and key in OUTSIDE:
+            continue
+        if isinstance(value, Mapping):
+            values |= flat(value, f"{before}{key}.")
+        else:
+            values[f"{before}{key}"] = _text(value)
+    return values
 
 
-def _arrays(path: Path, troubles: list[str]) -> dict[str, np.ndarray]:
-    try:
-        return analysed.read(path, troubles, ARRAYS)
-    except FileNotFoundError:
-        return {}
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
+        return ", ".join(_part(one) for one in value)
+    text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _part(part: Mapping[str, Any]) -> str:
+    """A part with its options, such as ``crop-flip (padding 4)``."""
+    options = ", ".join(f"{key} {value}" for key, value in part.items() if key != "name")
+    return f"{part['name']} ({options})" if options else str(part["name"])
+
+
+def differing(recipes: Sequence[Mapping[str, str]], *, seed: bool = True) -> list[str]:
+    """The keys whose values differ between recipes, in their order; without the seed if ``seed`` is False.
+
+    >>> differing([{"seed": "0", "lr": "0.1"}, {"seed": "1", "lr": "0.1", "k1": "5"}])
+    ['seed', 'k1']
+    """
+    keys = dict.fromkeys(key for recipe in recipes for key in recipe)
+    return [key for key in keys if (seed or key != SEED) and len({recipe.get(key) for recipe in recipes}) > 1]
+
+
+def common(recipes: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The keys that have the same value in all recipes."""
+    different = set(differing(recipes))
+    return {key: value for key, value in recipes[0].items() if key not in different} if recipes else {}
+
+
+def group_names(names: Sequence[str], recipes: Sequence[Mapping[str, str]]) -> list[str]:
+    """A name for each run's group: the recipe's name, with what differs where several groups have the same name.
+
+    >>> group_names(["a", "a", "b"], [{"lr": "1", "k": "0"}, {"lr": "2", "k": "0"}, {"lr": "1", "k": "9"}])
+    ['a, lr 1', 'a, lr 2', 'b']
+    >>> group_names(["a", "a"], [{"lr": "1"}, {"lr": "2"}])  # a name that all have says nothing
+    ['lr 1', 'lr 2']
+    >>> group_names(["a", "a"], [{"data.size": "1", "augment.size": "2"}, {"data.size": "2", "augment.size": "1"}])
+    ['data.size 1, augment.size 2', 'data.size 2, augment.size 1']
+    """
+    kinds = [tuple(sorted((key, value) for key, value in recipe.items() if key != SEED)) for recipe in recipes]
+    first: dict[object, int] = {}  # the same recipe under two names is one group, by the name that came first
+    for i, kind in enumerate(kinds):
+        first.setdefault(kind, i)
+    result = []
+    for kind, recipe in zip(kinds, recipes, strict=True):
+        name = names[first[kind]]
+        alike = [recipes[i] for i in first.values() if names[i] == name]
+        keys = differing(alike, seed=False)
+        short = [_short(key) for key in keys]
+        words = [key if short.count(word) > 1 else word for key, word in zip(keys, short, strict=True)]
+        values = [f"{word} {recipe.get(key, ABSENT)}" for key, word in list(zip(keys, words, strict=True))[:MOST_NAMED]]
+        values += [f"{len(keys) - MOST_NAMED} more"] if len(keys) > MOST_NAMED else []
+        result.append(", ".join(values if values and len(set(names)) == 1 else [name, *values]))
+    return _numbered(result, [first[kind] for kind in kinds])
+
+
+def _short(key: str) -> str:
+    """``temperature`` of ``method.temperature``, ``encoder`` of ``encoder.name``."""
+    return key.removesuffix(".name").rpartition(".")[2]
+
+
+def _numbered(names: Sequence[str], kinds: Sequence[int]) -> list[str]:
+    """Groups that still share a name get a number."""
+    of: dict[str, list[int]] = {}
+    for name, kind in zip(names, kinds, strict=True):
+        if kind not in of.setdefault(name, []):
+            of[name].append(kind)
+    return [
+        name if len(of[name]) == 1 else f"{name} #{of[name].index(kind) + 1}"
+        for name, kind in zip(names, kinds, strict=True)
+    ]

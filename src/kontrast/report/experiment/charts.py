@@ -1,4 +1,4 @@
-"""The experiment's own charts, fitted to the page: as wide as their place, a single panel without its frame.
+"""The experiment's own charts, fitted to the page: as wide as their place, and a single panel without a grid.
 
 Colours and fonts are the page's (`kontrast.report.figures.themed`); data and marks stay as they are.
 """
@@ -23,20 +23,19 @@ def fitted(spec: Mapping[str, Any]) -> Json:
     >>> chart["width"], chart["height"]
     ('container', 320)
     """
-    made: Json = _without_zero(spec)
-    made = _single_panel(made)
-    if "facet" in made and made.get("columns") == 2:
-        return _two_panels(made)
-    if "facet" in made or not isinstance(made.get("width"), int | float):
-        return made  # panels and heat maps have a size of their own
-    made |= {"width": "container", "height": HIGH, "autosize": {"type": "fit-x", "contains": "padding"}}
-    made |= {"title": _in_lines(made["title"])} if "title" in made else {}
-    made["layer"] = [_at_the_edge(layer) for layer in made.get("layer", [])]
-    return made
+    chart: Json = _single_panel(_without_zero(spec))
+    if "facet" in chart and chart.get("columns") == 2:
+        return _two_panels(chart)
+    if "facet" in chart or not isinstance(chart.get("width"), int | float):
+        return chart  # panels and heat maps have their own size
+    chart |= {"width": "container", "height": HIGH, "autosize": {"type": "fit-x", "contains": "padding"}}
+    chart |= {"title": _in_lines(chart["title"])} if "title" in chart else {}
+    chart["layer"] = [_at_the_edge(layer) for layer in chart.get("layer", [])]
+    return chart
 
 
 def is_wide(spec: Mapping[str, Any]) -> bool:
-    """Whether it needs a line of its own."""
+    """Whether the chart needs its own line."""
     return "facet" in spec
 
 
@@ -46,21 +45,21 @@ def _single_panel(spec: Json) -> Json:
     panels = {record.get("panel") for record in values} if isinstance(facet, Mapping) else set()
     if len(panels) != 1 or "spec" not in spec:
         return spec
-    made = {key: value for key, value in spec.items() if key not in ("facet", "columns", "spec", "resolve", "title")}
+    chart = {key: value for key, value in spec.items() if key not in ("facet", "columns", "spec", "resolve", "title")}
     title = spec.get("title", "")
     text = title.get("text", "") if isinstance(title, Mapping) else title
-    return {**made, "title": {"text": text, "subtitle": str(panels.pop())}, **spec["spec"]}
+    return {**chart, "title": {"text": text, "subtitle": str(panels.pop())}, **spec["spec"]}
 
 
 def _in_lines(title: Any) -> Any:
-    """A title that would run out of a phone's screen, in several lines."""
+    """A title in several lines: one line does not fit a phone."""
     if not isinstance(title, Mapping):
         return _in_lines({"text": title})
     return {**title, "text": textwrap.wrap(str(title.get("text", "")), LETTERS)}
 
 
 def _two_panels(spec: Json) -> Json:
-    """Two in a line have more room than three."""
+    """Two panels in a line have more room than three."""
     inner = dict(spec["spec"])
     if isinstance(inner.get("width"), int | float):
         inner |= {"width": PANEL, "layer": [_at_the_edge(layer) for layer in inner.get("layer", [])]}
@@ -68,7 +67,7 @@ def _two_panels(spec: Json) -> Json:
 
 
 def _at_the_edge(layer: Mapping[str, Any]) -> Json:
-    """What stands so many pixels from the left (the name of a line) goes to the right edge, wherever that is."""
+    """Text at a fixed distance from the left (the name of a line) moves to the right edge."""
     encoding = dict(layer.get("encoding", {}))
     x = encoding.get("x")
     if isinstance(x, Mapping) and isinstance(x.get("value"), int | float):
@@ -77,7 +76,7 @@ def _at_the_edge(layer: Mapping[str, Any]) -> Json:
 
 
 def _without_zero(x: Any) -> Any:
-    """Logarithmic scales have no zero; Vega-Lite warns when they are told so."""
+    """Logarithmic scales have no zero; Vega-Lite warns about the option."""
     if isinstance(x, Mapping):
         logarithmic = x.get("type") == "log" and "zero" in x
         return {key: _without_zero(value) for key, value in x.items() if not (logarithmic and key == "zero")}

@@ -1,40 +1,49 @@
-r"""Points on the sphere over time: what the widget turns and plays, and its still.
+r"""Points on the sphere over time: the widget that turns and plays them, and its still picture.
 
-A task folder's points.npz has the way of N points (and of K class weights) over F frames. Here it becomes small and
+The points.npz of a task has the paths of N points (and of K class weights) over F frames. The page makes them small and
 comparable:
 
-    (1)  frames      at most `FRAMES` of them, evenly, the first and the last among them
-    (2)  turned      by the orthonormal R that brings the last frame's class means nearest to a fixed regular simplex
+    (1)  frames      at most `FRAMES` of them, evenly, with the first and the last
+    (2)  rotated     by the orthonormal R that brings the last frame's class means nearest to a fixed regular simplex
                      (R = V Uᵀ of the singular value decomposition S^T M = U Σ Vᵀ), so that all settings face alike
-    (3)  weights     over their optimal length r_W, so that they end on the sphere where the theory has them
-    (4)  quantised   16 bits to a coordinate, which on a screen is a hundredth of a pixel
+    (3)  weights     divided by their optimal length r_W, so that they end on the sphere where theory puts them
+    (4)  quantised   16 bits for each coordinate, on a screen a hundredth of a pixel
 
-(2) leaves every loss as it is: they depend on inner products alone.
+(2) changes no loss: they depend on inner products alone.
+
+The script begins at the first frame; a page without script, and a printed one, show the last.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from kontrast.files import read_npz, read_regular
-from kontrast.plain import NOTHING, number
+from kontrast.files import read_npz
+from kontrast.report.figures import COLOURS
+from kontrast.report.page import Widget
+from kontrast.runs import Run
 
 FRAMES = 60
-LIMIT = 2.0  # a coordinate's largest size: weights may be longer than they should be
+LIMIT = 2.0  # the largest coordinate: weights may be longer than their optimum
 MOST_CLASSES = 6  # as many as there are colours
+YAW, PITCH = -0.5, 0.3  # as sphere.js begins
+CAPTION = (
+    "Drag, or use the arrow keys, to turn the sphere; the slider and the button move time. What is behind is pale. "
+    "Every setting is rotated so that its last class means lie nearest to the same simplex; the losses depend on inner "
+    "products alone. The first seed of each setting."
+)
 
 
 @dataclass(frozen=True)
-class Way:
-    """One setting's way: ``points [F, N, 3]``, ``labels [N]`` from 0, loss and bound of each frame."""
+class PointPaths:
+    """One setting's paths: ``points [F, N, 3]``, ``labels [N]`` from 0, loss and bound of each frame."""
 
     name: str
     seed: Any
@@ -47,17 +56,16 @@ class Way:
 
     @property
     def means(self) -> np.ndarray:
-        """``[F, K, 3]``."""
+        """The class means of each frame, ``[F, K, 3]``."""
         classes = range(int(self.labels.max()) + 1)
         return np.stack([self.points[:, self.labels == k].mean(1) for k in classes], axis=1)
 
 
-def read(folder: Path, name: str, seed: Any) -> Way | None:
-    """The way in a task folder; None if there is none that a sphere can show (3 dimensions, 2 to 6 classes)."""
-    file = folder / "points.npz"
-    if not file.is_file():
+def read(task: Run, name: str, seed: Any) -> PointPaths | None:
+    """The paths of a task's points; None if a sphere cannot show them (3 dimensions, 2 to 6 classes)."""
+    if not task.points_file.is_file():
         return None
-    arrays = read_npz(file, "remove its folder, and it is made again")
+    arrays = read_npz(task.points_file, "remove its folder, and it is made again")
     if not {"labels", "steps", "path", "values", "bounds"} <= set(arrays):
         return None
     path, labels = arrays["path"].astype(np.float64), np.unique(arrays["labels"], return_inverse=True)[1]
@@ -65,7 +73,7 @@ def read(folder: Path, name: str, seed: Any) -> Way | None:
         return None
     chosen = thinned(len(path))
     weights = arrays["weight_path"][chosen].astype(np.float64) if "weight_path" in arrays else None
-    made = Way(
+    paths = PointPaths(
         name=name,
         seed=seed,
         steps=arrays["steps"][chosen],
@@ -73,9 +81,9 @@ def read(folder: Path, name: str, seed: Any) -> Way | None:
         labels=labels,
         values=arrays["values"][chosen],
         bounds=arrays["bounds"][chosen],
-        weights=None if weights is None else weights / _weight_length(folder, weights),  # (3)
+        weights=None if weights is None else weights / _weight_length(task, weights),  # (3)
     )
-    return _turned(made)
+    return _face_simplex(paths)
 
 
 def thinned(frames: int, most: int = FRAMES) -> np.ndarray:
@@ -88,14 +96,18 @@ def thinned(frames: int, most: int = FRAMES) -> np.ndarray:
 
 
 def vertices(classes: int) -> np.ndarray:
-    """The regular simplex ``[K, 3]`` that all settings are turned to, its first vertex on top; None beyond four.
+    """The regular simplex ``[K, 3]`` that all settings are rotated to, its first vertex on top.
+
+    Raises:
+        ValueError: There are more than four classes.
+
 
     >>> v = vertices(4)
     >>> np.round(v @ v.T, 3)[0]
     array([ 1.   , -0.333, -0.333, -0.333])
     """
     if not 2 <= classes <= 4:
-        raise ValueError(f"{classes} classes have no regular simplex in three dimensions; expected 2, 3 or 4")
+        raise ValueError(f"classes={classes}: must be 2, 3 or 4 for a regular simplex in three dimensions")
     low = -1 / (classes - 1)
     angles = 2 * math.pi * np.arange(classes - 1) / (classes - 1) + math.pi / 2 * (classes == 4)
     ring = math.sqrt(1 - low**2) * np.stack([np.cos(angles), np.sin(angles)], 1)
@@ -103,23 +115,23 @@ def vertices(classes: int) -> np.ndarray:
     return np.concatenate([[[0.0, 1.0, 0.0]], rest])
 
 
-def record(ways: Sequence[Way]) -> dict[str, Any]:
-    """What the script gets: plain JSON, coordinates in base64."""
-    return {"limit": LIMIT, "settings": [_setting(way) for way in ways]}
+def data_of(paths: Sequence[PointPaths]) -> dict[str, Any]:
+    """The data of the script: plain JSON, coordinates in base64."""
+    return {"limit": LIMIT, "settings": [_setting(one) for one in paths]}
 
 
-def _setting(way: Way) -> dict[str, Any]:
-    classes = int(way.labels.max()) + 1
+def _setting(one: PointPaths) -> dict[str, Any]:
+    classes = int(one.labels.max()) + 1
     return {
-        "name": way.name,
-        "seed": way.seed,
+        "name": one.name,
+        "seed": one.seed,
         "classes": classes,
-        "labels": way.labels.tolist(),
-        "steps": [int(step) for step in way.steps],
-        "values": [float(f"{value:.9g}") for value in way.values],
-        "bounds": [float(f"{bound:.9g}") for bound in way.bounds],
-        "points": packed(way.points),
-        "weights": None if way.weights is None else packed(way.weights),
+        "labels": one.labels.tolist(),
+        "steps": [int(step) for step in one.steps],
+        "values": [float(f"{value:.9g}") for value in one.values],
+        "bounds": [float(f"{bound:.9g}") for bound in one.bounds],
+        "points": packed(one.points),
+        "weights": None if one.weights is None else packed(one.weights),
         "optimum": vertices(classes).round(5).tolist() if classes <= 4 else None,
     }
 
@@ -130,28 +142,80 @@ def packed(x: np.ndarray) -> str:
     return base64.b64encode(small.round().astype("<i2").tobytes()).decode()
 
 
-def _turned(way: Way) -> Way:
+def _face_simplex(one: PointPaths) -> PointPaths:
     """(2)."""
-    classes = int(way.labels.max()) + 1
+    classes = int(one.labels.max()) + 1
     if classes > 4:
-        return way
-    last = way.means[-1]
+        return one
+    last = one.means[-1]
     unit = last / np.maximum(np.linalg.norm(last, axis=1, keepdims=True), 1e-9)
     u, _, v = np.linalg.svd(vertices(classes).T @ unit)
     turn = (u @ v).T
-    weights = None if way.weights is None else way.weights @ turn
-    return Way(way.name, way.seed, way.steps, way.points @ turn, way.labels, way.values, way.bounds, weights)
+    weights = None if one.weights is None else one.weights @ turn
+    return replace(one, points=one.points @ turn, weights=weights)
 
 
-def _weight_length(folder: Path, weights: np.ndarray) -> float:
-    """r_W where the task says it, else the longest."""
+def _weight_length(task: Run, weights: np.ndarray) -> float:
+    """r_W if the task's result has it, else the longest weight."""
     try:
-        found = json.loads(read_regular(folder / "result.json").decode())
-        length = number(found.get("optimal_weight_radius"), "", [])
-    except (OSError, ValueError, RecursionError, AttributeError):
-        length = NOTHING
-    return (
-        float(length)
-        if isinstance(length, int | float) and length
-        else max(float(np.linalg.norm(weights, axis=2).max()), 1e-9)
-    )
+        length = task.result.get("optimal_weight_radius")
+    except (OSError, ValueError):
+        length = None
+    if isinstance(length, int | float) and length > 0:
+        return float(length)
+    return max(float(np.linalg.norm(weights, axis=2).max()), 1e-9)
+
+
+# --------------------------------------------------------------------------------------------------------- the widget
+
+
+def widget(paths: Sequence[PointPaths]) -> Widget:
+    """The sphere with the paths of at least one setting."""
+    files = resources.files("kontrast.report.experiment")
+    html = files.joinpath("sphere.html").read_text(encoding="utf-8").replace("STILL", still(paths[0]))
+    script = files.joinpath("sphere.js").read_text(encoding="utf-8")
+    return Widget("sphere", html, script, data_of(paths), CAPTION)
+
+
+def still(one: PointPaths) -> str:
+    """The last frame as SVG: numbers only, no user's words."""
+    places, means = _view(one.points[-1]), _view(one.means[-1])
+    classes = len(means)
+    tips = None if one.weights is None else _view(one.weights[-1])
+    best = _view(vertices(classes)) if classes <= 4 else None
+    svg = ""
+    for side in ("far", "near"):
+        inside = ""
+        for k in range(classes):
+            paint = f'stroke="{COLOURS[k]}"'
+            mine = places[(one.labels == k) & _on(places, side)]
+            inside += f'<path class="points" {paint} d="{"".join(f"M{_at(p)}h0" for p in mine)}"/>'
+            if best is not None and _on(best, side)[k]:
+                x, y, _ = best[k]
+                inside += f'<path class="best" {paint} d="M0 0L{_at(best[k])}"/>'
+                inside += f'<path class="diamond" {paint} d="M{_at((x, y - 0.1))}l.1 .1l-.1 .1l-.1 -.1z"/>'
+            if tips is not None and _on(tips, side)[k]:
+                inside += f'<path class="weight" {paint} d="M0 0L{_at(tips[k])}m-.03 -.03h.06v.06h-.06z"/>'
+        for k in range(classes):
+            if _on(means, side)[k]:
+                x, y, _ = means[k]
+                inside += f'<circle class="mean" cx="{x:.4f}" cy="{y:.4f}" r=".055" fill="{COLOURS[k]}"/>'
+                inside += f'<text x="{x:.4f}" y="{y + 0.026:.4f}">{k + 1}</text>'
+        svg += f'<g class="{side}">{inside}</g>'
+    return svg
+
+
+def _view(x: np.ndarray) -> np.ndarray:
+    """Coordinates for the screen, ``[n, 3]``: right, down, towards the eye."""
+    c, s, p, q = math.cos(YAW), math.sin(YAW), math.cos(PITCH), math.sin(PITCH)
+    u, w = c * x[:, 0] + s * x[:, 2], c * x[:, 2] - s * x[:, 0]
+    return np.stack([u, -(p * x[:, 1] - q * w), p * w + q * x[:, 1]], 1)
+
+
+def _on(x: np.ndarray, side: str) -> np.ndarray:
+    near: np.ndarray = x[:, 2] >= 0
+    return near if side == "near" else ~near
+
+
+def _at(place: Sequence[float] | np.ndarray) -> str:
+    return f"{place[0]:.4f} {place[1]:.4f}"

@@ -1,17 +1,16 @@
 """The paper's table with ours: mean ± half-width of the 95 % interval, the paper's value beside it, the difference.
 
-The layout is that of table.md (`kontrast.report.layout`), with columns of their own for the paper's value and the
-difference, and the number of seeds in the caption where all cells have the same.
+The layout is that of table.md (`kontrast.report.layout`), with separate columns for the paper's value and the
+difference, and the number of seeds in the caption if all cells have the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from kontrast.report.layout import Entry, Layout, layouts
-from kontrast.report.page import Mark, Table
+from kontrast.report.layout import Entry, Layout, SummaryLike, layouts
+from kontrast.report.page import Cell, Mark, Table
 
 PAPER = re.compile(
     r"paper(?: on (?P<data>.+?))? (?P<value>-?\d[\d.]*(?: ± [\d.]+)?)(?:, difference (?P<difference>.+))?"
@@ -19,10 +18,8 @@ PAPER = re.compile(
 SEEDS = re.compile(r" \(n = (\d+)\)$")
 EMPTY = "–"
 
-Cell = str | Mark
 
-
-def tables(summary: Mapping[str, Any]) -> list[Table]:
+def tables(summary: SummaryLike) -> list[Table]:
     """The tables of a summary.
 
     >>> cell = {"paper": 83.27, "paper_half": None, "paper_data": "", "mean": 83.41, "half": 0.52, "n": 2}
@@ -55,7 +52,7 @@ def _good(layout: Layout) -> Iterator[Entry]:
 
 
 def _columns(heading: str, down: Sequence[Entry | None], *, brief: bool) -> list[tuple[str, list[Cell]]]:
-    """Ours, and where the paper has something, its value and the difference."""
+    """Ours, and if the paper has a value, the value and the difference."""
     found = [(heading, [_ours(entry, brief) for entry in down])]
     papers = [PAPER.fullmatch(entry.paper) if entry is not None and entry.paper else None for entry in down]
     sets = {paper["data"] for paper in papers if paper}

@@ -1,56 +1,62 @@
 """The page of a run: did it work, is it good, what is wrong, what next.
 
-One section a file, each a pure function of the record that `collect` reads; what a run does not have (labels, images, a
-test split, monitors) leaves its section out.
+Each section is a pure function of the record that `kontrast.report.records` reads. What a run does not have (labels,
+images, a test split, monitors) leaves its section out.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from kontrast.report.page import Page
-from kontrast.report.run import accuracy, curves, embedding, findings, geometry, headline, origin, pictures
-from kontrast.report.run.collect import Run, collect
+from kontrast.report.records import RunRecord, find_others, read
+from kontrast.report.run import accuracy, curves, embedding, geometry, pictures, summary
+from kontrast.runs import Run
 
-__all__ = ["Run", "collect", "page"]
+__all__ = ["page"]
 
 SECTIONS = (
-    headline.section,
-    findings.section,
+    summary.result,
+    summary.health,
     curves.section,
     accuracy.section,
     embedding.section,
     pictures.neighbours,
     pictures.views,
     geometry.section,
-    origin.section,
+    summary.reproduce,
 )
 
 
 def page(path: Path) -> Page:
-    """Of a run's folder."""
-    if not (path / "recipe.yaml").exists() and (path / "task.json").exists():
+    """The page of a run's folder.
+
+    Raises:
+        ValueError: It is not a run's folder.
+    """
+    run = Run(path)
+    if run.task_file.exists() and not run.has_recipe:
         raise ValueError(
-            f"{path} is a task of an experiment, not a training run: its numbers are in {path / 'result.json'}, and "
-            "the experiment's own report shows them (kontrast report EXPERIMENT)"
+            f"{path} is a task of an experiment, not a training run: its numbers are in {run.result_file}, and the "
+            "experiment's own report shows them (kontrast report EXPERIMENT)"
         )
-    run = collect(path)
-    made = [section for make in SECTIONS if (section := make(run)) is not None]
-    return Page(run.name, subtitle(run), made)
+    record = read(path)
+    record = replace(record, others=find_others(record))
+    sections = [section for make in SECTIONS if (section := make(record)) is not None]
+    return Page(record.name, subtitle(record), sections)
 
 
-def subtitle(run: Run) -> str:
-    """What it was, in a line."""
-    recipe = run.recipe
+def subtitle(record: RunRecord) -> str:
+    """What the run is, in a line."""
+    recipe = record.contents.recipe
+    if recipe is None:
+        return record.shown_path
     parts = [
-        str(recipe.get("about") or "").rstrip("."),
-        f"method {_name(recipe.get('method'))}",
-        f"data {Path(_name(recipe.get('data'))).name}",
-        f"encoder {_name(recipe.get('encoder'))}",
-        f"seed {recipe.get('seed')}",
+        recipe.about.rstrip("."),
+        f"method {recipe.method.name}",
+        f"data {Path(recipe.data.name).name}",
+        f"encoder {recipe.encoder.name}",
+        f"seed {recipe.seed}",
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _name(part: object) -> str:
-    return str(part.get("name", "–")) if isinstance(part, dict) else "–"

@@ -1,35 +1,34 @@
-"""Is it good: every protocol's number, accuracy by class, and which classes are taken for each other."""
+"""Is it good: every protocol's number, accuracy by class, and which classes are confused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Part, Section, Table
-from kontrast.report.run.collect import Json, Run
-from kontrast.report.run.headline import chance, counted, percent
+from kontrast.report.records import Json, RunRecord
+from kontrast.report.run.summary import chance, counted, percent
 
-MOST_CLASSES = 40  # that can be read beside each other; of more, those with the most errors are shown
+MOST_CLASSES = 40  # that are readable beside each other; of more, those with the most errors are shown
 PAIRS = 10
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-right")
 
 
-def section(run: Run) -> Section | None:
+def section(run: RunRecord) -> Section | None:
     """Tables and charts of the protocols; None if the run was not evaluated."""
     if not run.results:
         return None
     parts: list[Part] = [_protocols(run)]
     shown = hardest(run)
-    count = len(run.results[0].get("per_class") or [])
+    first = run.results[0]
+    count = len(first.per_class or [])
     of = "" if len(shown) == count else f" The {len(shown)} of {count} classes with the most errors."
     if shown and count > 1:
         parts.append(Figure("per-class", per_class(run, shown), f"Accuracy by class, the hardest first.{of}"))
-        record = run.results[0]
-        about = f"Rows: the true class; columns: the predicted one ({record['protocol']}).{of}"
+        about = f"Rows: the true class; columns: the predicted one ({first.protocol}).{of}"
         parts.append(Figure("confusion", confusion(run, shown), f"{about} {_SHARES[not of]}"))
         pairs = confused(run)
         if pairs:
@@ -38,12 +37,12 @@ def section(run: Run) -> Section | None:
 
 
 _SHARES = {
-    True: "A row adds to 100 %; counts on hover.",
+    True: "A row adds up to 100 %; counts on hover.",
     False: "Shares are of all rows of the class; columns of other classes are left out. Counts on hover.",
 }
 
 
-def hardest(run: Run) -> list[int]:
+def hardest(run: RunRecord) -> list[int]:
     """The classes to show: all, or those with the most errors by the first protocol; in their own order."""
     counts = _counts(run)
     if not len(counts):
@@ -53,8 +52,8 @@ def hardest(run: Run) -> list[int]:
     return sorted(int(label) for label in chosen)
 
 
-def confused(run: Run, most: int = PAIRS) -> list[tuple[int, int, int]]:
-    """(true class, predicted class, how often), the most frequent errors of the first protocol."""
+def confused(run: RunRecord, most: int = PAIRS) -> list[tuple[int, int, int]]:
+    """The most frequent errors of the first protocol: (true class, predicted class, count)."""
     counts = _counts(run)
     if not len(counts):
         return []
@@ -65,19 +64,19 @@ def confused(run: Run, most: int = PAIRS) -> list[tuple[int, int, int]]:
     return [(a, b, n) for a, b, n in found if n]
 
 
-def per_class(run: Run, shown: Sequence[int]) -> Json:
-    """A point for each class and protocol, the class that is hardest on top."""
+def per_class(run: RunRecord, shown: Sequence[int]) -> Json:
+    """A point for each class and protocol, the hardest class on top."""
     import altair as alt
 
     rows: list[Json] = []
-    for record in run.results:
-        values = record.get("per_class") or []
+    for result in run.results:
+        values = result.per_class or []
         rows += [
-            {"class": run.class_name(label), "accuracy": values[label], "protocol": record["name"]}
+            {"class": run.class_name(label), "accuracy": values[label], "protocol": result.name}
             for label in shown
             if label < len(values) and values[label] is not None
         ]
-    names = [record["name"] for record in run.results]
+    names = [result.name for result in run.results]
     order = sorted(
         {row["class"] for row in rows}, key=lambda name: np.mean([r["accuracy"] for r in rows if r["class"] == name])
     )
@@ -100,14 +99,13 @@ def per_class(run: Run, shown: Sequence[int]) -> Json:
             tooltip=["class:N", "protocol:N", alt.Tooltip("accuracy:Q", format=".1%")],
         )
     )
-    found: dict[str, Any] = points.properties(
-        title="Accuracy by class", width="container", height=max(22 * len(order), 160)
-    ).to_dict()
-    return found
+    chart = points.properties(title="Accuracy by class", width="container", height=max(22 * len(order), 160))
+    spec: Json = chart.to_dict()
+    return spec
 
 
-def confusion(run: Run, shown: Sequence[int]) -> Json:
-    """Shares of each true class's rows: blue where right, orange where wrong; the deeper, the more."""
+def confusion(run: RunRecord, shown: Sequence[int]) -> Json:
+    """Shares of each true class's rows: blue where right, orange where wrong; deeper is more."""
     import altair as alt
 
     counts = _counts(run)
@@ -138,37 +136,36 @@ def confusion(run: Run, shown: Sequence[int]) -> Json:
             color=alt.condition("datum.share > 0.35", alt.value("white"), alt.value(INK)),
         )
         layers.append(text.transform_filter("datum.share >= 0.005"))
-    found: dict[str, Any] = alt.layer(*layers).properties(title="Confusion", width=side, height=side).to_dict()
-    return found
+    spec: Json = alt.layer(*layers).properties(title="Confusion", width=side, height=side).to_dict()
+    return spec
 
 
 def _cycled(values: Sequence[str], names: Sequence[str]) -> list[str]:
     return [values[i % len(values)] for i in range(len(names))]
 
 
-def _counts(run: Run) -> NDArray[np.int64]:
+def _counts(run: RunRecord) -> NDArray[np.int64]:
     """The first protocol's confusion ``[true class, predicted class]``; empty if it has none."""
-    found = np.array((run.results[0].get("confusion") if run.results else None) or [], dtype=np.int64)
-    return found if found.ndim == 2 else np.zeros((0, 0), dtype=np.int64)
+    counts = np.array((run.results[0].confusion if run.results else None) or [], dtype=np.int64)
+    return counts if counts.ndim == 2 else np.zeros((0, 0), dtype=np.int64)
 
 
-def _protocols(run: Run) -> Table:
+def _protocols(run: RunRecord) -> Table:
     rows = []
-    for record in run.results:
-        error, top5 = record.get("error"), record.get("top5")
-        value = f"{100 * record['value']:.2f}" + ("" if error is None else f" ± {100 * error:.2f}")
-        seen = counted(record.get("train_rows")), counted(record.get("test_rows"))
-        rows.append([record["name"], value, "–" if top5 is None else f"{100 * top5:.2f}", *seen, record["protocol"]])
+    for result in run.results:
+        value = f"{100 * (result.value or 0.0):.2f}" + ("" if result.error is None else f" ± {100 * result.error:.2f}")
+        top5 = "–" if result.top5 is None else f"{100 * result.top5:.2f}"
+        rows.append([result.name, value, top5, counted(result.train_rows), counted(result.test_rows), result.protocol])
     guess = chance(run)
     if guess is not None:
         rows.append(["guessing", f"{100 * guess:.2f}", "–", "–", "–", "the most frequent class of the test rows"])
     columns = ["name", "top-1, %", "top-5, %", "train rows", "test rows", "protocol"]
-    return Table(columns, rows, "± is one standard error over the test rows. Nothing was chosen by them.")
+    return Table(columns, rows, "± is one standard error over the test rows. Nothing was chosen by their results.")
 
 
-def _pairs(run: Run, pairs: Sequence[tuple[int, int, int]]) -> Table:
+def _pairs(run: RunRecord, pairs: Sequence[tuple[int, int, int]]) -> Table:
     counts = _counts(run)
     rows = [
         [run.class_name(a), run.class_name(b), f"{n}", percent(n / max(int(counts[a].sum()), 1))] for a, b, n in pairs
     ]
-    return Table(["true class", "taken for", "rows", "of the class"], rows, "The most frequent confusions.")
+    return Table(["true class", "predicted as", "rows", "of the class"], rows, "The most frequent confusions.")

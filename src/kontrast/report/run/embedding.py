@@ -1,9 +1,9 @@
-"""The map: what the encoder puts near what, in two dimensions.
+"""The embedding map: which rows the encoder puts near each other, in two dimensions.
 
-Rows are scaled to length 1, as every measure here takes them. PCA is the plane of largest variance: exact, distances
-mean something, but much is left out. t-SNE (of at most `ROWS` rows, from a fixed start) keeps neighbourhoods; distances
-between its groups mean nothing. Colour and shape together tell up to 24 classes apart; of more, those with the most
-errors are coloured, and a list picks any.
+Rows are scaled to length 1, as for every measure. PCA is the plane of largest variance: distances have a meaning, but
+much is left out. t-SNE (of at most `ROWS` rows, from a fixed start) keeps neighbourhoods; distances between its groups
+mean nothing. Colour and shape together tell up to 24 classes apart; of more classes, those with the most errors are
+coloured, and a list selects any class.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kontrast.report.figures import COLOURS, INK
-from kontrast.report.images import data_url
-from kontrast.report.page import Figure, Section, Text
+from kontrast.report.page import Figure, Section, Text, data_url
+from kontrast.report.records import Json, RunRecord
 from kontrast.report.run.accuracy import confused
-from kontrast.report.run.collect import Json, Run
 
 ROWS = 1000
 FEWEST = 10  # rows that t-SNE makes sense of
@@ -30,7 +29,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond")
 OTHER = "other classes"
 
 
-def section(run: Run) -> Section | None:
+def section(run: RunRecord) -> Section | None:
     """The map of a run; None if it left no features."""
     features = run.arrays.get("features")
     if features is None or features.ndim != 2 or len(features) < 3:
@@ -40,11 +39,11 @@ def section(run: Run) -> Section | None:
     maps = {"PCA": pca(x)}
     if len(chosen) >= FEWEST:
         maps = {"t-SNE": tsne(x), **maps}
-    split = (run.geometry.get("protocol") or {}).get("split") or "test"
+    split = run.geometry.protocol.split or "test"
     about = (
-        f"{len(chosen):,} {split} rows, features of length 1. t-SNE keeps neighbours together, its distances between "
+        f"{len(chosen):,} {split} rows, features of length 1. t-SNE keeps neighbours together; distances between its "
+        "groups mean nothing. PCA shows the two directions of largest variance."
     )
-    about += "groups mean nothing; PCA shows the two directions of largest variance."
     figure = Figure(
         "embedding-map", chart(records(run, chosen, maps), list(maps), _classes(run, chosen)), about, wide=True
     )
@@ -55,30 +54,30 @@ def section(run: Run) -> Section | None:
 _NOTE = Text("This run was made before thumbnails were kept; train it again to see pictures here.", "note")
 
 
-def rows(run: Run) -> NDArray[np.int64]:
-    """Which rows of ``features``: those with thumbnails, or up to `ROWS`, the classes even."""
+def rows(run: RunRecord) -> NDArray[np.int64]:
+    """The rows of ``features`` on the map: those with thumbnails, or up to `ROWS`, as many of each class."""
     if "thumbnail_rows" in run.arrays:
-        return run.arrays["thumbnail_rows"][:ROWS].astype(np.int64)
+        return np.asarray(run.arrays["thumbnail_rows"][:ROWS], dtype=np.int64)
     count, labels = len(run.arrays["features"]), run.arrays.get("labels")
     if count <= ROWS:
         return np.arange(count)
     if labels is None:
         return np.linspace(0, count - 1, ROWS).astype(np.int64)
-    turn = np.zeros(count, dtype=np.int64)  # the how-manieth of its class a row is
+    turn = np.zeros(count, dtype=np.int64)  # the place of a row within its class
     for label in np.unique(labels):
         turn[labels == label] = np.arange((labels == label).sum())
     return np.sort(np.argsort(turn, kind="stable")[:ROWS])
 
 
 def unit(x: NDArray[Any]) -> NDArray[np.float64]:
-    """Rows of length 1; a zero row, and what is no number, stay at the origin."""
+    """Rows of length 1; zero rows and values that are not finite go to the origin."""
     x = np.nan_to_num(np.asarray(x, dtype=np.float64))
     found: NDArray[np.float64] = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
     return found
 
 
 def pca(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The two coordinates of largest variance, each with its largest entry positive.
+    """The two coordinates of largest variance; the largest entry of each direction is positive.
 
     >>> pca(np.array([[0.0, 0.0], [6.0, 0.0], [3.0, 1.0], [3.0, -1.0]])).round().astype(int).tolist()
     [[-3, 0], [3, 0], [0, 1], [0, -1]]
@@ -94,20 +93,20 @@ def pca(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def tsne(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """scikit-learn's, from the PCA and a fixed seed."""
+    """scikit-learn's t-SNE, from the PCA and a fixed seed."""
     from sklearn.manifold import TSNE
 
     start = pca(x)
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
     made = TSNE(perplexity=min(30.0, (len(x) - 1) / 3), init=start, max_iter=500, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of collapsed rows: their distances are all zero, which the map then shows
+        warnings.simplefilter("ignore")  # collapsed rows: all distances are zero, and the map shows that
         found: NDArray[np.float64] = made.fit_transform(x.astype(np.float32)).astype(np.float64)
     return found
 
 
-def records(run: Run, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.float64]]) -> list[Json]:
-    """A record a point: its place on each map, class, prediction and picture."""
+def records(run: RunRecord, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.float64]]) -> list[Json]:
+    """A record for each point: its place on each map, class, prediction and picture."""
     labels, thumbnails, files = (run.arrays.get(key) for key in ("labels", "thumbnails", "names"))
     predicted = _predictions(run)
     pictured = thumbnails is not None and len(thumbnails) >= len(chosen) and "thumbnail_rows" in run.arrays
@@ -127,8 +126,8 @@ def records(run: Run, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.floa
     return found
 
 
-def _predictions(run: Run) -> NDArray[np.int64] | None:
-    """Of the rows of ``features``, which may be a part of those predicted."""
+def _predictions(run: RunRecord) -> NDArray[np.int64] | None:
+    """The predictions of the rows of ``features``, which may be some of the predicted rows."""
     found, features, part = run.arrays.get("predictions"), run.arrays["features"], run.arrays.get("rows")
     if found is None:
         return None
@@ -138,8 +137,8 @@ def _predictions(run: Run) -> NDArray[np.int64] | None:
     return found if len(found) == len(features) else None
 
 
-def _classes(run: Run, chosen: NDArray[np.int64]) -> list[str]:
-    """Those with a colour: all, or the most confused and then the largest."""
+def _classes(run: RunRecord, chosen: NDArray[np.int64]) -> list[str]:
+    """The classes with a colour: all, or the most confused and then the largest."""
     labels = run.arrays.get("labels")
     if labels is None:
         return []
@@ -153,7 +152,7 @@ def _classes(run: Run, chosen: NDArray[np.int64]) -> list[str]:
 
 
 def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -> Json:
-    """The points, with a switch between the maps; a click into the legend, or the list, leaves one class."""
+    """The points, with a switch between the maps; the legend, or a list, selects a class."""
     import altair as alt
 
     names = sorted({str(point["class"]) for point in points if "class" in point})

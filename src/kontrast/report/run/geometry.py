@@ -1,4 +1,4 @@
-r"""What the features look like from the theory's side.
+r"""The geometry of the features beside the theory.
 
 Position: uniformity U = log E exp(−2‖x − y‖²) against tolerance T = E x·y of one class (Wang and Liu). The corners:
 
@@ -23,25 +23,24 @@ from numpy.typing import NDArray
 from kontrast.report.corners import frame_corner, simplex_corner
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Fold, Part, Section, Table
-from kontrast.report.run.collect import Json, Run
+from kontrast.report.records import Json, RunRecord
+from kontrast.runs import Measure
 
 QUANTILES = {"low": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "high": 0.95}
 
 
-def section(run: Run) -> Section | None:
+def section(run: RunRecord) -> Section | None:
     """Three charts, and the table of every measure; None if nothing was measured."""
     parts: list[Part] = []
-    where = position(run)
-    if where:
-        parts.append(Figure("uniformity-tolerance", where, _ABOUT_POSITION))
+    if spec := position(run):
+        parts.append(Figure("uniformity-tolerance", spec, _ABOUT_POSITION))
     if "positive" in run.arrays and "nearest" in run.arrays:
         parts.append(Figure("local-separation", separation(run), _ABOUT_SEPARATION))
     if "between_means" in run.arrays and "within" in run.arrays:
         parts.append(Figure("simplex", simplex(run), _about_simplex(run), wide=len(parts) != 1))
-    for what in ("features", "embeddings"):
-        lines = run.geometry.get(what) or []
+    for where, lines in (("features", run.geometry.features), ("embeddings", run.geometry.embeddings)):
         if lines:
-            parts.append(Fold(f"Every measure of the {what}", [_table(lines)]))
+            parts.append(Fold(f"Every measure of the {where}", [_table(lines)]))
     return Section("Geometry", parts) if parts else None
 
 
@@ -55,7 +54,7 @@ _ABOUT_SEPARATION = (
 )
 
 
-def position(run: Run) -> Json:
+def position(run: RunRecord) -> Json:
     """This run between the corners; empty if uniformity or tolerance was not measured."""
     import altair as alt
 
@@ -63,13 +62,13 @@ def position(run: Run) -> Json:
     if u is None or t is None:
         return {}
     rows = [{"what": "other runs", "name": o.name, "x": o.uniformity, "y": o.tolerance} for o in run.others]
-    corners = [("uniform on the sphere", u.get("theory"), 0.0), ("all rows equal", 0.0, 1.0)]
-    record = (run.geometry.get("simplex") or {}).get("features")
+    corners = [("uniform on the sphere", u.theory, 0.0), ("all rows equal", 0.0, 1.0)]
+    record = run.simplex("features")
     for name, corner in (("a simplex", simplex_corner), ("orthogonal", frame_corner)):
-        if (found_corner := corner(record, run.arrays.get("labels"))) is not None:
-            corners.append((f"{found_corner[0]} points, {name}", found_corner[1], 1.0))
+        if (vertices := corner(record, run.arrays.get("labels"))) is not None:
+            corners.append((f"{vertices[0]} points, {name}", vertices[1], 1.0))
     rows += [{"what": "theory", "name": name, "x": x, "y": y} for name, x, y in corners if x is not None]
-    rows.append({"what": "this run", "name": run.path.name, "x": u["value"], "y": t["value"]})
+    rows.append({"what": "this run", "name": run.path.name, "x": u.value, "y": t.value})
     kinds = ["this run", "theory", *(["other runs"] if run.others else [])]
     x = alt.X("x:Q", title="uniformity (lower: more uniform)", scale=alt.Scale(padding=26, nice=False))
     y = alt.Y("y:Q", title="tolerance", scale=alt.Scale(padding=20, nice=False))
@@ -89,7 +88,7 @@ def position(run: Run) -> Json:
         for kind, size, opacity in (("other runs", 34, 0.3), ("theory", 70, 0.9), ("this run", 170, 1.0))
         if kind in kinds
     ]
-    # “All rows equal” stands below: of two or three classes the simplex is near, and words would print over words.
+    # "All rows equal" stands below: with two or three classes the simplex is near, and the texts would overlap.
     above: Json = {"dx": 6, "dy": -12, "align": "right"}
     beside: dict[str, Json] = {
         "uniform on the sphere": {"dx": 9, "align": "left"},
@@ -102,12 +101,12 @@ def position(run: Run) -> Json:
         for row in rows
         if row["what"] == "theory"
     ]
-    made = alt.layer(*points, *words)
-    found: dict[str, Any] = made.properties(title="Uniformity and tolerance", width="container", height=280).to_dict()
-    return found
+    chart = alt.layer(*points, *words).properties(title="Uniformity and tolerance", width="container", height=280)
+    spec: Json = chart.to_dict()
+    return spec
 
 
-def separation(run: Run) -> Json:
+def separation(run: RunRecord) -> Json:
     """Quantiles of the positive's cosine and of the nearest others'."""
     import altair as alt
 
@@ -134,16 +133,15 @@ def separation(run: Run) -> Json:
     scale = alt.Scale(zero=False)
     spans = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q", title="cosine", scale=scale), y2="high:Q")
     boxes = base.mark_bar(size=16, cornerRadius=2, opacity=0.5).encode(y=alt.Y("q1:Q", scale=scale), y2="q3:Q")
-    # Wider than the box and of its colour: where the middle half is narrow, the median is what one sees.
+    # Wider than the box and of its colour: where the middle half is narrow, the median stays visible.
     ticks = base.mark_tick(thickness=2.5, size=24, orient="horizontal").encode(y=alt.Y("median:Q", scale=scale))
-    found: dict[str, Any] = (
-        alt.layer(spans, boxes, ticks).properties(title="Local separation", width="container", height=280).to_dict()
-    )
-    return found
+    chart = alt.layer(spans, boxes, ticks).properties(title="Local separation", width="container", height=280)
+    spec: Json = chart.to_dict()
+    return spec
 
 
-def simplex(run: Run) -> Json:
-    """Densities of the cosines, each as high as the other, and where they would stand at the optimum."""
+def simplex(run: RunRecord) -> Json:
+    """Densities of the cosines, scaled to one height, and their values at the optimum."""
     import altair as alt
 
     kinds_of = {
@@ -151,20 +149,21 @@ def simplex(run: Run) -> Json:
         "between_weights": "between the classifier's weights",
         "within": "sample to its class mean",
     }
-    found = {word: run.arrays[name] for name, word in kinds_of.items() if name in run.arrays and len(run.arrays[name])}
-    record = (run.geometry.get("simplex") or {}).get("embeddings") or {}
-    optimum = record.get("optimum")
-    lowest = [-0.2, *(float(np.nanmin(values)) for values in found.values())]
+    cosines = {
+        word: run.arrays[name] for name, word in kinds_of.items() if name in run.arrays and len(run.arrays[name])
+    }
+    optimum = _number(run.simplex("embeddings").get("optimum"))
+    lowest = [-0.2, *(float(np.nanmin(values)) for values in cosines.values())]
     lowest += [] if optimum is None else [optimum - 0.05]  # with room for its line
     low = max(math.floor(10 * min(lowest)) / 10, -1.05)
     grid = np.linspace(low, 1, 200)
     rows = [
         {"what": word, "cosine": round(float(x), 4), "density": round(float(y), 4)}
-        for word, values in found.items()
+        for word, values in cosines.items()
         for x, y in zip(grid, density(values, grid), strict=True)
         if y > 1e-3
     ]
-    kinds = list(found)
+    kinds = list(cosines)
     axis, bare = alt.Axis(grid=False, tickCount=8), alt.Axis(labels=False, ticks=False, grid=False)
     x = alt.X("cosine:Q", title="cosine", axis=axis, scale=alt.Scale(domain=[low, 1.01], nice=False))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
@@ -183,21 +182,20 @@ def simplex(run: Run) -> Json:
     theory = alt.Chart(alt.InlineData(values=best)).encode(x=x, tooltip=["name:N"])
     rules = theory.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, opacity=0.8).encode(color=alt.value(INK))
     words = theory.encode(text="name:N", color=alt.value(INK))
-    # In two lines: on a phone they have no room beside each other.
+    # In two lines: a phone has no room for them beside each other.
     between = words.mark_text(align="left", dx=5, fontSize=11, opacity=0.8).encode(y=alt.value(7))
     within = words.mark_text(align="right", dx=-5, fontSize=11, opacity=0.8).encode(y=alt.value(21))
     between, within = between.transform_filter("datum.cosine < 1"), within.transform_filter("datum.cosine == 1")
     areas = base.mark_area(opacity=0.25, line={"strokeWidth": 2})
-    made: dict[str, Any] = (
-        alt.layer(areas, rules, between, within)
-        .properties(title="How near a simplex", width="container", height=240)
-        .to_dict()
+    chart = alt.layer(areas, rules, between, within).properties(
+        title="How near a simplex", width="container", height=240
     )
-    return made
+    spec: Json = chart.to_dict()
+    return spec
 
 
 def density(values: NDArray[Any], grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A Gaussian kernel's estimate on the grid, its largest value 1; Silverman's width, and never narrower than 0.01.
+    """Gaussian kernel density on the grid, scaled to a largest value of 1; Silverman's width, at least 0.01.
 
     >>> density(np.zeros(5), np.array([-1.0, 0.0, 1.0])).tolist()
     [0.0, 1.0, 0.0]
@@ -206,51 +204,46 @@ def density(values: NDArray[Any], grid: NDArray[np.float64]) -> NDArray[np.float
     x = x[np.isfinite(x)]
     if not len(x):
         return np.zeros_like(grid)
-    if len(x) > 2000:  # quantiles say the same
+    if len(x) > 2000:  # quantiles give the same curve
         x = np.quantile(x, np.linspace(0, 1, 2000))
     width = max(0.9 * float(x.std()) * len(x) ** -0.2, 0.01)
-    found: NDArray[np.float64] = np.exp(-0.5 * ((grid[:, None] - x) / width) ** 2).sum(1)
-    top = float(found.max())
-    return found / top if top > 0 else found
+    heights: NDArray[np.float64] = np.exp(-0.5 * ((grid[:, None] - x) / width) ** 2).sum(1)
+    top = float(heights.max())
+    return heights / top if top > 0 else heights
 
 
 def _quantiles(values: NDArray[Any]) -> Json:
     return {name: round(float(np.nanquantile(values, q)), 5) for name, q in QUANTILES.items()}
 
 
-def _about_simplex(run: Run) -> str:
-    record = (run.geometry.get("simplex") or {}).get("embeddings") or {}
-    where = (run.geometry.get("protocol") or {}).get("simplex", "training rows")
-    said = (
-        f"Cosines of the embeddings ({where}); dashed: a regular simplex of {record.get('num_classes', 'all')} classes."
-    )
-    numbers = {key: record.get(key) for key in ("origin", "norm", "distance", "deviation")}
-    if all(isinstance(value, int | float) and math.isfinite(value) for value in numbers.values()):
-        s1, s2, s3, together = numbers.values()
-        said += f" S1 {s1:.3f}, S2 {s2:.3f}, S3 {s3:.3f}; √(S1² + S2² + S3²) {together:.3f}, 0 at the simplex."
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _about_simplex(run: RunRecord) -> str:
+    record = run.simplex("embeddings")
+    rows, classes = run.geometry.protocol.simplex or "training rows", record.get("num_classes", "all")
+    text = f"Cosines of the embeddings ({rows}); dashed: a regular simplex of {classes} classes."
+    values = [_number(record.get(key)) for key in ("origin", "norm", "distance", "deviation")]
+    if None not in values:
+        s1, s2, s3, together = values
+        text += f" S1 {s1:.3f}, S2 {s2:.3f}, S3 {s3:.3f}; √(S1² + S2² + S3²) {together:.3f}, 0 at the simplex."
     if record.get("reachable", True):
-        return said
+        return text
     if not record.get("nonnegative"):
-        return f"{said} The dimension is too small for one."
-    least = record.get("least")
-    floor = f": {least:.3f} is the least they can have" if isinstance(least, float) else ""
-    return f"{said} Features ≥ 0, as behind a ReLU, cannot reach it{floor}."
+        return f"{text} The dimension is too small for a simplex."
+    least = _number(record.get("least"))
+    floor = "" if least is None else f": {least:.3f} is the least they can have"
+    return f"{text} Features ≥ 0, as behind a ReLU, cannot reach it{floor}."
 
 
-def _table(lines: Sequence[Json]) -> Table:
-    def number(x: Any) -> str:
-        if not isinstance(x, int | float) or not math.isfinite(x):
+def _table(lines: Sequence[Measure]) -> Table:
+    def number(x: float | None) -> str:
+        if x is None:
             return "–"
         return (f"{x:.0f}" if x == int(x) and abs(x) < 1e6 else f"{x:.4g}").replace("-", "−")
 
     rows = [
-        [
-            line["name"],
-            number(line.get("value")),
-            number(line.get("error")),
-            number(line.get("theory")),
-            line.get("meaning") or "",
-        ]
-        for line in lines
+        [line.name, number(line.value), number(line.error), number(line.theory), line.meaning or ""] for line in lines
     ]
     return Table(["measure", "here", "± error", "theory", "which is"], rows)

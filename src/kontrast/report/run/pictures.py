@@ -1,7 +1,7 @@
 """Pictures: some images with their nearest training images, and the views the model learned from.
 
-The images asked for are test images; of a run without a test split they are training images, each left out of what is
-searched.
+The queries are test images. In a run without a test split they are training images, and a query is not its own
+neighbour.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kontrast.report.images import data_url
-from kontrast.report.page import Gallery, Picture, Section, Strip, Text
-from kontrast.report.run.collect import Json, Run
+from kontrast.recipe import Part, View
+from kontrast.report.page import Gallery, Picture, Section, Strip, Text, data_url
+from kontrast.report.records import RunRecord
 
-MOST = 24  # queries that are shown
+MOST = 24  # queries
 
 
-def neighbours(run: Run) -> Section | None:
-    """Images, and the nearest training images of each: those with the most wrong classes first."""
+def neighbours(run: RunRecord) -> Section | None:
+    """Images with their nearest training images; those with the most wrong classes first."""
     arrays = run.arrays
     queries, images, labels = arrays.get("query_images"), arrays.get("neighbour_images"), arrays.get("neighbour_labels")
     rows, near_rows, truth = arrays.get("query_rows"), arrays.get("neighbours"), _truth(run)
@@ -47,70 +47,73 @@ def neighbours(run: Run) -> Section | None:
         shown = [*shown[: MOST // 2], *shown[-MOST // 2 :]]
     near = sum(picture.tone == "good" for _, strip in strips for picture in strip.others)
     known = sum(picture.tone != "" for _, strip in strips for picture in strip.others)
-    said = f" Of all {len(strips)} queries, {near} of {known} neighbours have the query's class." if known else ""
-    about = f"{_asked(run)}{said}"
-    return Section("Nearest neighbours", [Gallery(shown, about, "only those with a wrong neighbour" if known else "")])
+    about = _about_queries(run)
+    about += f" Of all {len(strips)} queries, {near} of {known} neighbours have the query's class." if known else ""
+    return Section(
+        "Nearest neighbours", [Gallery(shown, about, "only queries with a wrong neighbour" if known else "")]
+    )
 
 
-def views(run: Run) -> Section | None:
+def views(run: RunRecord) -> Section | None:
     """Training images, and their views after augmentation."""
-    images, seen = run.arrays.get("sample_images"), run.arrays.get("sample_views")
-    if images is None or seen is None:
+    images, augmented = run.arrays.get("sample_images"), run.arrays.get("sample_views")
+    if images is None or augmented is None:
         return None
-    presets = [_title(view) for view in (run.recipe.get("augment") or {}).get("views") or []]
+    recipe = run.contents.recipe
+    presets = [] if recipe is None else [_title(view) for view in recipe.augment.views]
     strips = []
-    for image, views in zip(images, seen, strict=True):
+    for image, views in zip(images, augmented, strict=True):
         names = [presets[j] if len(presets) == len(views) else f"view {j + 1}" for j in range(len(views))]
         pictures = [Picture(data_url(view), name) for view, name in zip(views, names, strict=True)]
         strips.append(Strip(Picture(data_url(image), "image"), pictures))
-    about = "Left the training image, right what the model saw of it: views are drawn anew in every epoch."
-    ask = Text(
-        "One should still see what a view is of. Views that are all but the image teach little; those of which nobody "
-        "could tell what they show teach the wrong thing.",
+    about = "Left: the training image. Right: its views; new ones are drawn in every epoch."
+    note = Text(
+        "You should still recognise what a view shows. Views that are nearly the image teach little; views that nobody "
+        "could recognise teach the wrong thing.",
         "note",
     )
-    return Section("Views", [Gallery(strips, about), ask])
+    return Section("Views", [Gallery(strips, about), note])
 
 
 def _file(files: NDArray[Any] | None, rows: NDArray[Any] | None, at: tuple[int, int]) -> str:
-    """A neighbour's file, or its row where rows are no files."""
+    """A neighbour's file, or its row if rows are not files."""
     if files is not None:
         return str(files[at])
     return "" if rows is None else f"row {int(rows[at])}"
 
 
 def _joined(label: str, file: str) -> str:
-    """What is said on hover: the class and the file, or the one that there is."""
+    """The text on hover: the class and the file, or the one that is known."""
     return label if file in ("", label) else f"{label}: {file}"
 
 
-def _title(view: Json | list[Json]) -> str:
+def _title(view: View) -> str:
     """A view's preset, or its operations."""
-    return ", ".join(str(part.get("name", "")) for part in (view if isinstance(view, list) else [view]))
+    return ", ".join(part.name for part in ((view,) if isinstance(view, Part) else view))
 
 
-def _asked(run: Run) -> str:
-    asked = (run.geometry.get("protocol") or {}).get("neighbours") or {}
-    among = f", of {asked['searched']:,}" if asked.get("searched") else ""
-    if asked.get("queries") == "train":
+def _about_queries(run: RunRecord) -> str:
+    search = run.geometry.protocol.neighbours
+    among = f", of {search.searched:,}" if search is not None and search.searched else ""
+    if search is not None and search.queries == "train":
         return (
-            f"Left a training image, for there is no test split; right the nearest other training images by cosine"
-            f"{among}. The model has learned from all of them: test images would say more."
+            f"Left: a training image, because there is no test split. Right: the nearest other training images by "
+            f"cosine{among}. The model has learned from all of them; test images would say more."
         )
-    return f"Left a test image, right its nearest training images by cosine{among}."
+    return f"Left: a test image. Right: its nearest training images by cosine{among}."
 
 
-def _truth(run: Run) -> dict[int, int]:
-    """The class of the rows asked for, by row."""
+def _truth(run: RunRecord) -> dict[int, int]:
+    """The class of each query, by row."""
     labels, rows = run.arrays.get("labels"), run.arrays.get("rows")
-    asked, known = run.arrays.get("query_rows"), run.arrays.get("query_labels")
-    if asked is not None and known is not None:
-        return dict(zip(asked.tolist(), known.tolist(), strict=True))
+    queries, known = run.arrays.get("query_rows"), run.arrays.get("query_labels")
+    if queries is not None and known is not None:
+        return dict(zip(queries.tolist(), known.tolist(), strict=True))
     if "test_labels" in run.arrays:
         return dict(enumerate(run.arrays["test_labels"].tolist()))
     if labels is None:
         return {}
-    if rows is None:  # runs of before: exact where all test rows are there
+    if rows is None:  # older runs: exact if all test rows were kept
         total = len(run.arrays.get("predictions", labels))
         return dict(enumerate(labels.tolist())) if total == len(labels) else {}
     return dict(zip(rows.tolist(), labels.tolist(), strict=True))

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from kontrast.geometry import TooFewSamples
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._snapshot import Snapshot
 
 
@@ -17,6 +18,7 @@ class Monitor(ABC):
     needs_temperature: ClassVar[bool] = False
     of_responses: ClassVar[bool] = False  # says something of SupCon and TCL only
     fewest_views: ClassVar[int] = 1
+    chart: ClassVar[MonitorChart | None] = None  # None: a report draws a chart for each value
 
     @abstractmethod
     def values(self, snapshot: Snapshot) -> dict[str, float]:

@@ -7,6 +7,7 @@ first sign of dimensional collapse, without any label.
 from __future__ import annotations
 
 from kontrast import geometry
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -19,6 +20,16 @@ class EffectiveRank(Monitor):
     >>> {name: round(value, 4) for name, value in found.items()}
     {'monitor/effective_rank': 4.0, 'monitor/effective_rank_embeddings': 1.0}
     """
+
+    chart = MonitorChart(
+        title="Effective rank",
+        series={"effective_rank": "features", "effective_rank_embeddings": "embeddings"},
+        compared={
+            "effective_rank": ("effective rank, features", "how many directions the encoder uses"),
+            "effective_rank_embeddings": ("effective rank, embeddings", "how many directions the head uses"),
+        },
+        order=4,
+    )
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """Of both."""

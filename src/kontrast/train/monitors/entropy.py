@@ -10,6 +10,7 @@ import math
 from typing import ClassVar
 
 from kontrast import geometry
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -25,6 +26,14 @@ class Entropy(Monitor):
     """
 
     needs_temperature: ClassVar[bool] = True
+    chart = MonitorChart(
+        title="Penalty entropy, share of the largest",
+        series={"entropy_share": "embeddings"},
+        compared={"entropy_share": ("penalty entropy", "share of the largest; 1: all negatives weigh alike")},
+        format="%",
+        not_drawn=("entropy",),
+        order=5,
+    )
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """In nats, and as a share of log(M−1)."""

@@ -11,6 +11,7 @@ from typing import ClassVar
 import torch
 
 from kontrast import geometry
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -27,6 +28,20 @@ class GradientResponse(Monitor):
 
     needs_temperature: ClassVar[bool] = True
     of_responses: ClassVar[bool] = True
+    chart = MonitorChart(
+        title="Gradient response",
+        series={
+            "response_positive": "hardest positive",
+            "response_negative": "hardest negative",
+            "response_positive_supcon": "hardest positive, by SupCon",
+            "response_negative_supcon": "hardest negative, by SupCon",
+        },
+        compared={
+            "response_positive": ("pull of the hardest positive", "its gradient response"),
+            "response_negative": ("push of the hardest negative", "its gradient response"),
+        },
+        order=6,
+    )
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """Of the classes, or of the views of one image where there are no labels or the method does not use them."""

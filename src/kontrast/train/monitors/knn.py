@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kontrast.evaluate import votes
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -26,6 +27,13 @@ class KNN(Monitor):
     """
 
     needs_labels: ClassVar[bool] = True
+    chart = MonitorChart(
+        title="kNN accuracy along the way",
+        series={"knn20": "k = 20"},
+        compared={"knn20": ("kNN accuracy", "k = 20, on a held-out batch")},
+        format="%",
+        order=1,
+    )
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """Over all held-out images."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kontrast import geometry
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -23,6 +24,12 @@ class Similarity(Monitor):
     """
 
     fewest_views: ClassVar[int] = 2
+    chart = MonitorChart(
+        title="Cosine of views",
+        series={"positive_similarity": "same row", "negative_similarity": "hardest other row"},
+        compared={"similarity_gap": ("positive − hardest negative", "cosine of embeddings")},
+        order=7,
+    )
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """Of the first two views."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 import torch
 
 from kontrast import geometry
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -24,6 +25,12 @@ class Tolerance(Monitor):
     """
 
     needs_labels: ClassVar[bool] = True
+    chart = MonitorChart(
+        title="Tolerance",
+        series={"tolerance_features": "features", "tolerance": "embeddings"},
+        compared={"tolerance": ("tolerance", "of embeddings; higher is tighter classes")},
+        order=3,
+    )
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """Of both."""

@@ -7,6 +7,7 @@ view's.
 from __future__ import annotations
 
 from kontrast import geometry
+from kontrast.runs import MonitorChart
 from kontrast.train.monitors._base import Monitor
 from kontrast.train.monitors._snapshot import Snapshot
 
@@ -20,6 +21,13 @@ class Uniformity(Monitor):
     >>> {name: round(value, 4) for name, value in found.items()}
     {'monitor/uniformity': -8.0, 'monitor/uniformity_features': -8.0}
     """
+
+    chart = MonitorChart(
+        title="Uniformity",
+        series={"uniformity_features": "features", "uniformity": "embeddings"},
+        compared={"uniformity": ("uniformity", "of embeddings; lower is more even")},
+        order=2,
+    )
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """Of both."""

@@ -1,4 +1,4 @@
-"""Files that are JSON and YAML still, but hold other types than they should: a page, or a ValueError, nothing else."""
+"""A run's folder as a record, whole or damaged."""
 
 from __future__ import annotations
 
@@ -18,10 +18,67 @@ import yaml
 from kontrast.files import write_json
 from kontrast.report import comparison, run
 from kontrast.report.page import render
+from kontrast.report.records import Other, find_others, read
 from tests.report import made
 
+
+def test_what_a_finished_run_says(tmp_path: Path) -> None:
+    record = read(made.folder(tmp_path / "runs" / "by-hand-1"))
+    assert (record.name, record.status, record.shown_path) == ("by-hand", "done", "runs/by-hand-1")
+    assert [result.name for result in record.results] == ["knn20"]
+    assert len(record.steps) == 4
+    assert len(record.monitors) == 1
+    assert [record.class_name(i) for i in (0, 2, 3, -1)] == ["cat", "owl", "3", "-1"]
+    line = record.measure("features", "uniformity")
+    assert line is not None
+    assert line.value == -2.1
+    assert record.measure("features", "no such") is None
+    assert record.contents.findings is None
+    assert not record.messages
+
+
+def test_other_runs_of_the_same_data_are_seen(tmp_path: Path) -> None:
+    folder = made.folder(tmp_path / "one")
+    made.folder(tmp_path / "two")
+    strange = made.folder(tmp_path / "three")
+    (strange / "recipe.yaml").write_text("name: x\nmethod: supcon\ntrain:\n  epochs: 1\ndata:\n  name: other\n")
+    damaged = made.folder(tmp_path / "four")
+    (damaged / "analysis.json").write_text("{")
+    assert find_others(read(folder)) == [Other("two", -2.1, 0.6)]
+
+
+def test_files_that_are_damaged_are_named(tmp_path: Path) -> None:
+    folder = made.folder(tmp_path / "run")
+    for name in ("result.json", "metrics.jsonl", "analysis.npz", "run.json", "doctor.json"):
+        (folder / name).write_text("{\n")
+    (folder / "recipe.yaml").write_text("a: [")
+    found = read(folder)
+    assert sorted(message.removeprefix("line 1 of ").partition(" ")[0] for message in found.messages) == [
+        "analysis.npz",
+        "doctor.json",
+        "metrics.jsonl",
+        "recipe.yaml",
+        "result.json",
+        "run.json",
+    ]
+    assert (found.results, found.steps, found.arrays, found.status) == ([], [], {}, "unknown")
+
+
+def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path: Path) -> None:
+    folder = made.folder(tmp_path / "run")
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 50, "lo')
+    assert read(folder).steps[-1]["step"] == 40
+    assert not read(folder).messages
+
+
+def test_what_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"is not a run's folder: it has no recipe.yaml"):
+        read(tmp_path)
+
+
 DAMAGED = ("run.json", "result.json", "analysis.json", "doctor.json", "metrics.jsonl", "recipe.yaml")
-CASES = 200
+CASES = 100
 
 
 def deep(levels: int) -> Any:
@@ -80,14 +137,14 @@ def damage(folder: Path, name: str, draw: random.Random) -> None:
 
 def finished(path: Path) -> Path:
     folder = made.folder(path, files={"result.json": "0" * 64})
-    findings = [{"rule": "a", "status": status, "disease": "b", "evidence": "c"} for status in ("ill", "healthy")]
+    findings = [{"rule": "a", "status": status, "title": "b", "evidence": "c"} for status in ("problem", "ok")]
     write_json(folder / "doctor.json", {"findings": findings})
     return folder
 
 
-def fuzz(place: Path, cases: int, seed: int) -> int:
-    """Makes the pages of damaged runs; how many were ValueErrors."""
-    draw, refused = random.Random(seed), 0
+def fuzz(place: Path, cases: int, seed: int) -> None:
+    """Make the pages of damaged runs: every page shows what there is."""
+    draw = random.Random(seed)
     good, bad = finished(place / "runs" / "good"), place / "runs" / "bad"
     for case in range(cases):
         shutil.rmtree(bad, ignore_errors=True)
@@ -96,35 +153,32 @@ def fuzz(place: Path, cases: int, seed: int) -> int:
             damage(bad, name, draw)
         try:
             render(run.page(bad) if case % 3 else comparison.page([good, bad])).encode(errors="replace")
-        except ValueError:
-            assert not case % 3, "a run's own page shows what there is"
-            refused += 1
         except Exception as error:
             error.add_note(f"case {case} of seed {seed}, in {bad}")
             raise
-    return refused
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "says"),
+    ("file", "content", "message"),
     [
-        ("run.json", '{"status": "done", "command": 5}', "run.json is damaged: command is 5; expected a list"),
-        ("run.json", '{"machine": "x"}', "machine is 'x'; expected a mapping"),
+        ("run.json", '{"status": "done", "command": 5}', "run.json is damaged: command=5: must be a list"),
         ("result.json", '{"results": [{"name": "a", "protocol": "b", "value": 1, "error": [1]}]}', "results.0.error"),
-        ("analysis.json", '{"geometry": 5, "class_names": 5, "kind": 5}', "geometry is 5; expected a mapping"),
-        ("metrics.jsonl", '{"step": 1, "loss": 2}\n[1, 2]\n', "metrics.jsonl is damaged: 1 is [1, 2]"),
-        ("recipe.yaml", "[" * 50_000, "recipe.yaml is not YAML: it is nested too deep"),
-        ("recipe.yaml", "data: 5", "recipe.yaml is damaged: data is 5; expected a mapping"),
+        (
+            "analysis.json",
+            '{"geometry": 5, "class_names": 5}',
+            "analysis.json is damaged: geometry=5: must be a mapping",
+        ),
+        ("metrics.jsonl", '{"step": 1, "loss": 2}\n[1, 2]\n', "line 2 of metrics.jsonl is damaged"),
+        ("recipe.yaml", "[" * 50_000, "recipe.yaml is damaged: it is not YAML: it is nested too deep"),
         ("recipe.yaml", "a: &a [x, x]\nb: &b [*a, *a]\nabout: " + "[" * 30 + "]" * 30, "one inside the other"),
     ],
 )
-def test_what_is_wrong_is_said_on_the_page(file: str, content: str, says: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_on_the_page(file: str, content: str, message: str, tmp_path: Path) -> None:
     folder = finished(tmp_path / "run")
     (folder / file).write_text(content)
-    (trouble,) = [trouble for trouble in run.collect(folder).troubles if says in trouble]
-    assert escape(trouble) in render(run.page(folder))
-    if "[[[" not in content:
-        assert escape(trouble) in render(comparison.page([folder, finished(tmp_path / "other")]))
+    (found,) = [one for one in read(folder).messages if message in one]
+    assert escape(found) in render(run.page(folder))
+    assert escape(found) in render(comparison.page([folder, finished(tmp_path / "other")]))
 
 
 @pytest.mark.parametrize("file", [*DAMAGED, "analysis.npz"])
@@ -132,10 +186,7 @@ def test_a_pipe_in_a_files_place_is_named_and_not_waited_for(file: str, tmp_path
     folder = finished(tmp_path / "run")
     (folder / file).unlink()
     os.mkfifo(folder / file)
-    assert [trouble for trouble in run.collect(folder).troubles if trouble == f"{file} is a pipe, no file"]
-    if file != "doctor.json":
-        with pytest.raises(ValueError, match=rf"{file} (is a pipe, no file|.*no recipe\.yaml)|no run's folder"):
-            comparison.page([folder, finished(tmp_path / "other")])
+    assert [message for message in read(folder).messages if f"{file} is a pipe, no file" in message]
 
 
 class Blank:
@@ -156,9 +207,9 @@ class Blank:
         return {}
 
 
-def test_no_value_of_another_type_is_more_than_a_value_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_value_of_another_type_breaks_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some with their charts; most without, and without t-SNE, which take most of the time."""
-    assert fuzz(tmp_path / "drawn", 6, seed=0) < 4
+    fuzz(tmp_path / "drawn", 6, seed=0)
     monkeypatch.setattr("kontrast.report.run.embedding.tsne", lambda x, *_, **__: x[:, :2])
     monkeypatch.setitem(sys.modules, "altair", Blank())
-    assert fuzz(tmp_path, CASES, seed=1) < CASES // 5
+    fuzz(tmp_path, CASES, seed=1)
