@@ -7,9 +7,9 @@ Each case gets one verdict:
 
 | verdict | |
 |---|---|
-| told | an error, or a line on stderr, that names the file |
+| reported | an error, or a line on stderr, that names the file |
 | same | the damage hit bytes without meaning, and the content read is the content written |
-| went on | told, and the same command (after a repair, if it asks for one) ends as an undisturbed run |
+| resumed | reported, and the same command (after a repair, if it asks for one) ends as an undisturbed run |
 | missed | anything else: wrong content accepted, an error that does not name the file, a different end |
 
 The status is 1 if a case is missed.
@@ -49,7 +49,7 @@ from kontrast.train.metrics import Metrics
 from page import setting, write_part
 from storm import same
 
-VERDICTS = ("told", "same", "went on", "missed")
+VERDICTS = ("reported", "same", "resumed", "missed")
 DAMAGES = ("flipped", "cut", "deleted")
 GROUPS = ("reading", "checkpoints", "refusals", "finished", "data", "disks")
 HALF = 51  # of 100 steps; checkpoints are written every third
@@ -151,7 +151,7 @@ def _verdict(kind: Kind, path: Path, expected: Any, description: str) -> tuple[s
             warnings.simplefilter("error")
             value = kind.read(path)
     except (ValueError, OSError) as error:
-        return ("told", "") if str(path) in str(error) else ("missed", f"{description}: {error}")
+        return ("reported", "") if str(path) in str(error) else ("missed", f"{description}: {error}")
     except Exception as error:
         return "missed", f"{description}: {type(error).__name__}: {error}"
     return ("same", "") if value == expected else ("missed", f"{description}: read as other content")
@@ -284,7 +284,7 @@ def judge(
         if repair is not None:
             repair()
         differences = lab.differences(recipe)
-        row.add("missed" if differences else "went on", f"{description}: {differences}")
+        row.add("missed" if differences else "resumed", f"{description}: {differences}")
 
 
 def checkpoints(lab: Lab, cases: int, draw: random.Random) -> list[Row]:

@@ -58,7 +58,7 @@ def test_a_few_cases(tmp_path: Path) -> None:
     assert sum(row.counts.total() for row in rows) > 100
     rows += faults.checkpoints(lab, 1, random.Random(1))
     assert [row.missed for row in rows if row.missed] == []
-    assert all(row.counts["went on"] for row in rows[-2:])
+    assert all(row.counts["resumed"] for row in rows[-2:])
 
 
 @pytest.mark.slow
