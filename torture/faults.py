@@ -42,8 +42,9 @@ import torch
 
 from kontrast.data import load as load_data
 from kontrast.data.cache import CachedImages, write_cache
+from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
-from kontrast.train import RunFolder, Training, checkpoint, load, make_job, resolve, run_recipe
+from kontrast.train import RunFolder, Training, checkpoint, load, make_job, resolve
 from kontrast.train.folder import LEFT, digest
 from kontrast.train.metrics import Metrics
 from page import setting, write_part

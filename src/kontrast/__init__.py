@@ -2,8 +2,8 @@
 
 The package is an arrow of stages. A stage may import what stands left of it, never what stands right::
 
-    data → augment → models → losses → geometry → theory → optim → methods → evaluate → train → recipes
-         → doctor → report → pipeline → experiments → cli
+    data → augment → models → losses → geometry → theory → optim → methods → evaluate → train → doctor → report
+         → recipes → pipeline → experiments → cli
 
 Each stage is a folder, ``pipeline`` (the main job) one file. The first four do not import each other, ``report`` never
 imports torch, and the root modules (``checks``, ``registry``, ``recipe``, ``runs``, ``sphere``, ``simplex``,
@@ -55,9 +55,9 @@ ARROW = (
     "methods",
     "evaluate",
     "train",
-    "recipes",
     "doctor",
     "report",
+    "recipes",
     "pipeline",
     "experiments",
     "cli",

@@ -1,31 +1,32 @@
 """The main job: train → evaluate → analyse → examine → report. ``kontrast train`` and ``kontrast.run`` both are this.
 
-    recipe → `kontrast.train.run_recipe` (train, evaluate, analyse) → `kontrast.doctor` → `kontrast.report`
+`perform` is the whole job of a resolved recipe. Sweeps, tuning and the demo call it too, sweeps without findings and
+page: these would take longer than a cell. A run that fails after its first step gets its findings and its page too:
+they say why, and what to do.
 
-A run that fails after it has begun to learn gets its findings and its page too: they say why, and what to do. Sweeps
-and the scikit-learn estimator train without this file: a page for every cell would take longer than the cell.
-
-Findings and page must not spoil what a training has made: what goes wrong there is handed to ``failed`` (by default a
-warning), and the run is returned. Stages are imported inside the functions, so that ``kontrast.run`` costs nothing
-until it is called.
+Findings and page must not spoil what was trained: an error in them goes to ``failed`` (by default a warning), and the
+run is returned. Stages are imported inside the functions, so that ``kontrast.run`` costs nothing until it is called.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kontrast.runs import Run
 
 if TYPE_CHECKING:
     from kontrast.data import DataSet
     from kontrast.recipe import Recipe
-    from kontrast.runs import Run
+    from kontrast.train.running import Session
 
-__all__ = ["examine", "perform", "run", "write_page", "write_report"]
+__all__ = ["Outcome", "examine", "perform", "run", "run_recipe", "write_page", "write_report"]
 
 Failed = Callable[[str, Exception], None]
-"""Told what could not be done, and why."""
+"""Receives what could not be done, and why."""
 
 
 def warn(what: str, error: Exception) -> None:
@@ -33,10 +34,19 @@ def warn(what: str, error: Exception) -> None:
     warnings.warn(f"{what}: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=4)
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What `perform` gives: the run, its page (None if none was written), and whether there was anything to do."""
+
+    run: Run
+    page: Path | None
+    had_work: bool
+
+
 def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Run:
     """Train, evaluate, analyse, examine and report a recipe: what ``kontrast train`` does.
 
-    The same recipe again is already done, or continues where it stopped.
+    The same recipe again is already done, or resumes where it stopped.
 
     Args:
         source: A recipe's name, a YAML file, the folder of a run, a mapping, or a `kontrast.recipe.Recipe`.
@@ -44,14 +54,14 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
             whatever `kontrast.data.load` takes: a set's name, a path, a `DataSet`, an array or tensor,
             ``(images, labels)``, a list of image files or of PIL images, a torch ``Dataset``; with settings beside it,
             ``data={"name": images, "size": 32}``. Such data are known by their content: other data are another run
-            folder, and the same again continue the run, or find it done.
+            folder, and the same again resume the run, or find it done.
 
     Returns:
-        The run. Its folder has result.json, doctor.json (what the doctor found) and report.html.
+        The run. Its folder has result.json, doctor.json (the doctor's findings) and report.html.
 
     Raises:
         ValueError: The recipe, an override or the data are wrong; the message says what to do.
-        kontrast.train.NonFiniteLoss: The loss is not a number any more.
+        kontrast.train.NonFiniteLoss: The loss is infinite or not a number.
 
     >>> import tempfile
     >>> done = run({
@@ -66,73 +76,97 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
     from kontrast.data import bound, taken
     from kontrast.train import resolve
 
-    given, settings = taken(overrides)
-    chosen = recipes.recipe(source, **settings)
-    if given is None:
-        return perform(chosen)[0]
-    chosen, data = bound(resolve(chosen), given)  # a typo is told before the data are read
-    return perform(chosen, data)[0]
+    data, settings = taken(overrides)
+    recipe = resolve(recipes.recipe(source, **settings))  # before the data are read: a typing error costs nothing
+    return perform(*((recipe,) if data is None else bound(recipe, data))).run
 
 
-def perform(recipe: Recipe, given: DataSet | None = None, *, failed: Failed = warn) -> tuple[Run, Path | None]:
-    """`run` for a recipe that is made already: the run, and its page (None on other ranks, or if it was not written).
+def run_recipe(recipe: Recipe, data: DataSet | None = None) -> Run:
+    """`run` for a recipe, without findings and page.
 
-    ``given`` is the data set of a recipe whose data came from Python: both are made by `kontrast.data.bound`. A page
-    that shows all there is stays as it is.
+    Args:
+        recipe: The recipe; it need not be resolved.
+        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bound`.
     """
-    from kontrast import distributed
-    from kontrast.runs import Run
-    from kontrast.train import resolve, run_recipe
-    from kontrast.train.micro_batch import as_begun
+    from kontrast.train import resolve
 
-    first, asked = distributed.launched_rank() == 0, resolve(recipe)
-    before = Run.of(as_begun(asked)).state
+    return perform(resolve(recipe), data, page=False).run
+
+
+def perform(
+    recipe: Recipe,
+    data: DataSet | None = None,
+    *,
+    page: bool = True,
+    failed: Failed = warn,
+    announce: Callable[[Session], None] | None = None,
+) -> Outcome:
+    """Train, evaluate, analyse, examine and report a resolved recipe.
+
+    Args:
+        recipe: The recipe, resolved by `kontrast.train.resolve`.
+        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bound`.
+        page: Whether findings and page are written. A page that shows all there is stays as it is.
+        failed: Called if they could not be written.
+        announce: Called before the work begins, with the `kontrast.train.running.Session`.
+
+    Raises:
+        ValueError: The recipe does not fit the data, or the folder holds another run.
+        kontrast.train.NonFiniteLoss: The loss is infinite or not a number.
+        kontrast.train.Stopped: A signal asked to stop; everything is saved.
+    """
+    from kontrast.train.running import Session
+
+    session = Session(recipe, data)
+    if announce is not None:
+        announce(session)
     try:
-        done = run_recipe(asked, given)
+        with session.opened():
+            if session.has_work:
+                session.train()
+                session.evaluate()
+                session.analyse()
+                session.finish()
     except Exception:
-        folder = Run.of(as_begun(asked))
-        failed_now = folder.status == "failed" and folder.state != before  # a run that is refused leaves it as it was
-        if first and failed_now and folder.metrics_file.exists():
-            write_page(folder.path, failed=failed)
+        if page and session.has_failed:
+            write_page(session.run, recipe=session.recipe, failed=failed)
         raise
-    has_page = first and done.has_result
-    return done, write_page(done.path, failed=failed) if has_page else None
+    return Outcome(
+        session.run, write_page(session.run, recipe=session.recipe, failed=failed) if page else None, session.has_work
+    )
 
 
-def write_page(run: Path, *, failed: Failed = warn) -> Path | None:
-    """The doctor's findings and the page of a run; a page that shows all there is stays as it is.
+def write_page(run: Run, *, recipe: Recipe | None = None, failed: Failed = warn) -> Path | None:
+    """Write the doctor's findings and the page of a run, on the first of several processes.
+
+    Args:
+        run: The run. A page that shows all there is stays as it is.
+        recipe: Its resolved recipe, if it is at hand.
+        failed: Called if the findings or the page could not be written.
 
     Returns:
-        The page; None if it could not be written.
+        The page; None if there is nothing to show, or it could not be written.
     """
-    from kontrast import report
+    from kontrast import distributed
 
-    page = run / report.NAME
-    if _is_current(page):
-        return page
-    examine(run, failed=failed)
-    return write_report([run], failed=failed)
-
-
-def _is_current(page: Path) -> bool:
-    """Whether it is of a run with a result, and younger than every file that a later examination or resume writes."""
-    shown = [page.parent / name for name in ("run.json", "result.json", "doctor.json")]
-    if not page.exists() or not shown[1].exists():
-        return False
-    drawn = page.stat().st_mtime_ns
-    return all(drawn > file.stat().st_mtime_ns for file in shown if file.exists())
+    if distributed.launched_rank() != 0 or not run.metrics_file.exists():
+        return None
+    if run.has_current_report:
+        return run.report_file
+    examine(run, recipe=recipe, failed=failed)
+    return write_report([run.path], failed=failed)
 
 
-def examine(run: Path, *, failed: Failed = warn) -> None:
-    """Write doctor.json beside a run; of anything but the folder of a run with a recipe nothing is written."""
-    if (run / "recipe.yaml").exists():
+def examine(run: Run, *, recipe: Recipe | None = None, failed: Failed = warn) -> None:
+    """Write doctor.json into the folder of a run; nothing is written into another folder."""
+    if run.has_recipe:
         from kontrast import doctor  # this loads torch: not for the page of an experiment
 
-        _guarded("the doctor could not examine the run", lambda: doctor.write(run), failed)
+        _guarded("the doctor could not examine the run", lambda: doctor.write(run.path, recipe), failed)
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, *, failed: Failed = warn) -> Path | None:
-    """The page of a run, of several runs beside each other, or of an experiment; None if it could not be written."""
+    """Write the page of a run, of several runs beside each other, or of an experiment; None if that failed."""
     from kontrast import report
 
     return _guarded("the report could not be written", lambda: report.write(paths, out=out), failed)

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 import kontrast
 from kontrast import data
 from kontrast.cli import app
-from kontrast.train import Run, run_recipe
+from kontrast.pipeline import run_recipe
+from kontrast.train import Run
 from kontrast.train.embedding import embed
 from tests.cli.asking import ask, one_paragraph
 from tests.train.small import recipe

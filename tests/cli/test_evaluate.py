@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from kontrast import evaluate as stage
 from kontrast.cli.evaluate import evaluate
-from kontrast.train import run_recipe
+from kontrast.pipeline import run_recipe
 from tests.train.small import recipe
 
 runner = CliRunner()

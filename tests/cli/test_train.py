@@ -116,7 +116,7 @@ def test_a_run_folder_goes_on_where_it_lies(tmp_path: Path) -> None:
         (["data=nowhere"], "'nowhere' is neither a set nor a path that exists"),
         (["train.batch_size=999"], "train.batch_size is 999, above the 200 training rows"),
         (["evaluate.protocols=[knn21]"], "no protocol 'knn21'"),
-        (["run.device=gpu"], "run.device is 'gpu'"),
+        (["run.device=gpu"], "run.device='gpu'"),
         (["epochs"], "'epochs' is no setting; expected key=value"),
         (["method.temperature=0"], "temperature=0: must be a finite number above 0"),
         (["data={dir}/rows.npy", "augment=vector-noise"], "labels"),
@@ -236,7 +236,7 @@ def test_ctrl_c_outside_the_loop_is_told_and_130(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "finish", interrupted)
+    monkeypatch.setattr(running.Session, "finish", interrupted)
     path, made = written(tmp_path)
     answer = ask(monkeypatch, capsys, "train", path)
     assert answer.status == 130

@@ -31,7 +31,7 @@ import numpy as np
 from PIL import Image
 
 from kontrast import experiments, recipes
-from kontrast.train import run_recipe
+from kontrast.pipeline import run_recipe
 
 SMALL = [
     "train.epochs=null",

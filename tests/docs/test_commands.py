@@ -60,7 +60,7 @@ def test_runs(
     assert command.program in PROGRAMS, f"{command.program} is run by no test; mark the block: <!-- not run: … -->"
     smoke.fill(workshop)
     monkeypatch.chdir(workshop)
-    monkeypatch.setattr("kontrast.pipeline.write_page", lambda run, failed: None)  # it takes longer than the two steps
+    monkeypatch.setattr("kontrast.pipeline.write_page", lambda run, **_: None)  # it takes longer than the two steps
     words, to = _redirected(command.words)
     while "=" in words[0]:
         monkeypatch.setenv(*words.pop(0).split("=", 1))

@@ -21,10 +21,11 @@ from PIL import Image
 
 from kontrast import data, doctor
 from kontrast.doctor import Finding
+from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as recipe_of
 from kontrast.runs import Run
-from kontrast.train import NonFiniteLoss, resolve, run_recipe
+from kontrast.train import NonFiniteLoss, resolve
 
 QUICK: dict[str, Any] = {
     "run.progress": False, "run.device": "cpu", "run.log_every": 4, "run.keep_memory": False, "run.monitor_every": 1000,

@@ -20,7 +20,7 @@ def test_each_kind_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(recipe)
         return 10.0 * (recipe.train.epochs or 0)
 
-    monkeypatch.setattr("kontrast.train.pace.seconds_to_train", measured)
+    monkeypatch.setattr("kontrast.train.loop.seconds_to_train", measured)
     short, long = plan(experiment()), plan(experiment(), "cpu", ["train.epochs=6"])
     found = estimate([*short, *long, Cell({}, Task("a:b"))])
     assert len(seen) == 1  # temperatures, seeds and epochs are of one kind

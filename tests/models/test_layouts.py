@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from kontrast import models
 from kontrast.models.layouts import PADDED_BY_TWO, WITHOUT_RELU, layouts
-from kontrast.train import run_recipe
+from kontrast.pipeline import run_recipe
 from tests.models import foreign
 from tests.train.small import recipe
 

@@ -12,7 +12,9 @@ import pytest
 
 import kontrast
 from kontrast import recipes
+from kontrast.pipeline import Outcome
 from kontrast.recipe import Recipe
+from kontrast.runs import Run
 from kontrast.train import RunFolder, resolve
 from tests.train.small import recipe as small
 
@@ -113,9 +115,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
     """What `kontrast.run` would run."""
     seen: list[Recipe] = []
 
-    def perform(recipe: Recipe) -> tuple[None, None]:
+    def perform(recipe: Recipe) -> Outcome:
         seen.append(recipe)
-        return None, None
+        return Outcome(Run(recipe.folder), None, had_work=False)
 
     monkeypatch.setattr("kontrast.pipeline.perform", perform)
     return seen
@@ -133,7 +135,7 @@ def test_overrides_as_sections_dotted_keys_and_names(asked: list[Recipe]) -> Non
     (made,) = asked
     assert (made.seed, made.encoder.name, made.data.limit) == (3, "resnet18", 100)
     assert made.data.name == "fashion-mini", "what is not said stays"
-    assert made.method.options == {"k1": 10.0, "k2": 1.0}
+    assert (made.method.options["k1"], made.method.options["k2"]) == (10.0, 1.0)
     assert made.optim.options["lr"] == 0.05
     assert [view.name for view in made.augment.views] == ["weak", "strong"]
 
@@ -143,7 +145,7 @@ def test_another_part_with_its_options_in_any_order(asked: list[Recipe], order: 
     """A new name clears the old options, never those that come with it."""
     options = {"name": "adamw", "lr": 0.001}
     kontrast.run("tcl-fashion-mini", optim={key: options[key] for key in order})
-    assert asked[0].optim.model_dump() == options
+    assert asked[0].optim.model_dump().items() >= options.items()
 
 
 def test_unknown_overrides(asked: list[Recipe]) -> None:

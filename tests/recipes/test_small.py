@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from kontrast import methods
+from kontrast.pipeline import run_recipe
 from kontrast.recipes import recipe as recipe_of
 from kontrast.recipes.small import RECIPES as ALL
-from kontrast.train import load, resolve, run_recipe
+from kontrast.train import load, resolve
 from tests.recipes.tiny import arrays
 
 RECIPES = {name: recipe for name, recipe in ALL.items() if recipe.data.name == "fashion-mini"}

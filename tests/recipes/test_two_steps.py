@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from kontrast import optim, recipes
+from kontrast.pipeline import run_recipe
 from kontrast.recipes import graf, sce, tcl, wang_liu
-from kontrast.train import run_recipe
 from kontrast.train.job import make_job
 from tests.recipes.tiny import tiny
 

@@ -22,7 +22,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """TCL on some of fashion-mini, for two epochs; as many pictures as a page ever has."""
-    from kontrast.train import run_recipe
+    from kontrast.pipeline import run_recipe
 
     changes = {"data.name": "fashion-mini", "data.limit": 300, "data.test_limit": 1000, "train.epochs": 2}
     made = recipe("tcl", tmp_path_factory.mktemp("runs"), **changes, **{"evaluate.protocols": ["knn20", "probe"]})

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kontrast.pipeline import run_recipe
 from kontrast.report import write
 from kontrast.runs.arrays import FORMS, fit_arrays, read_arrays
-from kontrast.train import run_recipe
 from tests.train.small import recipe
 
 HARM: dict[str, Any] = {

@@ -13,7 +13,8 @@ import determinism
 from kontrast import recipes
 from kontrast.data import load as load_data
 from kontrast.data.dataset import Memory
-from kontrast.train import Run, run_recipe
+from kontrast.pipeline import run_recipe
+from kontrast.train import Run
 
 
 def run(out: Path, method: str, data: Path, *words: str) -> Run:

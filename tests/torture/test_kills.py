@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import kills
-from kontrast.train import run_recipe
+from kontrast.pipeline import run_recipe
 from storm import crew, kinds, same
 from storm.crew import Moment
 from storm.kinds import Kind

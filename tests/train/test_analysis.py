@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 
 from kontrast import data, evaluate, models
-from kontrast.train import analysis, load, resolve, run_recipe
+from kontrast.pipeline import run_recipe
+from kontrast.train import analysis, load, resolve
 from kontrast.train.job import make_job
 from tests.train.small import recipe
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from kontrast.files import write_json
 from kontrast.train import checkpoint
-from kontrast.train.checkpoint import Damaged
+from kontrast.train.checkpoint import Damaged, State, log_of, misfit, random_states, set_random_states
+from kontrast.train.gradients import Precision
+from kontrast.train.stopping import Patience
+from tests.methods.samples import batch, made
 
 
 def test_there_and_back(tmp_path: Path) -> None:
@@ -149,7 +154,7 @@ def test_where_the_newest_is_damaged_the_one_before_is_used(
     assert state["step"] == 2
     told = capsys.readouterr().err
     assert str(last) in told
-    assert "goes on from previous.pt, step 2" in told
+    assert "resumes from previous.pt, step 2" in told
     checkpoint.save(last, {"step": 3}, previous=previous)  # the damaged one does not push the good one out
     assert (checkpoint.load(last)["step"], checkpoint.load(previous)["step"]) == (3, 2)
     checkpoint.keep_only(last, previous)
@@ -220,7 +225,7 @@ def test_json_is_standard(tmp_path: Path) -> None:
 def test_of_another_run_and_none_before_it(tmp_path: Path) -> None:
     last, previous = two(tmp_path)
     with pytest.raises(
-        checkpoint.Damaged, match=r"last\.pt cannot be gone on from \(no\), and .*previous\.pt cannot be"
+        checkpoint.Damaged, match=r"last\.pt cannot be resumed from \(no\), and .*previous\.pt cannot be"
     ):
         checkpoint.newest(last, previous, lambda seen: "no")
 
@@ -235,7 +240,7 @@ def test_the_best_of_another_run_or_step(tmp_path: Path) -> None:
     with pytest.raises(checkpoint.Damaged, match="it is of step 7, and 8 was the best"):
         checkpoint.load_best(path, "a", 8)
     path.unlink()
-    with pytest.raises(checkpoint.Damaged, match="it is gone"):
+    with pytest.raises(checkpoint.Damaged, match="it is missing"):
         checkpoint.load_best(path, "a", 8)
 
 
@@ -245,3 +250,63 @@ def test_a_leftover_of_any_kind_is_no_hindrance(tmp_path: Path) -> None:
     checkpoint.save(tmp_path / "last.pt", {"step": 1})
     assert checkpoint.load(tmp_path / "last.pt")["step"] == 1
     assert os.listdir(tmp_path) == ["last.pt"]
+
+
+def state(seed: int = 0) -> State:
+    method = made("moco", seed=seed)
+    optimiser = torch.optim.SGD(method.parameters(), lr=0.1, momentum=0.9)
+    return State(method, optimiser, Precision("float32", torch.device("cpu")), Patience(3))
+
+
+def test_a_state_there_and_back() -> None:
+    one, other = state(), state(seed=4)
+    one.method.step(batch("moco"))["loss"].backward()
+    one.optimiser.step()
+    one.method.after_step()
+    one.step, one.sums = 1, {"loss": 2.0, "steps": 1}
+    one.patience.better(0.4, 1)
+    assert other.restore(one.capture("hash", "data", 77)) == 77
+    assert (other.step, other.sums, other.patience.best) == (1, {"loss": 2.0, "steps": 1}, 0.4)
+    for name, tensor in one.method.state_dict().items():
+        assert torch.equal(other.method.state_dict()[name], tensor), name
+    saved = [s.optimiser.state_dict()["state"] for s in (one, other)]
+    assert all(torch.equal(saved[0][i]["momentum_buffer"], saved[1][i]["momentum_buffer"]) for i in saved[0])
+    assert int(other.method.queue.pointer) == 12
+
+
+@pytest.mark.parametrize(
+    ("hash_", "data", "says"),
+    [
+        ("hash", "data", ""),
+        ("other", "data", "another recipe, 'hash' and"),
+        ("hash", "other", "other data, 'data' and"),
+    ],
+)
+def test_of_another_run(hash_: str, data: str, says: str) -> None:
+    saved = state().capture("hash", "data", 0)
+    assert misfit(saved, hash_, data).removeprefix("it is of ").startswith(says)
+    assert bool(misfit(saved, hash_, data)) == bool(says)
+
+
+def test_a_key_that_it_lacks() -> None:
+    saved = state().capture("hash", "data", 0)
+    for key in set(saved) - {"log", "fitted_at"}:  # those may lack in older ones
+        assert misfit({k: v for k, v in saved.items() if k != key}, "hash", "data") == f"it lacks {key}"
+
+
+def test_random_states() -> None:
+    states = random_states()
+    drawn = torch.rand(3), np.random.rand(3), random.random()  # noqa: NPY002
+    set_random_states(states)
+    again = torch.rand(3), np.random.rand(3), random.random()  # noqa: NPY002
+    assert torch.equal(drawn[0], again[0])
+    assert (drawn[1] == again[1]).all()
+    assert drawn[2] == again[2]
+
+
+def test_the_log_comes_back_from_a_checkpoint() -> None:
+    lines = b'{"step": 1}\n' * 1000
+    packed = torch.frombuffer(bytearray(zlib.compress(lines, 1)), dtype=torch.uint8)
+    assert log_of({"log": packed}) == lines
+    assert log_of({"log": None}) is None
+    assert log_of({}) is None, "of before it was kept"

@@ -18,8 +18,9 @@ from kontrast import data
 from kontrast.data.images import decode
 from kontrast.evaluate import extract
 from kontrast.evaluate.features import features_of, normalisation
+from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
-from kontrast.train import Run, run_recipe, subject_of
+from kontrast.train import Run, subject_of
 from kontrast.train.embedding import embed
 from kontrast.train.export import read_card
 from tests.train.exports.made import made

@@ -16,8 +16,9 @@ import pytest
 import torch
 from safetensors.torch import save
 
+from kontrast.pipeline import run_recipe
 from kontrast.runs import Run
-from kontrast.train import load, run_recipe
+from kontrast.train import load
 from kontrast.train.export import read_weights, rebuild
 from tests.train.exports.made import made
 from tests.train.small import recipe

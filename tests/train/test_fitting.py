@@ -9,8 +9,9 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from kontrast import data, evaluate
+from kontrast.pipeline import run_recipe
 from kontrast.sphere import unit
-from kontrast.train import load, run_recipe
+from kontrast.train import load
 from kontrast.train.fitting import PENALTY, SCALE, Fit, fit_linear, share_predicted
 from kontrast.train.job import make_job
 from kontrast.train.resolving import resolve

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +13,12 @@ import pytest
 import torch
 
 from kontrast.data import Batch
+from kontrast.pipeline import run_recipe
 from kontrast.runs import MetricsLog, Run
+from kontrast.train import loop
 from kontrast.train.job import make_job
-from kontrast.train.loop import Training, _Clock, batches
+from kontrast.train.loop import Training, _Clock, batches, pays, seconds_to_train, views_ahead
 from kontrast.train.resolving import resolve
-from kontrast.train.running import run_recipe
 from tests.train.small import equal, recipe, same_runs
 
 
@@ -34,8 +38,6 @@ def test_batches_go_on_from_any_step(tmp_path: Path) -> None:
 
 
 def test_the_loss_of_the_log_is_the_mean_since_the_last_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kontrast.train import loop
-
     seen: list[float] = []
     real = loop.backward
 
@@ -163,7 +165,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one_and_ends_the_sam
     other.last_checkpoint.write_bytes(content)
     capsys.readouterr()
     run = run_recipe(made.override({"run.out": str(tmp_path / "other")}))
-    assert "goes on from previous.pt, step 5" in capsys.readouterr().err
+    assert "resumes from previous.pt, step 5" in capsys.readouterr().err
     same_runs(whole.path, run.path)
     assert os.listdir(run.path / "checkpoints") == ["last.pt"]
 
@@ -175,3 +177,94 @@ class _Halted(Training):
         super().save(metrics)
         if self.state.step == 10:
             raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_run_is_the_same_with_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+    real = loop.views_ahead
+    monkeypatch.setattr(loop, "views_ahead", lambda *given: used.append("ahead") or real(*given))
+    one = run_recipe(recipe("simclr", tmp_path / "ahead", **{"run.threads": 2})).path
+    assert used == ["ahead"]
+    monkeypatch.setattr(loop, "pays", lambda job: False)
+    other = run_recipe(recipe("simclr", tmp_path / "at-once", **{"run.threads": 2})).path
+    assert used == ["ahead"]
+    same_runs(one, other)
+
+
+def test_the_next_views_are_made_during_the_step() -> None:
+    made: list[int] = []
+    seen = []
+    for views in views_ahead(range(4), lambda batch: made.append(batch) or batch):  # type: ignore[arg-type, return-value]
+        seen.append(views())
+        until = time.monotonic() + 20
+        while len(made) < min(4, len(seen) + 1):  # without anybody asking for them
+            assert time.monotonic() < until, "the second thread does not go on by itself"
+            time.sleep(0.001)
+    assert seen == made == [0, 1, 2, 3]
+
+
+def test_it_computes_with_one_thread_and_leaves_the_others_theirs() -> None:
+    def augmented(batch: int) -> tuple[str, int]:
+        return threading.current_thread().name, torch.get_num_threads()
+
+    inside = [views() for views in views_ahead(range(2), augmented)]  # type: ignore[arg-type]
+    assert inside == [("views_0", 1)] * 2
+    assert torch.get_num_threads() == 2
+    fresh: list[int] = []
+    thread = threading.Thread(target=lambda: fresh.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert fresh == [2]
+
+
+def test_an_error_is_raised_at_its_own_step() -> None:
+    def augmented(batch: int) -> int:
+        if batch == 2:
+            raise ValueError("batch 2 cannot be augmented")
+        return batch
+
+    found = views_ahead(range(4), augmented)  # type: ignore[arg-type]
+    assert [next(found)() for _ in range(2)] == [0, 1]
+    with pytest.raises(ValueError, match="batch 2"):
+        next(found)()
+    found.close()  # type: ignore[attr-defined]
+
+
+def test_a_loop_that_ends_early_ends_the_thread() -> None:
+    found = views_ahead(range(100), lambda batch: batch)  # type: ignore[arg-type, return-value]
+    next(found)()
+    found.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("views")]
+
+
+def test_where_it_pays(tmp_path: Path) -> None:
+    job = make_job(resolve(recipe("simclr", tmp_path)), torch.device("cpu"))
+    assert pays(job)
+    assert not pays(dataclasses.replace(job, size=224))
+    torch.set_num_threads(1)
+    assert not pays(job)
+
+
+def test_grows_with_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that moves a second a step: 18 steps are 18 seconds, whatever the machine."""
+    now = [0.0]
+    step = Training._step
+
+    def slow(self: Training, batch: object) -> torch.Tensor:
+        now[0] += 7.0 if self.state.step == 0 else 1.0  # the first step is not like the others
+        return step(self, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Training, "_step", slow)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
+    assert seconds_to_train(resolve(recipe("supcon", tmp_path))) == pytest.approx(18.0)
+    one = resolve(recipe("supcon", tmp_path, **{"train.epochs": None, "train.steps": 1}))
+    assert seconds_to_train(one) == pytest.approx(7.0)
+    assert list(tmp_path.iterdir()) == []

@@ -14,8 +14,9 @@ from kontrast import distributed
 from kontrast.evaluate.activations import peak_bytes
 from kontrast.experiments import plan
 from kontrast.experiments.tune.tuning import Tuning
+from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
-from kontrast.train import Run, make_job, micro_batch, resolve, run_recipe
+from kontrast.train import Run, make_job, micro_batch, resolve
 from kontrast.train.gradients import backward
 from kontrast.train.job import Job
 from kontrast.train.micro_batch import Need, at_once, measure, settled, warn_if_too_large

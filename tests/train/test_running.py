@@ -17,12 +17,14 @@ from safetensors.torch import load_file
 
 import kontrast
 from kontrast.evaluate import evaluate
+from kontrast.pipeline import run_recipe
 from kontrast.runs import Run
 from kontrast.runs.run import WRITTEN
-from kontrast.train import Training, checkpoint, load, make_job, resolve, run_recipe
-from kontrast.train.loop import batches
-from kontrast.train.running import pick_device, subject_of, verify_finished_run
-from kontrast.train.views_ahead import prepared
+from kontrast.train import Training, checkpoint, load, make_job, resolve
+from kontrast.train.evaluation import subject_of
+from kontrast.train.loop import batches, prepared
+from kontrast.train.machine import pick_device
+from kontrast.train.running import verify_finished_run
 from tests.processes import run_on_ranks
 from tests.train.small import ALL, comparable, recipe, same_runs
 
@@ -314,12 +316,12 @@ def test_from_python_by_name_and_by_mapping(tmp_path: Path) -> None:
 
 
 def test_the_encoder_is_there_even_if_the_evaluation_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kontrast.train import running
+    from kontrast.train import evaluation
 
     def broken(*_: object, **__: object) -> None:
         raise ValueError("no evaluation today")
 
-    monkeypatch.setattr(running, "evaluate", broken)
+    monkeypatch.setattr(evaluation, "evaluate", broken)
     made = recipe("supcon", tmp_path)
     with pytest.raises(ValueError, match="no evaluation today"):
         run_recipe(made)
@@ -330,7 +332,7 @@ def test_the_encoder_is_there_even_if_the_evaluation_fails(tmp_path: Path, monke
 
 def test_devices() -> None:
     assert pick_device("cpu") == torch.device("cpu")
-    with pytest.raises(ValueError, match=r"run\.device is 'gpu'"):
+    with pytest.raises(ValueError, match=r"run\.device='gpu'"):
         pick_device("gpu")
 
 
@@ -454,6 +456,6 @@ def test_a_checkpoint_of_another_run_is_named_and_the_one_before_used(
     capsys.readouterr()
     run_recipe(broken)
     told = capsys.readouterr().err
-    assert "last.pt cannot be gone on from (it is of another recipe" in told
-    assert "goes on from previous.pt" in told
+    assert "last.pt cannot be resumed from (it is of another recipe" in told
+    assert "resumes from previous.pt" in told
     same_runs(place.path, whole.path)

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 
 from kontrast import models, recipes
 from kontrast.evaluate import evaluate
-from kontrast.train import Training, load, make_job, resolve, run_recipe, subject_of
+from kontrast.pipeline import run_recipe
+from kontrast.train import Training, load, make_job, resolve, subject_of
 from kontrast.train.start import check_start, paired_difference
 from tests.models.encoders.test_timm import needs_timm
 from tests.train.exports.made import made

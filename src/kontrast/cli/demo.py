@@ -32,24 +32,25 @@ def demo(
 ) -> None:
     """Train TCL with labels and SimCLR without on fashion-mini, and compare them with raw pixels."""
     start = time.monotonic()
-    resolved = [checked_recipe(name, settings or [], to) for name in RECIPES]
-    say_loading(resolved[0].data.name)
+    recipes = [checked_recipe(name, settings or [], to) for name in RECIPES]
+    say_loading(recipes[0].data.name)
     from kontrast import pipeline
     from kontrast.evaluate import baselines
     from kontrast.methods import find
+    from kontrast.train import resolve
     from kontrast.train.job import load_data
 
     runs: list[Run] = []
     pages: list[Path | None] = []
-    for recipe in resolved:
+    for recipe in recipes:
         err.print(f"{recipe.name}: {recipe.about}", highlight=False, markup=False, soft_wrap=True)
         with running():
-            run, page = pipeline.perform(recipe, failed=print_failure)
-        runs.append(run)
-        pages.append(page)
-    data, _, _ = load_data(resolved[0])
+            outcome = pipeline.perform(resolve(recipe), failed=print_failure)
+        runs.append(outcome.run)
+        pages.append(outcome.page)
+    data, _, _ = load_data(recipes[0])
     err.print("raw pixels: kNN and linear probe", highlight=False)
-    raw = [result.record() for result in baselines(data, list(PROTOCOLS), seed=resolved[0].seed)]
+    raw = [result.record() for result in baselines(data, list(PROTOCOLS), seed=recipes[0].seed)]
     table = Table(box=SIMPLE_HEAD)
     table.add_column("features")
     for column in (*PROTOCOLS.values(), *MEASURES.values()):
@@ -74,7 +75,7 @@ def demo(
     )
     compared = [
         (run.result["recipe"], find(recipe.method.name).needs_labels, run.result["results"])
-        for run, recipe in zip(runs, resolved, strict=True)
+        for run, recipe in zip(runs, recipes, strict=True)
     ]
     out.print(escape(what_to_see(compared, raw)), highlight=False)
     for run in runs:

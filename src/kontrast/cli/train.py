@@ -18,6 +18,7 @@ from kontrast.files import dump
 if TYPE_CHECKING:
     from kontrast.recipe import Recipe
     from kontrast.runs import Run
+    from kontrast.train import Session
 
 
 def train(
@@ -43,44 +44,64 @@ def train(
     source = checked_recipe(recipe, settings or [], to)
     if source.run.progress:
         say_loading(source.data.name)
-    from kontrast import distributed, models, pipeline
-    from kontrast.runs import Run
+    from kontrast import distributed, pipeline
     from kontrast.train import resolve
-    from kontrast.train.micro_batch import AUTO, as_begun
 
-    resolved = as_begun(resolve(source))
-    run = Run.of(resolved)
+    resolved = resolve(source)
     if dry_run:
-        models.refuse_tag(resolved.encoder.name)
-        print(resolved.to_yaml(), end="")
-        if resolved.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
-            out.print("# train.micro_batch is chosen when it is run", highlight=False, soft_wrap=True)
-        else:
-            out.print(f"# {printable(run.path)}", highlight=False, soft_wrap=True)
+        _print_recipe(resolved)
         return
-    run.check(resolved)
-    before, first = run.state, distributed.launched_rank() == 0
-    if first and before.status == "done" and not run.changed_files():
-        err.print(f"already done: {printable(run.path)}", highlight=False, soft_wrap=True)
-    elif first and before.status != "done" and run.last_checkpoint.exists():
-        err.print(f"resumes at step {before.step or 0}: {printable(run.path)}", highlight=False, soft_wrap=True)
+    is_first = distributed.launched_rank() == 0
+    sessions: list[Session] = []
+
+    def announce(session: Session) -> None:
+        sessions.append(session)
+        if is_first:
+            _announce(session)
+
     with running():
         try:
-            run, page = pipeline.perform(resolved, failed=print_failure)
+            outcome = pipeline.perform(resolved, failed=print_failure, announce=announce)
         except Exception:
-            failed = Run.of(as_begun(resolved))
-            is_new = failed.status == "failed" and failed.state != before
-            if first and not as_json and is_new and failed.report_file.exists():
-                out.print(f"report: {printable(failed.report_file)}", highlight=False, soft_wrap=True)
+            if is_first and not as_json and sessions and sessions[0].has_failed:
+                _print_page(sessions[0].run.report_file)
             raise
-    if not first or not run.has_result:
+    if not is_first or not outcome.run.has_result:
         return
     if as_json:
-        print(dump(run.result))
+        print(dump(outcome.run.result))
         return
-    out.print(results_table([run]))
-    out.print(f"run folder: {printable(run.path)}", highlight=False, soft_wrap=True)
-    if page is not None:
+    out.print(results_table([outcome.run]))
+    out.print(f"run folder: {printable(outcome.run.path)}", highlight=False, soft_wrap=True)
+    _print_page(outcome.page)
+
+
+def _print_recipe(recipe: Recipe) -> None:
+    """The resolved recipe, and the folder that its run has."""
+    from kontrast import models
+    from kontrast.runs import Run
+    from kontrast.train.micro_batch import AUTO, as_begun
+
+    recipe = as_begun(recipe)
+    models.refuse_tag(recipe.encoder.name)
+    print(recipe.to_yaml(), end="")
+    if recipe.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
+        out.print("# train.micro_batch is chosen when it is run", highlight=False, soft_wrap=True)
+    else:
+        out.print(f"# {printable(Run.of(recipe).path)}", highlight=False, soft_wrap=True)
+
+
+def _announce(session: Session) -> None:
+    run = session.run
+    if not session.has_work:
+        err.print(f"already done: {printable(run.path)}", highlight=False, soft_wrap=True)
+    elif run.status != "done" and run.last_checkpoint.exists():
+        step = run.state.step or 0
+        err.print(f"resumes at step {step}: {printable(run.path)}", highlight=False, soft_wrap=True)
+
+
+def _print_page(page: Path | None) -> None:
+    if page is not None and page.exists():
         out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
 
 

@@ -21,11 +21,12 @@ def names() -> list[str]:
     return [name.replace("_", "-") for name in RULES.names()]
 
 
-def examine_run(path: str | Path) -> list[Finding]:
+def examine_run(path: str | Path, recipe: Recipe | None = None) -> list[Finding]:
     """Examine a run, from the files of its folder.
 
     Args:
         path: The run's folder.
+        recipe: The resolved recipe of the run; read from the folder and resolved by default.
 
     Returns:
         The findings, problems first.
@@ -38,7 +39,7 @@ def examine_run(path: str | Path) -> list[Finding]:
         ...
     ValueError: there is no folder runs/no-such-run; expected the folder of a run
     """
-    return examine(collect_run(Path(path)))
+    return examine(collect_run(Path(path), recipe))
 
 
 def examine_features(features: Any, labels: Any = None, *, temperature: float | None = None) -> list[Finding]:
@@ -75,8 +76,8 @@ def examine_recipe(recipe: Recipe) -> list[Finding]:
     Raises:
         ValueError: The recipe names a part or an option that does not exist.
 
-    >>> from kontrast import recipes
-    >>> cold = recipes.find("simclr-fashion-mini").override(["method.temperature=0.005"])
+    >>> import kontrast
+    >>> cold = kontrast.recipes.find("simclr-fashion-mini").override(["method.temperature=0.005"])
     >>> [finding.rule for finding in examine_recipe(cold) if finding.status == "problem"]
     ['temperature-low']
     """
@@ -95,8 +96,12 @@ def examine(record: Record) -> list[Finding]:
     return sorted((finding for finding in findings if finding is not None), key=place)
 
 
-def write(path: str | Path) -> Path:
+def write(path: str | Path, recipe: Recipe | None = None) -> Path:
     """Examine a run, and write doctor.json into its folder.
+
+    Args:
+        path: The run's folder.
+        recipe: The resolved recipe of the run; read from the folder and resolved by default.
 
     Returns:
         The file.
@@ -104,7 +109,7 @@ def write(path: str | Path) -> Path:
     Raises:
         ValueError: It is not a run's folder, or a file in it is damaged.
     """
-    return Run(path).write_findings(to_json(examine_run(path)))
+    return Run(path).write_findings(to_json(examine_run(path, recipe)))
 
 
 def to_json(findings: Sequence[Finding]) -> dict[str, Any]:

@@ -192,15 +192,19 @@ class Record:
             raise
 
 
-def collect_run(path: Path) -> Record:
+def collect_run(path: Path, recipe: Recipe | None = None) -> Record:
     """Read the folder of a run.
+
+    Args:
+        path: The folder.
+        recipe: Its resolved recipe; read from the folder and resolved by default.
 
     Raises:
         ValueError: It is not a run's folder, or a file in it is damaged.
     """
     run = Run(path)
     run.check_is_run()
-    recipe, state = resolve(run.recipe), run.state
+    recipe, state = resolve(run.recipe) if recipe is None else recipe, run.state
     return Record(
         patient="run",
         path=run.path,

@@ -120,7 +120,7 @@ def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
 def untrained(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The task: the encoder before its first step, by each protocol of the recipe."""
     from kontrast.evaluate import evaluate
-    from kontrast.train.untrained import untrained_subject
+    from kontrast.train.evaluation import untrained_subject
 
     made = Recipe.of({**NO_TRAINING, **recipe})
     subject = untrained_subject(made)

@@ -104,15 +104,15 @@ class Cell:
 
     def perform(self) -> bool:
         """Run the cell in this process; False if it was done already. Errors are written into run.json and raised."""
+        from kontrast import pipeline
         from kontrast.train import Stopped, resolve
         from kontrast.train.folder import Busy
-        from kontrast.train.running import perform
 
         try:
             if isinstance(self.does, Recipe):
                 if resolve(self.does).hash != self.does.hash:  # its run would lie in another folder than the cell's
                     raise ValueError("a cell's recipe has every default written out; make it of resolve(recipe)")
-                return perform(self.does)[1]
+                return pipeline.perform(self.does, page=False).had_work
             return _perform(self.does, self.path)
         except (Busy, Stopped):
             raise

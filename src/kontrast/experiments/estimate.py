@@ -24,7 +24,7 @@ class Estimate:
 
 def estimate(cells: Sequence[Cell]) -> Estimate:
     """Of cells that are not done yet; tasks that train nothing count as no time."""
-    from kontrast.train.pace import seconds_to_train
+    from kontrast.train.loop import seconds_to_train
 
     kinds: dict[str, list[Recipe]] = {}
     for cell in cells:

@@ -154,6 +154,15 @@ class Method(nn.Module, ABC):
         if self.needs_labels and batch.labels is None:
             raise ValueError(f"{type(self).__name__} learns from labels, and this batch has none")
 
+    @classmethod
+    def protocol_options(cls, protocol: str) -> dict[str, Any]:
+        """Options that an evaluation protocol needs to suit this method; none by default.
+
+        Args:
+            protocol: The protocol's name. The options of a recipe take precedence.
+        """
+        return {}
+
     @torch.no_grad()
     def report(self) -> dict[str, float]:
         """Scalars of the step remembered, for the log: here the mean similarity of two views of a sample."""

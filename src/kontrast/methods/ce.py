@@ -55,6 +55,11 @@ class CE(Method):
         assert batch.labels is not None
         return self.loss(z.flatten(0, 1), batch.labels.repeat_interleave(z.shape[1]))  # type: ignore[no-any-return]
 
+    @classmethod
+    def protocol_options(cls, protocol: str) -> dict[str, Any]:
+        """Graf et al.'s classifiers see unit features only where the loss did."""
+        return {"normalize": False} if protocol.startswith("graf-") else {}
+
     @torch.no_grad()
     def report(self) -> dict[str, float]:
         """The accuracy on the batch, and the largest norm of a feature."""

@@ -1,18 +1,20 @@
-"""Training: one loop for every method, checkpoints, monitors, the run folder.
+"""Training: one loop for every method, checkpoints, monitors, and the run folder filled.
 
     recipe → `resolve` → `make_job` → `Training.run` → evaluation, analysis, export
 
-`run_recipe` does it all; `kontrast.run` also takes a recipe's name. The pieces work alone: `gradients.backward` for
-batches larger than memory, `checkpoint.save` for files that are whole or not there, `monitors.measure` for a network of
-your own.
+`kontrast.pipeline` does it all (`kontrast.run`, ``kontrast train``) with a `Session`. The pieces work alone:
+`gradients.backward` for batches larger than memory, `checkpoint.save` for files that are complete or not there,
+`monitors.measure` for a network of your own.
 """
 
 from kontrast.runs import Run
+from kontrast.train.evaluation import protocol_defaults, subject_of
 from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job, make_job
 from kontrast.train.loop import Training
+from kontrast.train.machine import pick_device
 from kontrast.train.resolving import resolve
-from kontrast.train.running import load, pick_device, protocol_defaults, run_recipe, subject_of
+from kontrast.train.running import Session, load
 from kontrast.train.stopping import NonFiniteLoss, Stopped
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "NonFiniteLoss",
     "Run",
     "RunFolder",
+    "Session",
     "Stopped",
     "Training",
     "load",
@@ -27,6 +30,5 @@ __all__ = [
     "pick_device",
     "protocol_defaults",
     "resolve",
-    "run_recipe",
     "subject_of",
 ]

@@ -49,12 +49,24 @@ SEARCHED = 20_000  # training rows that neighbours are looked for among, where n
 
 @torch.no_grad()
 def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Result]) -> dict[str, Any]:
-    """Writes both files; the geometry comes back, for result.json."""
+    """Write analysis.npz and analysis.json.
+
+    Args:
+        job: The job, trained.
+        run: The run folder.
+        subject: The encoder with its features, if there was an evaluation.
+        results: The results of the evaluation.
+
+    Returns:
+        The geometry, for result.json.
+    """
     method = job.method.eval()
     split = job.data.test if job.data.test is not None else job.train
     part = split.limited(MOST, job.recipe.seed)
-    h = features(job, part)
-    arrays: dict[str, Tensor] = {"features": h, "rows": _limited_rows(split, MOST, job.recipe.seed)}
+    rows = _limited_rows(split, MOST, job.recipe.seed)
+    # The evaluation has the features of all test rows: no row goes through the encoder twice.
+    h = features(job, part) if subject is None else subject.test[rows]
+    arrays: dict[str, Tensor] = {"features": h, "rows": rows}
     if part.labels is not None:
         arrays["labels"] = part.labels
     predicted = next((r.predictions for r in results if len(r.predictions) == len(split)), None)

@@ -1,14 +1,19 @@
-r"""Checkpoints that are whole, or known not to be.
+r"""Checkpoints: everything that a run is at a step (`State`), in files that are complete, or known not to be.
+
+A checkpoint has the weights, momentum network, queue with its pointer, bank (all in the method), optimiser, scale of
+the loss, the sums of the log's next line, the log itself (compressed), patience, and the random states. The schedule,
+the sampler's position and all draws are functions of the step and need no state; the random states are kept for
+whatever else may draw.
 
 Only tensors and plain containers are stored, and only they are ever loaded. A file takes its place when it is complete
 (`kontrast.files`), and ends with a digest, so that a bit that flips later is found:
 
     what torch.save writes, a zip archive | its comment: "kontrast sha256 " and SHA-256 of every byte before the digest
 
-It stays a file that torch.load reads. One without the comment (of before there were digests) is taken as it is.
+torch.load reads such a file. One without the comment (older than the digests) is not verified.
 
-A run has two, the newest and the one before it: where the newest is damaged the other is gone on from, and since what
-is trained is a function of the step, the run ends the same.
+A run has two, the newest and the one before it: if the newest is damaged the run resumes from the other, and since
+what is trained is a function of the step, it ends the same.
 """
 
 from __future__ import annotations
@@ -16,16 +21,23 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import random
 import shutil
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import torch
 
 from kontrast.files import NoFile, open_regular, whole_file
+from kontrast.methods import Method
+from kontrast.train.gradients import Precision
+from kontrast.train.stopping import Patience
 
 MARK = b"kontrast sha256 "
 BYTES = hashlib.sha256().digest_size
@@ -35,14 +47,17 @@ CHUNK = 1 << 22
 
 
 class Damaged(ValueError):
-    """A file that is not what was written."""
+    """A checkpoint that is not what was written, or another run's."""
 
 
 def save(path: Path, state: Mapping[str, Any], *, previous: Path | None = None) -> None:
-    """Writes a checkpoint; leftovers of a write that was killed are cleared away.
+    """Write a checkpoint; leftovers of a write that was killed are removed.
 
-    The one that was there stays as ``previous``, if that is given. Killed between the two renamings there is only that
-    one, and `newest` finds it.
+    Args:
+        path: The file.
+        state: Tensors and plain containers.
+        previous: Where the checkpoint that was there is kept. After a kill between the two renamings there is only
+            that one, and `newest` finds it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +76,11 @@ def save(path: Path, state: Mapping[str, Any], *, previous: Path | None = None) 
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Reads a checkpoint onto the CPU; one that is not what was written is `Damaged`, an error that names it."""
+    """Read a checkpoint onto the CPU.
+
+    Raises:
+        Damaged: It is not what was written.
+    """
     try:
         file = open_regular(path)
     except NoFile as error:
@@ -82,54 +101,62 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def newest(
-    last: Path, previous: Path, unfit: Callable[[dict[str, Any]], str] = lambda state: ""
+    last: Path, previous: Path, misfit: Callable[[dict[str, Any]], str] = lambda state: ""
 ) -> dict[str, Any] | None:
-    """The state to go on from, None if there is none yet: the last, or if that is damaged or gone, the one before.
+    """The state to resume from: the last checkpoint, or the one before if the last is damaged or missing.
 
-    ``unfit`` says of a state why it is none of this run's, if so.
+    Args:
+        last: The newest checkpoint. If it cannot be used, a line on standard error says so, and it is renamed to
+            damaged.pt: the next checkpoint must not replace the good one.
+        previous: The checkpoint before it.
+        misfit: Why a state is not this run's; an empty string if it is.
 
-    That the last could not be used is said on stderr, and it is set aside as damaged.pt: the next one that is written
-    must not push the good one out for it.
+    Returns:
+        The state; None if there is no checkpoint yet.
+
+    Raises:
+        Damaged: Neither can be used.
     """
     try:
-        return _fitting(last, unfit)
+        return _load_fitting(last, misfit)
     except FileNotFoundError:
-        seen = f"{last} is missing"
+        problem = f"{last} is missing"
     except Damaged as error:
         if not previous.exists():
             raise
-        seen = str(error).partition("; ")[0]
+        problem = str(error).partition("; ")[0]
     try:
-        state = _fitting(previous, unfit)
+        state = _load_fitting(previous, misfit)
     except FileNotFoundError:
         return None
     except Damaged as error:
-        raise Damaged(f"{seen}, and {error}") from None
+        raise Damaged(f"{problem}, and {error}") from None
     if last.exists():
         last.replace(last.with_name("damaged.pt"))
-    print(f"{seen}; goes on from {previous.name}, step {state.get('step')}", file=sys.stderr)
+    print(f"{problem}; resumes from {previous.name}, step {state.get('step')}", file=sys.stderr)
     return state
 
 
-def _fitting(path: Path, unfit: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
+def _load_fitting(path: Path, misfit: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
     state = load(path)
-    if why := unfit(state):
+    if why := misfit(state):
         raise Damaged(
-            f"{path} cannot be gone on from ({why}); if the data or the recipe have changed, put them back or choose "
+            f"{path} cannot be resumed from ({why}); if the data or the recipe have changed, put them back or choose "
             "another --out, else put back a copy of the file"
         )
     return state
 
 
 def load_best(path: Path, recipe_hash: str, step: int | None = None) -> dict[str, Any]:
-    """The weights that were best in validation, at ``step`` if it is given, of a recipe's run.
+    """The weights of a recipe's run that were best in validation, at ``step`` if it is given.
 
-    There is one copy, and without it the last are no substitute.
+    Raises:
+        Damaged: The file is not what was written. There is one copy, and the last weights are no substitute.
     """
     try:
         state = load(path)
     except FileNotFoundError:
-        raise _damaged(path, "it is gone") from None
+        raise _damaged(path, "it is missing") from None
     if state.get("hash", recipe_hash) != recipe_hash:
         raise _damaged(path, f"it is of another recipe, {state['hash']!r} and not {recipe_hash!r}")
     if step is not None and state.get("step") != step:
@@ -138,7 +165,7 @@ def load_best(path: Path, recipe_hash: str, step: int | None = None) -> dict[str
 
 
 def keep_only(last: Path, previous: Path) -> None:
-    """At the end of a run: nothing will be gone on from, so one checkpoint is enough."""
+    """Keep one checkpoint at the end of a run, when nothing is left to resume."""
     for file in (previous, last.with_name("damaged.pt")):
         if file.is_dir():
             shutil.rmtree(file, ignore_errors=True)
@@ -147,7 +174,7 @@ def keep_only(last: Path, previous: Path) -> None:
 
 
 def _verify(path: Path, file: BinaryIO) -> None:
-    """That the digest at the end is that of what stands before it; a file without one passes."""
+    """Compare the digest at the end with the content before it; a file without one passes."""
     size = file.seek(0, os.SEEK_END)
     if size >= END.size:
         file.seek(-END.size, os.SEEK_END)
@@ -159,11 +186,11 @@ def _verify(path: Path, file: BinaryIO) -> None:
     if left < len(MARK) or file.read(len(MARK)) != MARK:
         raise _damaged(path, f"its {size} bytes do not end with a digest, so it was cut short or is no checkpoint")
     file.seek(0)
-    seen = hashlib.sha256()
+    digest = hashlib.sha256()
     while part := file.read(min(CHUNK, left)):
-        seen.update(part)
+        digest.update(part)
         left -= len(part)
-    if seen.digest() != file.read(BYTES):
+    if digest.digest() != file.read(BYTES):
         raise _damaged(path, "its content does not match its digest, so it has changed since it was written")
 
 
@@ -172,3 +199,112 @@ def _damaged(path: Path, why: str) -> Damaged:
         f"{path} is damaged ({why}); put back a copy of it, or remove the folder {path.parent}, and the run is trained "
         "from the beginning"
     )
+
+
+# ---------------------------------------------------------------------------------------------- what a checkpoint holds
+
+FORMAT = 1
+KEYS = {
+    "format", "hash", "data", "step", "offset", "method", "optimiser", "precision", "patience", "sums", "stopped_early",
+    "random",
+}  # fmt: skip
+
+
+@dataclass
+class State:
+    """A run at a step, to be captured in a checkpoint and restored from one."""
+
+    method: Method
+    optimiser: torch.optim.Optimizer
+    precision: Precision
+    patience: Patience
+    step: int = 0
+    sums: dict[str, float] = field(default_factory=dict)  # since the last line of the log
+    stopped_early: bool = False
+    fitted_at: int | None = None  # the step at which the training labels were found fitted
+
+    def why_stopped(self) -> str:
+        """Why the run stopped early, in words."""
+        if self.fitted_at is not None:
+            return f"stopped: every training label is fitted at step {self.fitted_at}"
+        return f"stopped early: no better validation since step {self.patience.best_step}"
+
+    def capture(self, recipe_hash: str, data: str, offset: int, log: bytes | None = None) -> dict[str, Any]:
+        """Tensors and plain values, for a checkpoint."""
+        return {
+            "format": FORMAT,
+            "hash": recipe_hash,
+            "data": data,
+            "step": self.step,
+            "offset": offset,
+            "log": None if log is None else torch.frombuffer(bytearray(log), dtype=torch.uint8),
+            "method": self.method.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "precision": self.precision.state_dict(),
+            "patience": self.patience.state_dict(),
+            "sums": dict(self.sums),
+            "stopped_early": self.stopped_early,
+            "fitted_at": self.fitted_at,
+            "random": random_states(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> int:
+        """Restore a checkpoint that has no `misfit`; returns the offset of the log."""
+        self.method.load_state_dict(saved["method"])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.precision.load_state_dict(saved["precision"])
+        self.patience = Patience(**{**saved["patience"], "most": self.patience.most})
+        self.step, self.sums, self.stopped_early = saved["step"], dict(saved["sums"]), saved["stopped_early"]
+        self.fitted_at = saved.get("fitted_at")
+        set_random_states(saved["random"])
+        return int(saved["offset"])
+
+
+def misfit(saved: dict[str, Any], recipe_hash: str, data: str) -> str:
+    """Why a checkpoint's content is not this run's; empty if it is.
+
+    >>> misfit({"format": FORMAT, "hash": "a"}, "b", "c")
+    "it is of another recipe, 'a' and not 'b'"
+    """
+    for key, mine, what in (("format", FORMAT, "version"), ("hash", recipe_hash, "recipe"), ("data", data, "data")):
+        if key in saved and saved[key] != mine:
+            other = "other data" if what == "data" else f"another {what}"
+            return f"it is of {other}, {saved[key]!r} and not {mine!r}"
+    lacking = sorted(KEYS - set(saved))
+    return f"it lacks {', '.join(lacking)}" if lacking else ""
+
+
+def random_states() -> dict[str, Any]:
+    """The random states of torch, numpy and Python."""
+    numpy: Any = np.random.get_state(legacy=True)  # noqa: NPY002 (what others may draw from)
+    states: dict[str, Any] = {
+        "torch": torch.get_rng_state(),
+        "numpy": [numpy[0], torch.from_numpy(np.asarray(numpy[1], dtype=np.int64)), *numpy[2:]],
+        "python": random.getstate(),
+    }
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state_all()
+    return states
+
+
+def set_random_states(states: dict[str, Any]) -> None:
+    """Restore what `random_states` gave.
+
+    >>> states, drawn = random_states(), random.random()
+    >>> set_random_states(states)
+    >>> random.random() == drawn
+    True
+    """
+    torch.set_rng_state(states["torch"])
+    name, keys, *rest = states["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
+    version, numbers, gauss = states["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])
+
+
+def log_of(saved: dict[str, Any]) -> bytes | None:
+    """The lines of the log before a checkpoint; None in checkpoints older than these lines."""
+    packed = saved.get("log")
+    return None if packed is None else zlib.decompress(packed.numpy().tobytes())

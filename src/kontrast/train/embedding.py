@@ -17,9 +17,8 @@ from kontrast.evaluate.result import Progress
 from kontrast.files import expanded
 from kontrast.runs import Run
 from kontrast.train import feature_files
-from kontrast.train._preparing import crop_of
-from kontrast.train.export import read_card, rebuild
-from kontrast.train.running import pick_device
+from kontrast.train.export import crop_of, read_card, rebuild
+from kontrast.train.machine import pick_device
 
 TRAIN = "train"
 SPLITS = (TRAIN, "test", "unlabelled")

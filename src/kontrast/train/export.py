@@ -3,11 +3,18 @@
 encoder.safetensors has the plain names of the model it is: torchvision's for ``resnet…``, timm's for ``timm/…``, those
 of a `torch.nn.Sequential` for ``mlp``, and of a class in plain torch for ``small-resnet``, which model.json carries as
 text. It also says for which inputs, cropped, resized and normalised how, and which lines do that and load the weights
-without kontrast.
+without kontrast. An image file becomes an input by
+
+    (1)  s = round(f · min(H, W));   the middle s × s pixels, resized to S × S: bilinear, with antialiasing
+
+f is the card's ``crop``: 1 where training and evaluation had images at one size (their own, or ``data.size``), 0.875
+where images of several sizes were evaluated at their middle. A JPEG is decoded at 1/2, 1/4 or 1/8 as long as s stays at
+least S. The lines give the very pixels that `kontrast.data.images` gives, but for transparent and 16-bit images.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
@@ -26,7 +33,6 @@ from kontrast.files import RUN_AGAIN, read_regular
 from kontrast.models.encoders import _plain_resnet
 from kontrast.registry import one_line
 from kontrast.runs import ModelCard, Run
-from kontrast.train._preparing import in_lines, in_words
 from kontrast.train.job import Job
 
 TORCHVISION = """import torch, torchvision
@@ -54,6 +60,22 @@ from small_resnet import PlainSmallResNet  # "class" of this card, saved as smal
 model = PlainSmallResNet({arguments})
 model.load_state_dict(load_file("encoder.safetensors"))
 model.eval()"""
+PREPARE = """import math, torch
+from PIL import Image, ImageOps
+from torchvision.transforms.v2 import functional as F
+
+def prepared(path):  # an image file → float32 [1, {channels}, {size}, {size}]
+    image = Image.open(path)
+    side = {before}
+    if image.format == "JPEG" and side > {size}:  # decoded at 1/2, 1/4 or 1/8 where that is large enough
+        image.draft(None, tuple(math.ceil(n * ({size} / side)) for n in image.size))
+    image = F.pil_to_tensor(ImageOps.exif_transpose(image).convert("{mode}"))
+    height, width = image.shape[-2:]
+    side = {after}
+    top, left = (height - side) // 2, (width - side) // 2
+    image = F.resized_crop(image, top, left, side, side, [{size}, {size}], antialias=True)
+    image = F.to_dtype(image, torch.float32, scale=True)
+    return {last}[None]"""
 DIGEST = "weights_sha256"
 OF_TRAINING = ("pretrained", "norm")
 """Options of an encoder that say how it is trained, not what it is."""
@@ -62,7 +84,7 @@ INSIDE = {"timm": "net.", "mlp": "layers."}
 
 
 def export(job: Job, run: Run) -> None:
-    """Writes encoder.safetensors and model.json."""
+    """Write encoder.safetensors and model.json."""
     encoder = job.method.encoder
     content = save(plain_state(encoder, job.recipe.encoder.name), metadata={"format": "pt"})
     run.write_encoder(content, {**card(job, encoder), DIGEST: hashlib.sha256(content).hexdigest()})
@@ -192,3 +214,45 @@ def read_weights(path: Path, digest: str | None) -> dict[str, Tensor]:
         return load(content)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged ({error}); {RUN_AGAIN}") from error
+
+
+# ------------------------------------------------------------------------------------------------ the inputs
+
+
+def crop_of(run: Run, given: Mapping[str, Any]) -> float | None:
+    """f of (1), from a card's ``input``, else (older runs) from the recipe; None if it is unknown."""
+    if given["kind"] != "image":
+        return None
+    if "crop" in given:
+        return float(given["crop"])
+    with contextlib.suppress(ValueError, OSError):
+        return 1.0 if run.recipe.data.size is not None else None
+    return None
+
+
+def in_words(given: Mapping[str, Any]) -> str | None:
+    """(1) in words, from a card's ``input``; None if it is unknown, or there is nothing to resize.
+
+    >>> in_words({"kind": "image", "shape": [3, 32, 32], "crop": 0.875})
+    'the middle square, 0.875 of the shorter side, resized to 32×32 (bilinear, with antialiasing)'
+    """
+    if given["kind"] != "image" or "crop" not in given:
+        return None
+    fraction, (_, height, width) = float(given["crop"]), given["shape"]
+    part = "as large as the image has it" if fraction == 1 else f"{fraction:g} of the shorter side"
+    return f"the middle square, {part}, resized to {height}×{width} (bilinear, with antialiasing)"
+
+
+def in_lines(given: Mapping[str, Any], *, normalise: bool = True) -> str | None:
+    """(1) as a Python function of a file that needs PIL and torchvision alone; None where `in_words` is."""
+    if in_words(given) is None:
+        return None
+    channels, size = int(given["shape"][0]), int(given["shape"][1])
+    fraction = float(given["crop"])
+    before, after = "min(image.size)", "min(height, width)"
+    if fraction != 1:
+        before, after = (f"round({fraction!r} * {least})" for least in (before, after))
+    mean, std = ([float(value) for value in given[key]] for key in ("mean", "std"))
+    last = f"F.normalize(image, {mean}, {std})" if normalise else "image"
+    mode = "RGB" if channels == 3 else "L"
+    return PREPARE.format(channels=channels, size=size, before=before, after=after, mode=mode, last=last)

@@ -14,28 +14,81 @@ at the price of one further forward pass. (1) and (3) see the same views and the
 ``batch_norm: sync``): what it would do on a smaller batch, so with batch norm the gradient is not that of the undivided
 batch, and a micro-batch should hold some dozens of samples. Its running statistics move in (3) alone, once a step for
 each micro-batch; (1) leaves no trace. Without batch norm (1)–(3) is the undivided gradient to rounding.
+
+Forward passes run in float32, or under autocast to bfloat16 or float16 with the loss scaled (`Precision`); the losses
+stay in float32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from kontrast.data.loader import Stream, seed_of
 from kontrast.methods import Method, ViewBatch
-from kontrast.train.precision import Precision
+
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class Precision:
+    """How a step is computed; ``float16`` scales the loss so that small gradients survive.
+
+    >>> Precision("float32", torch.device("cpu")).scale(torch.tensor(2.0))
+    tensor(2.)
+    """
+
+    def __init__(self, name: str, device: torch.device) -> None:
+        if name not in ("float32", *DTYPES):
+            raise ValueError(f"train.precision={name!r}: must be float32, bfloat16 or float16")
+        if name == "float16" and device.type == "cpu":
+            raise ValueError("train.precision=float16: must run on a GPU. Use bfloat16 or float32 on a CPU")
+        self.name, self.device = name, device
+        self._scaler = torch.amp.GradScaler(device.type) if name == "float16" else None  # type: ignore[attr-defined]
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """The context that forward passes run in."""
+        return nullcontext() if self.name == "float32" else torch.autocast(self.device.type, DTYPES[self.name])
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """The loss as backward is to take it."""
+        return loss if self._scaler is None else self._scaler.scale(loss)
+
+    def step(self, optimiser: torch.optim.Optimizer) -> None:
+        """The optimiser's step, on unscaled gradients; left out if they overflowed."""
+        if self._scaler is None:
+            optimiser.step()
+            return
+        self._scaler.step(optimiser)
+        self._scaler.update()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale, for a checkpoint."""
+        return {} if self._scaler is None else self._scaler.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resume from a checkpoint."""
+        if self._scaler is not None and state:
+            self._scaler.load_state_dict(state)
 
 
 def backward(
     method: Method, batch: ViewBatch, *, pieces: int = 1, precision: Precision | None = None, rank: int = 0
 ) -> Tensor:
-    """Adds the gradient of the batch's loss to every parameter; the loss, without gradient, comes back.
+    """Add the gradient of the batch's loss to every parameter.
 
-    ``pieces`` is the number of micro-batches, the same on every rank. What a network draws (dropout) depends on the
-    batch's seed, the rank and the piece.
+    Args:
+        method: The method.
+        batch: The views of this rank.
+        pieces: The number of micro-batches, the same on every rank.
+        precision: How forward passes are computed; float32 by default.
+        rank: Of this process. What a network draws (dropout) depends on the batch's seed, the rank and the piece.
+
+    Returns:
+        The loss, without gradient.
 
     >>> from kontrast import methods, models
     >>> def made():
@@ -50,13 +103,13 @@ def backward(
     True
     """
     precision = precision or Precision("float32", batch.views.device)
-    method.check(batch)
     if pieces <= 1:
         _seed(batch, rank, 0)
         with precision.autocast():
             loss = method.step(batch)["loss"]
         precision.scale(loss).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
+    method.check(batch)
     views = batch.views.tensor_split(pieces)
     with torch.no_grad(), unmoved(*method.learning), precision.autocast():
         embedded = []
@@ -84,7 +137,7 @@ def backward(
 
 
 def _seed(batch: ViewBatch, rank: int, piece: int) -> None:
-    """What the network draws from here on depends on nothing but this; a run can go on at any step."""
+    """Seed what the network draws from here on, so that a run can resume at any step."""
     seed, device = seed_of(batch.seed, Stream.NETWORK, rank, piece), batch.views.device
     torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every kind of device: hundreds of times as long
     if device.type != "cpu":
@@ -93,7 +146,7 @@ def _seed(batch: ViewBatch, rank: int, piece: int) -> None:
 
 @contextmanager
 def unmoved(*modules: nn.Module) -> Iterator[None]:
-    """The modules' buffers (running statistics) are put back at the end."""
+    """Restore the modules' buffers (running statistics) at the end."""
     buffers = [buffer for module in modules for buffer in module.buffers()]
     before = [buffer.clone() for buffer in buffers]
     try:

@@ -5,16 +5,28 @@
         the gradient of its loss                     at once or in pieces (`gradients`), averaged over the ranks
         the optimiser's step at lr·schedule(k)
         what the method does after it                momentum, queue, bank
-        now and then: a line of the log, monitors, validation, a checkpoint
+        sometimes: a line of the log, monitors, validation, a checkpoint
 
-Between two steps everything that counts is in `State`, so a run may end anywhere and go on there.
+Between two steps everything that counts is in `State`, so a run may end anywhere and resume there.
+
+The views of the next batch are made while the step of this one computes (`views_ahead`):
+
+    thread of the loop:   step k          step k + 1      step k + 2
+    second thread:        views of k + 1  views of k + 2  views of k + 3
+
+Torch's threads are not busy all the time: between two parallel loops of a step one core works and the others wait. The
+second thread, which has one core and starts no threads of its own, takes that time. It costs the memory of one more
+batch of views. Views depend on seed, epoch and step alone (`Job.augmented`), and their bits not on the number of
+threads, so a run is the same with and without.
 """
 
 from __future__ import annotations
 
 import functools
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -22,24 +34,35 @@ import torch
 from kontrast import distributed, optim
 from kontrast.data import Batch, Loader
 from kontrast.data.identity import identity
+from kontrast.methods import ViewBatch
+from kontrast.recipe import Recipe
 from kontrast.runs import MetricsLog, Run
 from kontrast.train import checkpoint
+from kontrast.train.checkpoint import State, log_of, misfit
 from kontrast.train.fitting import Fit
-from kontrast.train.gradients import backward
-from kontrast.train.job import Job
-from kontrast.train.loggers import open_loggers
-from kontrast.train.precision import Precision
+from kontrast.train.gradients import Precision, backward
+from kontrast.train.job import Job, has_small_inputs, make_job
+from kontrast.train.loggers import Logger, open_loggers
+from kontrast.train.machine import pick_device
 from kontrast.train.progress import Progress
-from kontrast.train.state import State, log_of, unfit
 from kontrast.train.stopping import Patience, Stopped, check_finite, listening
-from kontrast.train.views_ahead import Views, prepared
 from kontrast.train.watching import Validation, Watch
 
 SECONDS = 15.0  # least time between the checkpoints at the ends of epochs, if no interval is asked for
+TIMED_STEPS, TIMED_SECONDS = 5, 20.0  # of `seconds_to_train`: at most so many steps after the first, about so long
+Views = Callable[[], ViewBatch]
 
 
 class Training:
-    """A job in its folder: `run` trains from where the checkpoint stands to the end."""
+    """A job in its run folder: `run` trains from the last checkpoint to the end.
+
+    Args:
+        job: What `make_job` gives.
+        folder: The run folder. With a checkpoint in it the run resumes there.
+
+    Raises:
+        ValueError: The checkpoint is damaged, or of another recipe or other data.
+    """
 
     def __init__(self, job: Job, folder: Run) -> None:
         self.job, self.folder = job, folder
@@ -68,6 +91,7 @@ class Training:
                 )  # at the end it will be needed: better to know now
         elif distributed.active():
             job.method.load_state_dict(distributed.share(job.method.state_dict()))
+        self.standing: Any = None  # where the loss stood at the last line of the log
         self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
         self.validation = None if job.validation is None else Validation(job)
         self.fit = None if recipe.train.fit_every is None else Fit(job)
@@ -75,7 +99,7 @@ class Training:
             job.method.encoder.compile()
 
     def _saved(self) -> dict[str, Any] | None:
-        why = functools.partial(unfit, recipe_hash=self.job.recipe.hash, data=self.data)
+        why = functools.partial(misfit, recipe_hash=self.job.recipe.hash, data=self.data)
         return checkpoint.newest(self.folder.last_checkpoint, self.folder.previous_checkpoint, why)
 
     @property
@@ -84,10 +108,15 @@ class Training:
         return self.state.step >= self.job.total_steps or self.state.stopped_early
 
     def run(self, on_start: Callable[[], None] = lambda: None) -> None:
-        """Trains to the end; `Stopped` if a signal asked, after saving.
+        """Train to the end.
 
-        ``on_start`` is called when everything is open and nothing is left that could refuse the run; from then on
-        `started` is true.
+        Args:
+            on_start: Called when everything is open and nothing is left that could refuse the run; from then on
+                `started` is true.
+
+        Raises:
+            Stopped: A signal asked to stop; everything is saved.
+            NonFiniteLoss: The loss is infinite or not a number.
         """
         loggers = self._loggers() if self.main and not self.finished else []
         metrics = None
@@ -103,7 +132,7 @@ class Training:
             if metrics is not None:
                 metrics.close()
 
-    def _steps(self, metrics: MetricsLog | None, loggers: list[Any]) -> None:
+    def _steps(self, metrics: MetricsLog | None, loggers: list[Logger]) -> None:
         recipe, state = self.job.recipe, self.state
         progress = Progress(
             self.job.total_steps,
@@ -116,7 +145,7 @@ class Training:
         self.saved_at = time.monotonic()
         clock = _Clock(recipe.train.batch_size)
         self.job.method.train()
-        with listening() as asked, progress:
+        with listening() as signals, progress:
             reading = clock.waiting(batches(self.job.loader(), state.step, self.job.total_steps))
             for views in prepared(self.job, reading):
                 loss = self._step(views)
@@ -128,9 +157,9 @@ class Training:
                     if any("validation" in line for line in lines):
                         self.after_validation(metrics)
                 progress.update(state.step, loss, self.standing, self.rates[0] * self.factor)
-                if distributed.any_rank(asked.signum is not None):
+                if distributed.any_rank(signals.signum is not None):
                     self.save(metrics)
-                    raise Stopped(asked.signum or 15, state.step)
+                    raise Stopped(signals.signum or 15, state.step)
                 if self._is_time_to_save():
                     with progress.pause(state.step):
                         self.save(metrics)
@@ -140,7 +169,7 @@ class Training:
         self.save(metrics)
 
     def after_validation(self, metrics: MetricsLog | None) -> None:
-        """Called when a validation is written; a subclass that gives up here calls `save` and raises."""
+        """Called after each validation is written; a subclass that stops the run here calls `save` and raises."""
 
     # ---------------------------------------------------------------------------------------- a step and its log
 
@@ -160,7 +189,7 @@ class Training:
         return loss
 
     def _check(self, value: float) -> None:
-        if value - value != 0:  # infinite, or no number
+        if value - value != 0:  # infinite, or not a number
             temperature = getattr(self.job.method.loss, "temperature", None)
             check_finite(
                 value,
@@ -169,8 +198,6 @@ class Training:
                 temperature=None if temperature is None else float(temperature),
                 scalars=self.job.method.report(),
             )
-
-    standing: Any = None
 
     def _records(self, loss: torch.Tensor, clock: _Clock) -> list[dict[str, Any]]:
         """The lines that this step adds to the log."""
@@ -199,14 +226,14 @@ class Training:
             state.stopped_early = state.patience.over
             lines.append({**at, "validation": score, "best": state.patience.best})
         if self.fit is not None and self._every(job.recipe.train.fit_every):
-            found = self.fit() if self.main else {}
-            share = distributed.of_first(found.get("fitted", 0.0))
+            values = self.fit() if self.main else {}
+            share = distributed.of_first(values.get("fitted", 0.0))
             if share == 1.0:
                 state.fitted_at, state.stopped_early = state.step, True
-            lines.append({**at, **found, "fitted": share})
+            lines.append({**at, **values, "fitted": share})
         return lines
 
-    def _log(self, line: dict[str, Any], metrics: MetricsLog | None, loggers: list[Any]) -> None:
+    def _log(self, line: dict[str, Any], metrics: MetricsLog | None, loggers: list[Logger]) -> None:
         if metrics is None:
             return
         metrics.append({**line, "time": round(time.time(), 3)})
@@ -220,7 +247,7 @@ class Training:
         return step % self.job.recipe.run.log_every == 0 or step == self.job.total_steps
 
     def _every(self, steps: int | None) -> bool:
-        """Whether it is time, by an interval of steps, or once an epoch and at the end."""
+        """Whether it is time, by an interval of steps; None is once an epoch and at the end."""
         return self.state.step % (steps or self.job.steps_per_epoch) == 0 or self.state.step == self.job.total_steps
 
     def _validates(self) -> bool:
@@ -233,7 +260,7 @@ class Training:
         return self._every(None) and time.monotonic() - self.saved_at > SECONDS
 
     def save(self, metrics: MetricsLog | None) -> None:
-        """Writes the checkpoint, on the first rank."""
+        """Write the checkpoint, on the first rank."""
         if metrics is not None:
             state = self.state
             state.sums = {key: float(value) for key, value in state.sums.items()}
@@ -243,7 +270,7 @@ class Training:
             self.folder.note("training", step=state.step, total_steps=self.job.total_steps)
         self.saved_at = time.monotonic()
 
-    def _loggers(self) -> list[Any]:
+    def _loggers(self) -> list[Logger]:
         recipe = self.job.recipe
         return open_loggers(
             recipe.run.loggers,
@@ -255,7 +282,7 @@ class Training:
 
 
 class _Clock:
-    """Images a second since it was last read, and the share of that time spent waiting for batches.
+    """Images a second since the last reading, and the share of that time spent waiting for batches.
 
     On a GPU, whose work goes on meanwhile, the share is an upper limit of what faster reading would save.
     """
@@ -264,11 +291,11 @@ class _Clock:
         self.images, self.steps, self.waited, self.since = images, 0, 0.0, time.monotonic()
 
     def waiting(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The same batches; the time until each is there counts as waited."""
+        """The same batches; the time until each is there counts as waiting."""
         while True:
-            asked = time.monotonic()
+            start = time.monotonic()
             batch = next(batches, None)
-            self.waited += time.monotonic() - asked
+            self.waited += time.monotonic() - start
             if batch is None:
                 return
             yield batch
@@ -279,12 +306,12 @@ class _Clock:
     def read(self) -> dict[str, float]:
         now = time.monotonic()
         passed = max(now - self.since, 1e-9)
-        told = {
+        speed = {
             "images_per_second": round(self.steps * self.images / passed, 1),
             "waiting": round(self.waited / passed, 4),
         }
         self.steps, self.waited, self.since = 0, 0.0, now
-        return told
+        return speed
 
 
 def batches(loader: Loader, start: int, end: int) -> Iterator[Batch]:
@@ -296,3 +323,76 @@ def batches(loader: Loader, start: int, end: int) -> Iterator[Batch]:
             step += 1
             if step >= end:
                 return
+
+
+def prepared(job: Job, batches: Iterable[Batch]) -> Iterator[Views]:
+    """For every batch a function that returns its views; they are made ahead of the step where that pays."""
+    return (views_ahead if pays(job) else views_now)(batches, job.augmented)
+
+
+def pays(job: Job) -> bool:
+    """Whether a second thread helps: on a CPU with several threads, for inputs in memory that are small.
+
+    Files are decoded by processes of their own, and a step on large images is so long that views hardly count.
+    """
+    in_memory = job.train.inputs.shape is not None and job.loader().workers == 0
+    return job.device.type == "cpu" and torch.get_num_threads() > 1 and in_memory and has_small_inputs(job)
+
+
+def views_now(batches: Iterable[Batch], augmented: Callable[[Batch], ViewBatch]) -> Iterator[Views]:
+    """For every batch a function that makes its views when it is called."""
+    for batch in batches:
+        yield functools.partial(augmented, batch)
+
+
+def views_ahead(batches: Iterable[Batch], augmented: Callable[[Batch], ViewBatch]) -> Iterator[Views]:
+    """For every batch a function that waits for its views, which a second thread makes; an error there is raised here.
+
+    >>> found = views_ahead([1, 2, 3], lambda batch: 10 * batch)
+    >>> [views() for views in found]
+    [10, 20, 30]
+    """
+    threads = torch.get_num_threads()
+    with ThreadPoolExecutor(1, "views", initializer=torch.set_num_threads, initargs=(1,)) as second:
+        waiting: Views | None = None
+        for batch in batches:
+            views = second.submit(augmented, batch).result
+            if waiting is None:
+                # The second thread has begun, so the number of threads that it set for itself is set; the default for
+                # threads to come, which torch sets with it, is put back.
+                second.submit(torch.get_num_threads).result()
+                torch.set_num_threads(threads)
+            else:
+                yield waiting
+            waiting = views
+        if waiting is not None:
+            yield waiting
+
+
+def seconds_to_train(recipe: Recipe) -> float:
+    """Estimate how long the training of a recipe takes here, without its evaluation, from a few steps.
+
+    Args:
+        recipe: The resolved recipe. The first step is left out of the estimate.
+
+    >>> from kontrast.train import resolve
+    >>> small = {"data": {"name": "digits"}, "encoder": "mlp", "method": "supcon", "augment": ["none", "none"]}
+    >>> seconds_to_train(resolve(Recipe.of({**small, "train": {"steps": 10, "batch_size": 32}}))) > 0
+    True
+    """
+    job = make_job(recipe.override({"run.monitor_every": 0}), pick_device(recipe.run.device))
+    job.method.train()
+    with tempfile.TemporaryDirectory() as folder:
+        training = Training(job, Run(folder))
+        count, start = 0, time.monotonic()
+        first = start
+        for views in prepared(job, batches(job.loader(), 0, min(job.total_steps, TIMED_STEPS + 1))):
+            training._step(views)
+            count += 1
+            now = time.monotonic()
+            if count == 1:
+                first = now
+            if now - start > TIMED_SECONDS:
+                break
+        steps, seconds = (count - 1, now - first) if count > 1 else (1, first - start)
+    return job.total_steps * seconds / steps

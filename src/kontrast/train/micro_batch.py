@@ -30,11 +30,10 @@ from kontrast.files import expanded
 from kontrast.methods import ViewBatch
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train.gradients import unmoved
+from kontrast.train.gradients import Precision, unmoved
 from kontrast.train.job import Job
 from kontrast.train.memory import free_memory
-from kontrast.train.precision import Precision
-from kontrast.train.progress import Lasting
+from kontrast.train.progress import StderrConsole
 
 AUTO = "auto"
 PER_WEIGHT = 3  # numbers beside it: its gradient, and at most two of an optimiser
@@ -107,7 +106,7 @@ def settled(job: Job) -> Job:
     what = f"the whole batch of {images}" if whole else f"{chosen} of {images}"
     told = f"train.micro_batch=auto: {what} images at once; the batch needs about {_size(need.of(images, images))}"
     told += "" if free is None else f", {_size(free)} {'is' if free < 1.5 * 2**30 else 'are'} free"
-    console = Lasting(quiet=distributed.rank() != 0 or not recipe.run.progress)
+    console = StderrConsole(quiet=distributed.rank() != 0 or not recipe.run.progress)
     console.print(f"{recipe.name}: {told}", highlight=False, markup=False, soft_wrap=True)
     return replace(job, recipe=recipe)
 

@@ -39,12 +39,12 @@ FRAME = 0.25  # seconds between two drawings of the bar
 MARK = 0.5  # seconds between two marks of where the run was, and of the shortest pause that is counted as one
 
 
-class Lasting(Console):
+class StderrConsole(Console):
     """A console on standard error that falls silent when that can no longer be written, and nothing ends.
 
     Deviates: rich ends the process with status 1 when nobody reads what it prints.
 
-    >>> console = Lasting(quiet=True)
+    >>> console = StderrConsole(quiet=True)
     >>> console.print("not shown")
     """
 
@@ -96,7 +96,7 @@ class Progress:
         self.total_steps, self.start_step, self.step = total_steps, start_step, start_step
         self.images_per_step, self.steps_per_epoch = images_per_step, steps_per_epoch
         self.description, self.quiet = description, quiet
-        self.console = console or Lasting()
+        self.console = console or StderrConsole()
         self._bar = self.console.is_terminal and not self.console.is_dumb_terminal
         self._pause = FRAME if self._bar else interval
         self._clock = clock

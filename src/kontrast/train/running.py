@@ -1,7 +1,14 @@
-"""The main job: a recipe is trained, evaluated, analysed, and leaves its folder.
+"""A run, from a resolved recipe to a finished folder: the steps that `kontrast.pipeline` takes in order.
 
-The same recipe again is already done, or goes on where it stopped; another seed or temperature is another folder.
-Started by torchrun, every process runs this and they are as one; the files are rank 0's.
+    session = Session(recipe)          the folder of the recipe; is there anything to do?
+    with session.opened():             processes, device, the folder and its lock
+        session.train()                metrics.jsonl, checkpoints, the encoder
+        session.evaluate()             every protocol of the recipe
+        session.analyse()              analysis.npz, analysis.json
+        session.finish()               result.json, and the digests of all files
+
+The same recipe again is already done, or resumes where it stopped; another seed or temperature is another folder.
+Started by torchrun, every process runs this and all train together; the first one evaluates, and writes the files.
 """
 
 from __future__ import annotations
@@ -11,93 +18,244 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import nn
 
-from kontrast import augment, distributed, models
-from kontrast.data import DataSet, bound, check_in_reach
-from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
-from kontrast.evaluate.features import fraction_of
+from kontrast import distributed, models
+from kontrast.data import DataSet, check_in_reach
+from kontrast.evaluate import Result, Subject
 from kontrast.recipe import Recipe
 from kontrast.runs import Run, data_digest, timestamp
 from kontrast.train import checkpoint, micro_batch
 from kontrast.train.analysis import analyse
+from kontrast.train.evaluation import (
+    announce,
+    evaluate_head,
+    evaluate_job,
+    evaluate_start,
+    reason_not_to_evaluate,
+)
 from kontrast.train.export import export, rebuild
-from kontrast.train.job import Job, keep_memory, load_data, make_job, view_size, warn_of_size
+from kontrast.train.job import Job, keep_memory, make_job, warn_of_size
 from kontrast.train.loop import Training
-from kontrast.train.machine import machine
+from kontrast.train.machine import machine, processes
 from kontrast.train.memory import release_freed_memory
-from kontrast.train.progress import Lasting
-from kontrast.train.resolving import resolve
-from kontrast.train.start import PROTOCOL, check_start, compare_with_start, describe_start
+from kontrast.train.start import check_start, describe_start
 from kontrast.train.stopping import Stopped
 
 
-def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
-    """The encoder of a finished run, in eval mode, on the CPU."""
-    return rebuild(run if isinstance(run, Run) else Run(run))
+class Session:
+    """One pass over a run: what is left to do of a recipe.
 
+    Args:
+        recipe: The resolved recipe (`kontrast.train.resolve`).
+        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bound`.
 
-def run_recipe(recipe: Recipe, given: DataSet | None = None) -> Run:
-    """Trains, evaluates and analyses a recipe; what was done before is not done again.
+    Attributes:
+        run: The run folder.
+        recipe: The recipe that the folder holds: with ``train.micro_batch=auto`` the value that the run began with.
+        has_work: Whether there is anything left to do. It is certain once the session is open: until then another
+            process may finish the run.
+        has_failed: Whether the run failed in this session, after its first step.
 
-    ``given`` is the data set of a recipe whose data came from Python: both are made by `kontrast.data.bound`.
+    Raises:
+        ValueError: The folder holds another recipe's run, or the data have changed.
     """
-    return perform(recipe, given)[0]
 
+    def __init__(self, recipe: Recipe, data: DataSet | None = None) -> None:
+        self.requested, self.recipe = recipe, micro_batch.as_begun(recipe)
+        self.data = data
+        self.run = Run.of(self.recipe)
+        self.run.check(self.recipe)
+        self.has_work = self.run.status != "done" or not verify_finished_run(self.run)
+        self.has_failed = False
+        self.job: Job | None = None
+        self.training: Training | None = None
+        self.results: list[Result] = []
+        self.subject: Subject | None = None
+        self._record: dict[str, Any] = {}
 
-def perform(recipe: Recipe, given: DataSet | None = None) -> tuple[Run, bool]:
-    """`run_recipe`, and whether there was anything to do: False if the run was done already.
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep the folder to ourselves; if the work inside fails, say so in run.json.
 
-    That is only known once the folder is ours alone: another process may finish it at any time before.
-    """
-    asked = resolve(recipe)
-    recipe = micro_batch.as_begun(asked)
-    folder = Run.of(recipe)
-    folder.check(recipe)
-    if folder.status == "done" and verify_finished_run(folder):
-        return folder, False
-    # Before the folder is made and the data are read:
-    check_start(recipe)
-    if given is None:
-        check_in_reach(recipe)
-    if recipe.run.threads is not None:
-        torch.set_num_threads(recipe.run.threads)
-    with processes(recipe.run.device) as device:
-        job = None
-        if asked.train.micro_batch == micro_batch.AUTO:
-            recipe = distributed.share(recipe)  # rank 0 has the run folders, others may not
-            if recipe.train.micro_batch == micro_batch.AUTO:
-                job = micro_batch.settled(make_job(recipe, device, given))
-                recipe = job.recipe
-            folder = Run.of(recipe)
-            folder.check(recipe)
-        mark = micro_batch.mark(asked, recipe)
-        made = folder.begin(recipe) if distributed.rank() == 0 else []
-        if distributed.active():
-            dist.barrier()  # nobody looks for a checkpoint before the folder is there
-        with only_process_in(folder):
-            # Another may have finished or mended it just before we were alone.
-            status = distributed.share(folder.status)
-            has_work = status != "done" or not verify_finished_run(folder, verbose=False)
-            if has_work:
+        A run that is refused before its first step leaves no trace.
+        """
+        if not self.has_work:
+            yield
+            return
+        self._check_before_the_folder()
+        with processes(self.recipe.run.device) as self.device:
+            self._settle_micro_batch()
+            run, is_first = self.run, distributed.rank() == 0
+            created = run.begin(self.recipe) if is_first else []
+            if distributed.active():
+                dist.barrier()  # nobody looks for a checkpoint before the folder is there
+            with _locked(run):
+                # Another process may have finished or repaired the run just before.
+                status = distributed.share(run.status)
+                self.has_work = status != "done" or not verify_finished_run(run, verbose=False)
+                if not self.has_work:
+                    self._note_request()
                 try:
-                    _run(recipe, folder, device, given, job, mark)
-                except BaseException:
-                    folder.discard(made)  # of a run that was refused before its first step
+                    yield
+                except BaseException as error:
+                    if self.training is not None and self.training.started and is_first:
+                        self._note_failure(error)
+                    run.discard(created)
                     raise
-            elif mark and folder.state.micro_batch != mark["micro_batch"] and distributed.rank() == 0:
-                folder.note("done", **mark)
-        distributed.wait_for_all()  # who leaves early may end the launcher's job while rank 0 still evaluates
-    return folder, has_work
+            distributed.wait_for_all()  # a process that leaves early may end the launcher's job while rank 0 evaluates
+
+    # --------------------------------------------------------------------------------------------------- the four steps
+
+    def train(self) -> None:
+        """Train to the end, from the last checkpoint if there is one, and export the encoder.
+
+        run.json is written when everything is made and the first step may be taken.
+        """
+        self._begun, self._clock = timestamp(), time.monotonic()
+        self._before, digest = self.run.state, data_digest(self.recipe)
+        job = self.job = self.job or self.make_job()
+        warn_of_size(job)
+        micro_batch.warn_if_too_large(job)
+        release_freed_memory()
+        keep_memory(job)
+        self.training = self.make_training(job)
+        self.training.run(lambda: self._note_start(digest))
+        if distributed.rank() == 0:
+            self.run.note("evaluating", step=self.training.state.step)
+            self.weights = self._take_best_weights()
+            release_freed_memory()
+            export(job, self.run)  # first: whatever happens in the evaluation, the encoder is there
+
+    def evaluate(self) -> None:
+        """Evaluate the encoder by the protocols of the recipe; its head and its pretrained start too, if asked for."""
+        if distributed.rank() != 0:
+            return
+        job = self._trained_job
+        self.results, self.subject = evaluate_job(job)
+        if self.subject is not None and (start := evaluate_start(job, self.subject, self.results)) is not None:
+            self._record["start"] = start
+        if job.recipe.evaluate.head:
+            self._record["head"] = self._records(evaluate_head(job))
+
+    def analyse(self) -> None:
+        """Write what a report draws: features, neighbours, images, geometry."""
+        if distributed.rank() == 0:
+            self._record["geometry"] = analyse(self._trained_job, self.run, self.subject, self.results)
+
+    def finish(self) -> None:
+        """Write result.json, and note the run as done with the digests of its files."""
+        if distributed.rank() != 0:
+            return
+        run = self.run
+        run.write_result({**self._summary(), **self._record})
+        checkpoint.keep_only(run.last_checkpoint, run.previous_checkpoint)
+        run.note("done", finished=timestamp(), seconds=self._seconds(), files=run.digests())
+
+    # --------------------------------------------------------------------------------------------- what a trial changes
+
+    def make_job(self) -> Job:
+        """Data, views, networks and batches of the recipe."""
+        return make_job(self.recipe, self.device, self.data)
+
+    def make_training(self, job: Job) -> Training:
+        """The training loop of the job."""
+        return Training(job, self.run)
+
+    # -------------------------------------------------------------------------------------------- before the first step
+
+    def _check_before_the_folder(self) -> None:
+        """Refuse what can be refused before the folder is created and the data are read."""
+        check_start(self.recipe)
+        if self.data is None:
+            check_in_reach(self.recipe)
+        if self.recipe.run.threads is not None:
+            torch.set_num_threads(self.recipe.run.threads)
+
+    def _settle_micro_batch(self) -> None:
+        if self.requested.train.micro_batch != micro_batch.AUTO:
+            return
+        self.recipe = distributed.share(self.recipe)  # rank 0 has the run folders, others may not
+        if self.recipe.train.micro_batch == micro_batch.AUTO:
+            self.job = micro_batch.settled(self.make_job())
+            self.recipe = self.job.recipe
+        self.run = Run.of(self.recipe)
+        self.run.check(self.recipe)
+
+    def _note_request(self) -> None:
+        """Note in a finished run that ``train.micro_batch=auto`` leads to it."""
+        mark = micro_batch.mark(self.requested, self.recipe)
+        if mark and distributed.rank() == 0 and self.run.state.micro_batch != mark["micro_batch"]:
+            self.run.note("done", **mark)
+
+    def _note_start(self, digest: str | None) -> None:
+        job, recipe, run = self._trained_job, self.recipe, self.run
+        if distributed.rank() != 0:
+            return
+        run.restore_recipe(recipe)
+        about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, "data_file": digest}
+        first = {} if self._before.status else {"started": self._begun}
+        mark = micro_batch.mark(self.requested, recipe)
+        run.note("training", **about, **first, **mark, **machine(job.device))
+        if job.start is not None and job.start.loaded is not None:
+            announce(recipe, describe_start(job.start) or "")
+            run.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm})
+
+    # ---------------------------------------------------------------------------------------------- after the last step
+
+    @property
+    def _trained_job(self) -> Job:
+        assert self.job is not None
+        return self.job
+
+    def _take_best_weights(self) -> str:
+        """Load the weights that were best in validation, if the recipe stops by it; which weights those are."""
+        job, training = self._trained_job, self.training
+        assert training is not None
+        if job.recipe.train.patience is None or not training.state.patience.best_step:
+            return f"last, step {training.state.step}"
+        best = checkpoint.load_best(self.run.best_checkpoint, job.recipe.hash, training.state.patience.best_step)
+        job.method.load_state_dict(best["method"])
+        return f"best validation, step {best['step']}"
+
+    def _summary(self) -> dict[str, Any]:
+        job, recipe, training = self._trained_job, self.recipe, self.training
+        assert training is not None
+        summary: dict[str, Any] = {
+            "recipe": recipe.name,
+            "hash": recipe.hash,
+            "seed": recipe.seed,
+            "weights": self.weights,
+            "results": self._records(self.results),
+            "geometry": None,
+        }
+        if recipe.train.fit_every is not None:
+            summary["fitted_at"] = training.state.fitted_at  # None: censored, the steps did not suffice
+            summary["steps"] = training.state.step
+        if not self.results:
+            summary["note"] = "not evaluated: " + (reason_not_to_evaluate(job) or "no protocols were asked for")
+        return summary
+
+    def _records(self, results: list[Result]) -> list[dict[str, Any]]:
+        return [{**result.record(), "seeds": [self.recipe.seed]} for result in results]
+
+    def _seconds(self) -> float:
+        return round((self._before.seconds or 0.0) + time.monotonic() - self._clock, 1)
+
+    def _note_failure(self, error: BaseException) -> None:
+        if isinstance(error, Stopped | KeyboardInterrupt):
+            self.run.note("interrupted", seconds=self._seconds())
+        elif isinstance(error, Exception):
+            self.has_failed = True
+            with suppress(OSError):  # on a full disk the note fails too, and its error would hide this one
+                self.run.note("failed", error=f"{type(error).__name__}: {error}", seconds=self._seconds())
 
 
 @contextmanager
-def only_process_in(run: Run) -> Iterator[None]:
+def _locked(run: Run) -> Iterator[None]:
     """`Run.lock`, held by the first of the processes that train this run."""
     if distributed.rank() != 0:
         yield
@@ -109,7 +267,11 @@ def only_process_in(run: Run) -> Iterator[None]:
 def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
     """Whether the files of a finished run are what it wrote (run.json has their digests).
 
-    Those that are not are made again from its last checkpoint, with the same numbers; with ``verbose`` a line says so.
+    Files that are not are made again from its last checkpoint, with the same numbers.
+
+    Args:
+        run: A run that is done.
+        verbose: Print a line about the files that are made again.
 
     Raises:
         ValueError: Files have changed, and there is no checkpoint, or several processes run.
@@ -129,277 +291,13 @@ def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
     return False
 
 
-def _run(
-    recipe: Recipe,
-    folder: Run,
-    device: torch.device,
-    given: DataSet | None,
-    job: Job | None,
-    mark: dict[str, Any],
-) -> None:
-    """Trains, evaluates and analyses; run.json is written once everything is made and the first step may be taken.
+def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
+    """The encoder of a finished run, in eval mode, on the CPU: `kontrast.load`.
 
-    So a run that is refused (its data, batch size, encoder … do not go together) leaves a folder as it was. ``job`` is
-    given where it is made already; ``mark`` is what else run.json keeps.
+    Args:
+        run: The run, or its folder.
+
+    Raises:
+        ValueError: The folder has no encoder, or its files are damaged.
     """
-    began, clock = timestamp(), time.monotonic()
-    before = folder.state
-    first = {} if before.status else {"started": began}
-    about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, **mark}
-    about["data_file"] = data_digest(recipe)
-    job = make_job(recipe, device, given) if job is None else job
-    warn_of_size(job)
-    micro_batch.warn_if_too_large(job)
-    release_freed_memory()
-    keep_memory(job)
-    training = Training(job, folder)
-
-    def at_work() -> float:
-        return round((before.seconds or 0.0) + time.monotonic() - clock, 1)
-
-    def note_start() -> None:
-        if distributed.rank() == 0:
-            folder.restore_recipe(recipe)
-            folder.note("training", **about, **first, **machine(device))
-        _tell_start(job, folder)
-
-    try:
-        training.run(note_start)
-        if distributed.rank() == 0:
-            folder.note("evaluating", step=training.state.step)
-            finish(job, folder, training)
-            checkpoint.keep_only(folder.last_checkpoint, folder.previous_checkpoint)
-            folder.note("done", finished=timestamp(), seconds=at_work(), files=folder.digests())
-    except (Stopped, KeyboardInterrupt):
-        if training.started and distributed.rank() == 0:
-            folder.note("interrupted", seconds=at_work())
-        raise
-    except Exception as error:
-        with suppress(
-            OSError
-        ):  # on a full disk there is no room for the note either, and its error would hide this one
-            if training.started and distributed.rank() == 0:
-                folder.note("failed", error=f"{type(error).__name__}: {error}", seconds=at_work())
-        raise
-
-
-def _tell_start(job: Job, folder: Run) -> None:
-    """Says what a pretrained start took from its file, on standard error and in run.json; rank 0 only."""
-    if job.start is None or job.start.loaded is None or distributed.rank() != 0:
-        return
-    _Told(job.recipe.name, quiet=not job.recipe.run.progress).say(describe_start(job.start) or "")
-    folder.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm})
-
-
-def finish(job: Job, folder: Run, training: Training) -> None:
-    """Evaluation, analysis and export of what was trained; of the best in validation, if that was asked for."""
-    if job.recipe.train.patience is not None and training.state.patience.best_step:
-        best = checkpoint.load_best(folder.best_checkpoint, job.recipe.hash, training.state.patience.best_step)
-        job.method.load_state_dict(best["method"])
-        used = f"best validation, step {best['step']}"
-    else:
-        used = f"last, step {training.state.step}"
-    release_freed_memory()
-    export(job, folder)  # first: whatever happens in the evaluation, the encoder is there
-    results, subject = evaluated(job)
-    start = None if subject is None else _compared_with_start(job, subject, results)
-    measured = analyse(job, folder, subject, results)
-    record = {
-        "recipe": job.recipe.name,
-        "hash": job.recipe.hash,
-        "seed": job.recipe.seed,
-        "weights": used,
-        "results": [{**result.record(), "seeds": [job.recipe.seed]} for result in results],
-        "geometry": measured,
-    }
-    if job.recipe.evaluate.head:
-        record["head"] = [{**result.record(), "seeds": [job.recipe.seed]} for result in _of_head(job)]
-    if start is not None:
-        record["start"] = start
-    if job.recipe.train.fit_every is not None:
-        record["fitted_at"] = training.state.fitted_at  # None: censored, the steps did not suffice
-        record["steps"] = training.state.step
-    if not results:
-        record["note"] = "not evaluated: " + (_why_not(job) or "no protocols were asked for")
-    folder.write_result(record)
-
-
-def evaluated(job: Job) -> tuple[list[Result], Subject | None]:
-    """The protocols of the recipe on the encoder, and on raw pixels if asked for; nothing without labels or a test."""
-    if _why_not(job):
-        return [], None
-    subject = _subject(job.recipe, job.method.encoder, job.data, job.size, job.device)
-    told = _Told(job.recipe.name, quiet=not job.recipe.run.progress)
-    results = _protocols(job, subject, told)
-    for name, options in _baselines(job):
-        told.say(f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
-        size = None if fraction_of(job.data) is None else job.size
-        how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
-        results += baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
-    return results, subject
-
-
-def _protocols(job: Job, subject: Subject, told: _Told, of: str = "") -> list[Result]:
-    """The recipe's protocols on a subject; ``of`` says in the progress what it is."""
-    results = []
-    for protocol in job.recipe.evaluate.protocols:
-        told.say(f"evaluating, {protocol.name}{of}")
-        options = {**protocol_defaults(job.recipe, protocol.name), **protocol.options}
-        results.append(evaluate(subject, protocol.name, seed=job.recipe.seed, progress=told, **options))
-    return results
-
-
-def _of_head(job: Job) -> list[Result]:
-    """The same protocols on the head's output, where the recipe asks for them."""
-    if not job.recipe.evaluate.head or _why_not(job):
-        return []
-    told = _Told(job.recipe.name, quiet=not job.recipe.run.progress)
-    return _protocols(job, _subject(job.recipe, job.method.online, job.data, job.size, job.device), told, " (head)")
-
-
-def _baselines(job: Job) -> list[tuple[str, dict[str, Any]]]:
-    """The protocols, and their options, that raw pixels are evaluated by; by default those that cost seconds."""
-    asked = job.recipe.evaluate
-    if asked.baselines is not None:
-        return [("knn20", {}), ("probe", {})] if asked.baselines else []
-    cheap = affordable(job.data, [protocol.name for protocol in asked.protocols])
-    return [(protocol.name, protocol.options) for protocol in asked.protocols if protocol.name in cheap]
-
-
-def _compared_with_start(job: Job, subject: Subject, results: list[Result]) -> dict[str, Any] | None:
-    """The kNN of a pretrained start, and how the end differs from it; None for a random start."""
-    if job.start is None:
-        return None
-    told = _Told(job.recipe.name, quiet=not job.recipe.run.progress)
-    told.say("evaluating, the start")
-    began = _subject(job.recipe, job.start, job.data, job.size, job.device)
-    found = compare_with_start(job.recipe, began, subject, results)
-    before, change = found["result"], found["difference"]
-    told.say(
-        f"{PROTOCOL} at the start {before['value']:.1%}, at the end {before['value'] + change['value']:.1%}: "
-        f"{100 * change['value']:+.1f} ± {100 * change['error']:.1f} points on the same {change['test_rows']:,} rows"
-    )
-    return found
-
-
-def protocol_defaults(recipe: Recipe, protocol: str) -> dict[str, Any]:
-    """What a protocol must know of the method: Graf et al.'s classifiers see unit features only where the loss did."""
-    unnormalised = recipe.method.name in ("ce", "ce-l2", "ce-fix")
-    return {"normalize": False} if unnormalised and protocol.startswith("graf-") else {}
-
-
-class _Told:
-    """Tells of an evaluation, a line now and then."""
-
-    def __init__(self, name: str, *, quiet: bool, pause: float = 10.0) -> None:
-        self.name, self.pause, self.last = name, pause, time.monotonic()
-        self.console = Lasting(quiet=quiet)
-
-    def say(self, text: str) -> None:
-        self.console.print(f"{self.name}: {text}", highlight=False, markup=False, soft_wrap=True)
-
-    def __call__(self, what: str, done: int, of: int) -> None:
-        if time.monotonic() - self.last > self.pause:
-            self.last = time.monotonic()
-            self.say(f"evaluating, {what} {done}/{of}")
-
-
-def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data: Any = None) -> Subject:
-    """A finished run's encoder and data, to be evaluated by further protocols; its features are kept in the folder.
-
-    ``data`` goes with a run whose data were given from Python, and are given again here.
-    """
-    run = run if isinstance(run, Run) else Run(run)
-    encoder, recipe = rebuild(run), run.recipe
-    began_in = run.state.machine.get("folder")
-    given = None
-    if data is not None:
-        same, given = bound(recipe, data)
-        if same.data.digest != recipe.data.digest:
-            raise ValueError(
-                f"{run.path} learned from other data than these: from {recipe.data.given or recipe.data.name}"
-                f"{f' (digest {recipe.data.digest})' if recipe.data.digest else ''}, and these are {same.data.given} "
-                f"(digest {same.data.digest}); give the same data again"
-            )
-    elif (
-        recipe.data.digest is None
-        and began_in
-        and not Path(recipe.data.name).exists()
-        and (Path(str(began_in)) / recipe.data.name).exists()
-    ):
-        recipe = recipe.override(
-            {"data.name": str(Path(str(began_in)) / recipe.data.name)}
-        )  # a path from where it was run
-    run.check_data(recipe)
-    loaded, train, _ = load_data(recipe, given)
-    return _subject(
-        recipe, encoder, loaded, view_size(recipe, loaded, train), pick_device(device), cache=run.features_file
-    )
-
-
-def _subject(
-    recipe: Recipe,
-    encoder: nn.Module,
-    data: DataSet,
-    size: int | None,
-    device: torch.device,
-    *,
-    cache: Path | None = None,
-) -> Subject:
-    view = recipe.augment.described[-1]  # momentum methods: what the online network saw
-    return Subject.from_encoder(
-        encoder,
-        data,
-        device=device,
-        batch_size=recipe.evaluate.batch_size,
-        workers=recipe.run.workers,
-        size=None if fraction_of(data) is None else size,
-        cache=cache,
-        augmentation=augment.view(view, size=size),
-    )
-
-
-def _why_not(job: Job) -> str:
-    if job.data.train.labels is None:
-        return "the training rows have no labels"
-    if job.data.test is None or job.data.test.labels is None:
-        return "there is no test split with labels"
-    return ""
-
-
-# ------------------------------------------------------------------------------------------------ processes and devices
-
-
-@contextmanager
-def processes(device: str) -> Iterator[torch.device]:
-    """The device to compute on; under torchrun also the group of processes, made and taken down."""
-    started = distributed.launched()[1] > 1 and not distributed.active()
-    chosen = pick_device(device)
-    if started:
-        dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
-    if chosen.type == "cuda":
-        torch.cuda.set_device(chosen)
-    try:
-        yield chosen
-    finally:
-        if started:
-            dist.destroy_process_group()
-
-
-def pick_device(name: str) -> torch.device:
-    """``auto`` is a GPU if there is one (each process its own), else the CPU.
-
-    >>> pick_device("cpu")
-    device(type='cpu')
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"run.device is {name!r}: {reason}. Expected auto, cpu, cuda, cuda:1 or mps") from error
-    if device.type == "cuda" and device.index is None:
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    return device
+    return rebuild(run if isinstance(run, Run) else Run(run))

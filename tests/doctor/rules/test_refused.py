@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kontrast import doctor, recipes
-from kontrast.train import run_recipe
+from kontrast.pipeline import run_recipe
 from tests.doctor import patients
 
 

@@ -17,7 +17,8 @@ from kontrast.experiments.engines import Told, engine
 from kontrast.experiments.engines._course import Course
 from kontrast.experiments.engines._worker import GRACE
 from kontrast.experiments.engines.local import Local, _Worker, cores, default_jobs
-from kontrast.train import Run, run_recipe
+from kontrast.pipeline import run_recipe
+from kontrast.train import Run
 from kontrast.train.folder import RunFolder
 from kontrast.train.metrics import read_metrics
 from tests.experiments.engines.tasks import (
@@ -272,7 +273,7 @@ def test_jobs_by_default(
     """One a core on a CPU; fewer by cells, threads and memory; one on a GPU."""
     monkeypatch.setattr("kontrast.experiments.engines.local.cores", lambda: 8)
     monkeypatch.setattr("kontrast.train.memory.free_memory", lambda device: free)
-    monkeypatch.setattr("kontrast.train.running.pick_device", lambda name: torch.device(device))
+    monkeypatch.setattr("kontrast.train.pick_device", lambda name: torch.device(device))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if asked is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", asked)

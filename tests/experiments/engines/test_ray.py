@@ -18,7 +18,7 @@ import pytest
 
 from kontrast.experiments.engines import ray as engine_ray
 from kontrast.experiments.engines.ray import Ray
-from kontrast.train import run_recipe
+from kontrast.pipeline import run_recipe
 from kontrast.train.folder import RunFolder
 from tests.experiments.engines.tasks import ROOT, Heard, broken, pid_of, square, task, training, wait_for
 from tests.train.small import same_runs

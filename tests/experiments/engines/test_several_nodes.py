@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kontrast.train import Run, checkpoint, run_recipe
+from kontrast.pipeline import run_recipe
+from kontrast.train import Run, checkpoint
 from kontrast.train.folder import RunFolder
 from tests.experiments.engines.tasks import ROOT
 from tests.train.small import recipe

@@ -29,7 +29,7 @@ def browser() -> Iterator[Browser]:
 def real(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two runs of the bundled set, a second each."""
     from kontrast import recipes
-    from kontrast.train import run_recipe
+    from kontrast.pipeline import run_recipe
 
     small: dict[str, Any] = {
         "data.limit": 200,

@@ -114,7 +114,7 @@ def test_protocols_are_the_same_only_with_data_and_rows(tmp_path: Path) -> None:
 def test_a_real_run_s_predictions_are_judged_however_few_features_it_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kontrast.train import run_recipe
+    from kontrast.pipeline import run_recipe
 
     monkeypatch.setattr("kontrast.train.analysis.MOST", 40)  # as of a test split with more than 2,000 rows
     runs = collect([run_recipe(recipe(method, tmp_path)).path for method in ("supcon", "tcl")])

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import kontrast
-from kontrast.train import Run, run_recipe
+from kontrast.pipeline import run_recipe
+from kontrast.train import Run
 from kontrast.train.exports import export_run
 from tests.train.exports.made import made
 from tests.train.small import recipe

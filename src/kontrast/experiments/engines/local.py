@@ -126,8 +126,8 @@ def default_jobs(cells: int, threads: int | None = None) -> int:
     """
     import torch
 
+    from kontrast.train import pick_device
     from kontrast.train.memory import free_memory
-    from kontrast.train.running import pick_device
 
     if pick_device("auto").type != "cpu":
         return 1

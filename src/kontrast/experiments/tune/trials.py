@@ -37,10 +37,11 @@ from kontrast.files import read_json, write_json
 from kontrast.recipe import Recipe
 from kontrast.train import NonFiniteLoss, RunFolder, Stopped, Training, make_job
 from kontrast.train import checkpoint as checkpoints
+from kontrast.train.evaluation import evaluate_job
 from kontrast.train.folder import machine
 from kontrast.train.job import Job, held_out, keep_memory
+from kontrast.train.machine import processes
 from kontrast.train.metrics import Metrics, read_metrics
-from kontrast.train.running import evaluated, processes
 from kontrast.train.watching import MOST_VALIDATED, Validation
 
 HELD_OUT = "held out of the training rows"
@@ -187,7 +188,7 @@ def _train(job: Job, folder: RunFolder, check: Check) -> None:
 def _evaluate(job: Job, folder: RunFolder, best_step: int) -> dict[str, Any]:
     if job.recipe.train.patience is not None and best_step:
         job.method.load_state_dict(checkpoints.load_best(folder.best, job.recipe.hash, best_step)["method"])
-    results, _ = evaluated(job)
+    results, _ = evaluate_job(job)
     records = [{**result.record(), "split": HELD_OUT} for result in results]
     about = {"recipe": job.recipe.name, "hash": job.recipe.hash, "seed": job.recipe.seed, "results": records}
     if results:

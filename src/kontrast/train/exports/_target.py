@@ -14,8 +14,7 @@ from kontrast import models
 from kontrast.models.encoders._base import ImageEncoder
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train._preparing import crop_of, in_lines, in_words
-from kontrast.train.export import DIGEST, read_card, rebuild
+from kontrast.train.export import DIGEST, crop_of, in_lines, in_words, read_card, rebuild
 
 TOLERANCE = 1e-4
 """Of the largest feature: how far a copy's features may be off. Rounding in float32 makes it about 1e-6 of it with a

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kontrast.train._preparing import in_lines
+from kontrast.train.export import in_lines
 from kontrast.train.exports._target import BATCHES, Source, Target, agree
 
 LINES = """import numpy, onnxruntime

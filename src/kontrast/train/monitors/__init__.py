@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kontrast.registry import Family
-from kontrast.train.monitors._base import Monitor
-from kontrast.train.monitors._snapshot import Snapshot
+from kontrast.train.monitors._monitor import Monitor, Snapshot
 from kontrast.vocabulary import check_name
 
 MONITORS = Family("kontrast.train.monitors")

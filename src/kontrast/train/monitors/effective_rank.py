@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from kontrast import geometry
 from kontrast.runs import MonitorChart
-from kontrast.train.monitors._base import Monitor
-from kontrast.train.monitors._snapshot import Snapshot
+from kontrast.train.monitors._monitor import Monitor, Snapshot
 
 
 class EffectiveRank(Monitor):

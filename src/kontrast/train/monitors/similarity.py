@@ -10,8 +10,7 @@ from typing import ClassVar
 
 from kontrast import geometry
 from kontrast.runs import MonitorChart
-from kontrast.train.monitors._base import Monitor
-from kontrast.train.monitors._snapshot import Snapshot
+from kontrast.train.monitors._monitor import Monitor, Snapshot
 
 
 class Similarity(Monitor):

@@ -11,7 +11,7 @@ from torch import Tensor
 from kontrast import geometry, recipes
 from kontrast.data.loader import Stream, generator
 from kontrast.files import RUN_AGAIN, read_npz
-from kontrast.train import run_recipe
+from kontrast.pipeline import run_recipe
 
 ANCHORS, CLASSES, DIM, TAU = 1000, 10, 128, 0.1
 

@@ -1,12 +1,12 @@
-"""The untrained encoder is the one that a run of the recipe starts from."""
+"""Evaluation of a run: its protocols, an untrained encoder, and what comes later."""
 
 from __future__ import annotations
 
 import torch
 
 from kontrast.train import resolve
+from kontrast.train.evaluation import untrained_subject
 from kontrast.train.job import make_job
-from kontrast.train.untrained import untrained_subject
 from tests.train.small import recipe
 
 
