@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from kontrast.files import (
-    NoFile,
+    NotRegularFile,
     NotWritten,
     digest,
     dump,
@@ -73,7 +73,7 @@ def test_what_cannot_be_written_is_named_and_the_old_file_stays(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", fails)
-    with pytest.raises(NotWritten, match=rf"x cannot be written: {os.strerror(number)}\. .*as it was") as caught:
+    with pytest.raises(NotWritten, match=rf"x cannot be written: {os.strerror(number)}\. .*unchanged") as caught:
         write_atomically(path, b"new")
     assert caught.value.errno == number
     assert path.read_bytes() == b"old"
@@ -113,8 +113,8 @@ def test_a_full_disk(tmp_path: Path) -> None:
     command = f"mount -t tmpfs -o size=1m tmpfs {tmp_path} && exec {sys.executable} -c '{FULL}' {tmp_path}"
     told = subprocess.run(["unshare", "-rm", "sh", "-c", command], capture_output=True, text=True)
     assert told.stdout.splitlines() == [
-        f"{tmp_path}/x cannot be written: No space left on device. Make room there, and call again; what was there "
-        "before is as it was",
+        f"{tmp_path}/x cannot be written: No space left on device. Make room there, and try again; the file "
+        "before is unchanged",
         "True ['x']",
     ], told.stderr
 
@@ -231,7 +231,7 @@ def test_a_pipe_a_folder_a_device_and_a_socket_are_named_and_not_waited_for(tmp_
         listening.bind(str(tmp_path / "d"))
         for name, kind in {"a": "pipe", "b": "folder", "c": "device", "d": "socket"}.items():
             for read in (open_regular, digest, lambda path: read_json(path, ""), lambda path: read_npz(path, "")):
-                with pytest.raises(NoFile, match=rf"^{tmp_path}/{name} is a {kind}, no file$"):
+                with pytest.raises(NotRegularFile, match=rf"^{tmp_path}/{name} is a {kind}, not a file$"):
                     read(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         open_regular(tmp_path / "absent")

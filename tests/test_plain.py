@@ -57,9 +57,9 @@ def test_a_file_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
         from_file(path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(ValueError, match=r"x\.yaml is a pipe, no file"):
+    with pytest.raises(ValueError, match=r"x\.yaml is a pipe, not a file"):
         from_file(path)
-    with pytest.raises(ValueError, match="/dev/zero is a device, no file"):
+    with pytest.raises(ValueError, match="/dev/zero is a device, not a file"):
         from_file(Path("/dev/zero"))
 
 

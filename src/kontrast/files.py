@@ -1,12 +1,12 @@
-"""Files that are whole or not there, reading that says which file is damaged, and JSON as the standard has it.
+"""Atomic writing, reading that reports damaged files, and JSON by the standard.
 
-A file is written beside its place, flushed to the disk, and renamed: what a kill or a full disk cuts short is never the
-file, and what was there before stays until the new one is complete. What a killed writer leaves beside it (nobody holds
-its lock any more) goes when the file is next written, so it does not pile up.
+A file is written under another name beside its place, flushed to the disk, and renamed. So a kill or a full disk never
+leaves half a file, and the file before stays until the new one is complete. The part that a killed writer leaves
+(nobody holds its lock any more) is removed when the file is next written.
 
-What is read is checked as far as the format allows: JSON must be an object, every array of an .npz archive is read to
-its end, where its CRC-32 stands, and `digest` tells a file that has changed from one that has not. A pipe or a device
-in a file's place, which may never say anything or never end, is not read at all.
+Reading checks as far as the format allows: JSON must be an object, every array of an .npz archive is read to its end,
+where its CRC-32 is, and `digest` shows whether a file has changed. Pipes and devices, which may block or never end, are
+not read.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from kontrast.registry import one_line, quoted
 if TYPE_CHECKING:
     import numpy as np
 
-CURES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Make room there, and call again"),
+HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Make room there, and try again"),
     errno.EFBIG: "Choose a folder on another disk",
     **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "Choose a folder that may be written to"),
 }
-DAMAGE = (  # what zipfile and numpy raise on archives with flipped bits
+DAMAGE = (  # exceptions of zipfile and numpy for archives with flipped bits
     ValueError, OSError, EOFError, KeyError, IndexError, NotImplementedError, RuntimeError, SyntaxError, TypeError,
     MemoryError, OverflowError, struct.error, tokenize.TokenError, zlib.error, zipfile.BadZipFile,
 )  # fmt: skip
@@ -53,32 +53,37 @@ ARCHIVE_END = 22  # bytes of the record at the end of a zip archive, which says 
 
 
 class NotWritten(OSError):
-    """A file that could not be written: which, why, and what to do."""
+    """A file could not be written; the message says which, why, and what to do."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(error.errno, error.strerror, str(path))
 
     def __str__(self) -> str:
-        cure = CURES.get(self.errno or 0, "See to the disk, and call again")
-        return f"{self.filename} cannot be written: {self.strerror}. {cure}; what was there before is as it was"
+        hint = HINTS.get(self.errno or 0, "Check the disk, and try again")
+        return f"{self.filename} cannot be written: {self.strerror}. {hint}; the file before is unchanged"
 
 
-class NoFile(ValueError):
-    """A folder, a pipe or a device where a file is expected."""
+class NotRegularFile(ValueError):
+    """A folder, a pipe or a device instead of a file."""
 
 
 @contextmanager
 def whole_file(path: Path, *, previous: Path | None = None) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of the one at ``path`` when all is written.
+    """A file to write to; it replaces the one at ``path`` when everything is written.
 
-    That one is gone then, or stays as ``previous``. If it cannot be written, that is `NotWritten`, a kind of OSError.
+    Args:
+        path: The file.
+        previous: Where to keep the replaced file; it is deleted if left out.
+
+    Raises:
+        NotWritten: It cannot be written; the file before is unchanged.
     """
     try:
         with _whole(path, previous) as file:
             yield file
     except OSError as error:
         if error.filename is not None and not str(error.filename).endswith(".part"):
-            raise  # of another file, which was to be read for this one
+            raise  # another file, read while writing this one
         raise NotWritten(path, error) from error
 
 
@@ -93,20 +98,20 @@ def _whole(path: Path, previous: Path | None) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
             if previous is not None and path.exists():
                 path.replace(previous)
-            beside.replace(path)  # before it is closed, which lets go of its lock
+            beside.replace(path)  # before closing, which releases its lock
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(folder)  # the renaming itself
+        os.fsync(folder)  # the renaming
     finally:
         os.close(folder)
 
 
 @contextmanager
 def staging(path: Path) -> Iterator[Path]:
-    """An empty folder beside ``path`` to prepare in what is to be moved there when it is whole; gone at the end.
+    """An empty temporary folder beside ``path``, to prepare content that is moved to ``path`` when it is complete.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -129,9 +134,9 @@ def staging(path: Path) -> Iterator[Path]:
 
 
 def clear_leftovers(path: Path) -> None:
-    """Removes what writers of ``path`` left that are no more (links, not their ends); who writes holds its lock."""
+    """Remove parts of ``path`` left by writers that no longer run (a running one holds its lock)."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with contextlib.suppress(OSError):  # held, or gone meanwhile
+        with contextlib.suppress(OSError):  # locked, or removed meanwhile
             if left.is_symlink():
                 left.unlink()
             lock = os.open(left, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe would wait for its other end
@@ -147,26 +152,26 @@ def _beside(path: Path) -> tuple[Path, BinaryIO]:
     while True:
         beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         file = beside.open("xb")
-        with contextlib.suppress(OSError):  # a file system without locks: then nobody clears anything there
+        with contextlib.suppress(OSError):  # a file system without locks: nothing is removed there
             fcntl.flock(file, fcntl.LOCK_EX)
         if beside.exists():
             return beside, file
-        file.close()  # taken for a leftover before it was locked, and cleared
+        file.close()  # another process removed it before it was locked
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """The file at ``path`` is the old one or the new one, never a part of it."""
+    """Write a file: at any time ``path`` is the old or the new one, never a part."""
     with whole_file(path) as file:
         file.write(content)
 
 
 def write_json(path: Path, record: Mapping[str, Any]) -> None:
-    """A JSON file, atomically."""
+    """Write a JSON file atomically."""
     write_atomically(path, (dump(record) + "\n").encode())
 
 
 def dump(record: Any) -> str:
-    """JSON as the standard has it: NaN and infinity become null; bytes of a file's name that are no text are escaped.
+    """JSON by the standard: NaN and infinity become null; bytes of a file's name that are not text are escaped.
 
     >>> dump(["ü", "\\udcff"]).split()
     ['[', '"ü",', '"\\\\udcff"', ']']
@@ -176,7 +181,7 @@ def dump(record: Any) -> str:
 
 
 def finite(x: Any) -> Any:
-    """The same record with None for what JSON cannot say.
+    """The same record with None for NaN and infinity, which JSON lacks.
 
     >>> finite({"loss": float("nan"), "of": [1.0, float("inf")]})
     {'loss': None, 'of': [1.0, None]}
@@ -189,7 +194,15 @@ def finite(x: Any) -> Any:
 
 
 def expanded(path: str | os.PathLike[str], what: str = "the path") -> Path:
-    """``path`` with the ``~`` before it replaced; an error that says ``what`` it is for if there is no such user."""
+    """The path with ``~`` or ``~user`` replaced.
+
+    Args:
+        path: The path.
+        what: What the error calls it.
+
+    Raises:
+        ValueError: There is no such user.
+    """
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -197,12 +210,15 @@ def expanded(path: str | os.PathLike[str], what: str = "the path") -> Path:
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """A file to read; what is none, but a folder, a pipe or a device, is `NoFile`, a kind of ValueError.
+    """Open a regular file for reading.
+
+    Raises:
+        NotRegularFile: It is a folder, a pipe or a device; a kind of ValueError.
 
     >>> open_regular(Path("/dev/zero"))
     Traceback (most recent call last):
         ...
-    kontrast.files.NoFile: /dev/zero is a device, no file
+    kontrast.files.NotRegularFile: /dev/zero is a device, not a file
     """
     return open(path, "rb", opener=_regular)
 
@@ -211,16 +227,18 @@ def _regular(path: str, flags: int) -> int:
     try:
         handle = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
-        raise (NoFile(f"{one_line(path)} is a socket, no file") if error.errno == errno.ENXIO else error) from None
+        raise (
+            NotRegularFile(f"{one_line(path)} is a socket, not a file") if error.errno == errno.ENXIO else error
+        ) from None
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return handle
     os.close(handle)
-    raise NoFile(f"{one_line(path)} is a {KINDS.get(stat.S_IFMT(mode), 'device')}, no file")
+    raise NotRegularFile(f"{one_line(path)} is a {KINDS.get(stat.S_IFMT(mode), 'device')}, not a file")
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of a file that is one (see `open_regular`)."""
+    """The content of a regular file (see `open_regular`)."""
     with open_regular(path) as file:
         return file.read()
 
@@ -232,7 +250,7 @@ def digest(path: Path) -> str:
 
 
 def changed(folder: Path, digests: Mapping[str, str]) -> list[str]:
-    """Which of the files in a folder are gone, or no longer have the digests they had, by their names.
+    """Names of the files in a folder that are missing, or whose digests are not these.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -245,56 +263,63 @@ def changed(folder: Path, digests: Mapping[str, str]) -> list[str]:
     return [name for name, was in digests.items() if not (folder / name).is_file() or digest(folder / name) != was]
 
 
-def read_json(path: Path, cure: str) -> dict[str, Any]:
-    """The object in a JSON file; if it is damaged, an error that names it and says what to do."""
+def read_json(path: Path, hint: str) -> dict[str, Any]:
+    """Read the object in a JSON file.
+
+    Raises:
+        ValueError: It is damaged; the message names the file and ends with ``hint``.
+    """
     content = read_regular(path)
     try:
-        found = json.loads(content.decode())
+        value = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}); {cure}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged (it holds {type(found).__name__}, expected an object); {cure}")
-    return found
+        raise ValueError(f"{path} is damaged ({error}); {hint}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} is damaged (it holds {type(value).__name__}, expected an object); {hint}")
+    return value
 
 
-def npz_names(path: Path, cure: str) -> list[str]:
+def npz_names(path: Path, hint: str) -> list[str]:
     """The names of the arrays in an .npz file."""
-    with _archive(path, cure) as archive:
+    with _archive(path, hint) as archive:
         return [member.removesuffix(".npy") for member in archive.namelist()]
 
 
-def read_npz(path: Path, cure: str, *, names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of an .npz file, or those of the ``names`` that it has; if it is damaged, an error that names it.
+def read_npz(path: Path, hint: str, *, names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+    """Read the arrays of an .npz file, or those of ``names`` that it has.
 
-    Each is read to its end: numpy alone stops where the array's head says, and where a bit has flipped there, never
-    comes to the checksum. And they are counted: a flipped length in the directory can hide those that follow.
+    Each is read to its end: numpy stops where the array's header says, so with a flipped bit there it would not reach
+    the checksum. And they are counted: a flipped length in the directory can hide those that follow.
+
+    Raises:
+        ValueError: It is damaged; the message names the file and ends with ``hint``.
     """
     import numpy as np
 
     wanted = None if names is None else set(names)
-    found = {}
-    with _archive(path, cure) as archive:
+    arrays = {}
+    with _archive(path, hint) as archive:
         for member in archive.namelist():
             name = member.removesuffix(".npy")
             if wanted is None or name in wanted:
                 with archive.open(member) as part:
-                    found[name] = np.lib.format.read_array(part, allow_pickle=False)  # type: ignore[arg-type]
+                    arrays[name] = np.lib.format.read_array(part, allow_pickle=False)  # type: ignore[arg-type]
                     if part.read():
-                        raise ValueError(f"{name} has more bytes than its head says")
-    return found
+                        raise ValueError(f"{name} has more bytes than its header says")
+    return arrays
 
 
 @contextmanager
-def _archive(path: Path, cure: str) -> Iterator[zipfile.ZipFile]:
+def _archive(path: Path, hint: str) -> Iterator[zipfile.ZipFile]:
     try:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             file.seek(-ARCHIVE_END - len(archive.comment), os.SEEK_END)
             (count,) = struct.unpack("<H", file.read(ARCHIVE_END)[10:12])
             if count not in (len(archive.namelist()), 0xFFFF):  # that many: more than the field can say
-                raise ValueError(f"it should hold {count} arrays, and {len(archive.namelist())} are found")
+                raise ValueError(f"it should hold {count} arrays, but has {len(archive.namelist())}")
             yield archive
-    except (FileNotFoundError, NoFile):
+    except (FileNotFoundError, NotRegularFile):
         raise
     except DAMAGE as error:
-        said = one_line(str(error)[:200]) or type(error).__name__  # zipfile quotes a damaged name, kilobytes of it
-        raise ValueError(f"{path} is damaged ({said}); {cure}") from error
+        text = one_line(str(error)[:200]) or type(error).__name__  # zipfile quotes a damaged name, kilobytes of it
+        raise ValueError(f"{path} is damaged ({text}); {hint}") from error

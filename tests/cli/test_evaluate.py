@@ -162,4 +162,4 @@ def test_errors_say_what_to_do(files: Path, arguments: list[str], says: str, mon
 def test_a_pipe_is_no_array_and_nobody_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.npy")
     answer = runner.invoke(app, [str(tmp_path / "x.npy"), str(tmp_path / "x.npy")])
-    assert "x.npy is a pipe, no file" in str(answer.exception)
+    assert "x.npy is a pipe, not a file" in str(answer.exception)

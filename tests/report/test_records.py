@@ -186,7 +186,7 @@ def test_a_pipe_in_a_files_place_is_named_and_not_waited_for(file: str, tmp_path
     folder = finished(tmp_path / "run")
     (folder / file).unlink()
     os.mkfifo(folder / file)
-    assert [message for message in read(folder).messages if f"{file} is a pipe, no file" in message]
+    assert [message for message in read(folder).messages if f"{file} is a pipe, not a file" in message]
 
 
 class Blank:

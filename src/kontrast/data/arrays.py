@@ -28,7 +28,7 @@ from torch import Tensor
 
 from kontrast.data.dataset import DataSet, Memory, Options, Split, channel_statistics, crop_each
 from kontrast.data.images import CentreCrop, Crop, ImageError, as_uint8, from_value, native_type, with_channels
-from kontrast.files import DAMAGE, NoFile, open_regular, read_npz
+from kontrast.files import DAMAGE, NotRegularFile, open_regular, read_npz
 from kontrast.registry import one_line, quoted
 from kontrast.vocabulary import no_such_data
 
@@ -133,7 +133,7 @@ def from_file(path: Path, **options: Any) -> DataSet:
     except DAMAGE as error:
         if isinstance(error, FileNotFoundError):
             raise ValueError(no_such_data(str(path))) from None
-        if isinstance(error, NoFile):
+        if isinstance(error, NotRegularFile):
             raise
         pickled = "allow_pickle" in str(error)
         reason = (

@@ -1,13 +1,13 @@
-"""How other projects name the parts of a ResNet, and what is said of a file that is not quite the same network.
+"""How other projects name the parts of a ResNet, and how their networks differ from ours.
 
 | names in the file | whose | read as torchvision's |
 |---|---|---|
 | ``layer2.0.shortcut.0.weight`` | SupContrast; lightly's ResNetGenerator | ``layer2.0.downsample.0.weight`` |
 | ``0.weight``, ``1.weight``, ``4.0.conv1.weight``, … ``7.…`` | lightly: a Sequential of a torchvision ResNet's children | ``conv1.weight``, ``bn1.weight``, ``layer1.0.conv1.weight``, … ``layer4.…`` |
-| the same with ``2.…`` to ``5.…`` | lightly: a Sequential of a ResNetGenerator's children | the same, `WITHOUT_RELU` said |
+| the same with ``2.…`` to ``5.…`` | lightly: a Sequential of a ResNetGenerator's children | the same, with the note `WITHOUT_RELU` |
 
-What stands before those names (``encoder.module.``, ``backbone.``, ``module.encoder_q.``) is `kontrast.models.weights`'
-matter.
+The prefixes of those names (``encoder.module.``, ``backbone.``, ``module.encoder_q.``) are found by
+`kontrast.models.weights`.
 
 Sources: SupContrast's networks/resnet_big.py; lightly's models/resnet.py and its examples; solo-learn's
 solo/methods/base.py.
@@ -37,7 +37,7 @@ PADDED_BY_TWO = (
 
 @dataclass(frozen=True)
 class Layout:
-    """A file's tensors under names that our modules have; ``name`` says whose names they were, empty if as they are."""
+    """A file's tensors under the names of our modules; ``name`` describes its own names, empty if equal."""
 
     name: str
     table: Mapping[str, Tensor]
@@ -45,7 +45,7 @@ class Layout:
 
 
 def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
-    """The table as it is, and where another project's names are recognised, with torchvision's in their place.
+    """The table as it is, and again with torchvision's names if it has those of another project.
 
     >>> import torch
     >>> file = {"backbone.0.weight": torch.zeros(1)} | {f"backbone.{i}.0.conv1.weight": torch.zeros(1) for i in (4, 5, 6, 7)}
@@ -62,20 +62,20 @@ def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
 
 
 def _numbered(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:
-    """The names, with those of a Sequential of a ResNet's children replaced, and what is to be said of it.
+    """The names, with those of a Sequential of a ResNet's children replaced, and notes on the network.
 
     Four stages in a row are a ResNet; before them stand convolution, norm, and in torchvision's ReLU and max-pool,
     which have no tensors.
     """
     places: dict[str, set[int]] = {}
     for name in table:
-        found = STAGE.fullmatch(name)
-        if found:
-            places.setdefault(found[1], set()).add(int(found[2]))
+        match = STAGE.fullmatch(name)
+        if match:
+            places.setdefault(match[1], set()).add(int(match[2]))
     firsts = {
-        before: min(seen)
-        for before, seen in places.items()
-        if len(seen) == STAGES and max(seen) - min(seen) == STAGES - 1 and min(seen) >= 2
+        before: min(numbers)
+        for before, numbers in places.items()
+        if len(numbers) == STAGES and max(numbers) - min(numbers) == STAGES - 1 and min(numbers) >= 2
     }
     names = []
     for name in table:
@@ -100,9 +100,16 @@ def _renamed(name: str, before: str, first: int) -> str:
 def differences(
     read: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, wanted: Mapping[str, Tensor]
 ) -> list[str]:
-    """What of the file's network its names do not show, or what other stem the module would need.
+    """Describe differences of the networks that the names do not show, such as another stem.
 
-    ``read`` is the whole file, ``table`` the dictionary with the encoder, ``wanted`` the module's tensors.
+    Args:
+        read: The whole file.
+        table: The dictionary with the encoder.
+        prefix: The prefix of the encoder's names in it.
+        wanted: The module's tensors.
+
+    Returns:
+        A sentence for each difference.
     """
     theirs, mine = table.get(f"{prefix}conv1.weight"), wanted.get("conv1.weight")
     if theirs is None or mine is None or theirs.ndim != 4 or mine.ndim != 4:

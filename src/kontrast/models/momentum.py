@@ -128,8 +128,8 @@ class MomentumPair(nn.Module):
         if self.buffer_rule != "own":
             both = self._buffers_of_both()
             average = self.buffer_rule == "average"
-            moved = [(a, b) for a, b in both if average and a.is_floating_point()]
-            ours, theirs = [*ours, *(a for a, _ in moved)], [*theirs, *(b for _, b in moved)]
+            averaged = [(a, b) for a, b in both if average and a.is_floating_point()]
+            ours, theirs = [*ours, *(a for a, _ in averaged)], [*theirs, *(b for _, b in averaged)]
             for a, b in both:
                 if not (average and a.is_floating_point()):
                     a.copy_(b)

@@ -149,7 +149,7 @@ def load_weights(
     >>> layer.weight.detach()
     tensor([[1., 1.]])
     """
-    report, found = fit_weights(module, source, prefix=prefix)
+    report, tensors = fit_weights(module, source, prefix=prefix)
     if strict and report.missing:
         raise ValueError(" ".join([f"{type(module).__name__} is not wholly in the file: {report}.", *report.notes]))
     more = f"the file has {len(report.foreign)} tensors that {type(module).__name__} has not, of no head: is it of"
@@ -159,7 +159,7 @@ def load_weights(
         notes = ["Those missing keep their start."] if report.missing else []
         notes += [f"{more[0].upper()}{more[1:]} another network?"] if report.foreign else []
         warnings.warn(f"{report}. {' '.join([*notes, *report.notes])}", stacklevel=2)
-    module.load_state_dict(found, strict=False)
+    module.load_state_dict(tensors, strict=False)
     return report
 
 
@@ -180,8 +180,8 @@ def fit_weights(
         ValueError: The file cannot be read, or nothing in it fits.
 
     >>> import torch
-    >>> report, found = fit_weights(nn.Linear(2, 1, device="meta"), {"weight": torch.ones(1, 2)})
-    >>> report.missing, list(found)
+    >>> report, tensors = fit_weights(nn.Linear(2, 1, device="meta"), {"weight": torch.ones(1, 2)})
+    >>> report.missing, list(tensors)
     (['bias'], ['weight'])
     """
     if not isinstance(source, str | os.PathLike | Mapping):
@@ -200,11 +200,11 @@ def fit_weights(
                 short = {name.removeprefix(own): tensor for name, tensor in wanted.items()}
                 for before in _prefixes(table, short) if prefix is None else [prefix]:
                     empty = Loaded(named, ".".join(path), before, [], layout=layout.name, notes=list(layout.notes))
-                    found, report = _fit(table, short, own, empty)
+                    tensors, report = _fit(table, short, own, empty)
                     report.notes.extend(differences(read, table, before, short))
                     rank = (len(report.loaded), learns, not layout.name, -len(before))
-                    if found and (best is None or rank > best[0]):
-                        best = (rank, report, found)
+                    if tensors and (best is None or rank > best[0]):
+                        best = (rank, report, tensors)
     if best is None:
         raise ValueError(_nothing_fits(named, list(tables.values()), wanted))
     return best[1], best[2]
@@ -234,14 +234,14 @@ def _shared_part(names: Mapping[str, Tensor]) -> str:
 
 def _prefixes(table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], usual: bool = True) -> list[str]:
     """The prefixes before the wanted names in a table, the most frequent first; only ``usual`` ones, if set."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name in table:
         parts = name.split(".")
         for cut in range(len(parts)):
             if ".".join(parts[cut:]) in wanted and (not usual or _is_usual(parts[:cut])):
                 before = "".join(f"{part}." for part in parts[:cut])
-                found[before] = found.get(before, 0) + 1
-    return sorted(found, key=lambda before: (-found[before], len(before)))
+                counts[before] = counts.get(before, 0) + 1
+    return sorted(counts, key=lambda before: (-counts[before], len(before)))
 
 
 def _is_usual(before: list[str]) -> bool:
@@ -259,7 +259,7 @@ def _fit(
     table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], own: str, report: Loaded
 ) -> tuple[dict[str, Tensor], Loaded]:
     """The tensors that fit under the report's prefix, by the module's names, and the report filled in."""
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     before = report.prefix
     for name, mine in wanted.items():
         theirs = table.get(before + name)
@@ -269,12 +269,12 @@ def _fit(
             theirs = adapted
         (report.missing if theirs is None else report.loaded).append(own + name)
         if theirs is not None:
-            found[own + name] = theirs
+            tensors[own + name] = theirs
     known = {before + name for name in wanted}
     report.unexpected.extend(n.removeprefix(before) for n in table if n.startswith(before) and n not in known)
     # a file without the counters of batch norm (before torch 0.4.1) lacks nothing that matters
     report.missing[:] = [name for name in report.missing if not name.endswith("num_batches_tracked")]
-    return found, report
+    return tensors, report
 
 
 def _adapt(theirs: Tensor, mine: Tensor) -> Tensor | None:
@@ -346,7 +346,7 @@ def read_tensors(path: Path) -> Mapping[str, Any]:
     try:
         with warnings.catch_warnings(), _stand_ins():
             warnings.simplefilter("ignore", UserWarning)  # of pickle protocols; whether it can be read is all we ask
-            found = torch.load(path, map_location="cpu", weights_only=True)
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except OSError:
         raise  # the disk's fault, not the file's
     except Exception as error:  # bytes that are no pickle fail in any way, IndexError and UnicodeDecodeError among them
@@ -356,9 +356,9 @@ def read_tensors(path: Path) -> Mapping[str, Any]:
             f"{path} cannot be read as tensors alone, and other objects are never unpickled: {reason}. "
             "Save its state_dict() with safetensors or torch.save where you trust it"
         ) from error
-    if not isinstance(found, Mapping):
-        raise ValueError(f"{path} holds a {type(found).__name__}; expected a state dict, or one inside a dictionary")
-    return found
+    if not isinstance(content, Mapping):
+        raise ValueError(f"{path} holds a {type(content).__name__}; expected a state dict, or one inside a dictionary")
+    return content
 
 
 def _stand_ins() -> contextlib.AbstractContextManager[Any]:

@@ -180,15 +180,15 @@ def _named_loss(name: str, options: dict[str, float], num_classes: int, dim: int
             raise ValueError(
                 f"{option}={quoted(value)}: must be left out for loss={name!r}, which has {has or 'no options'}"
             )
-    chosen = DEFAULTS[name] | options
+    options = DEFAULTS[name] | options
     match name:
         case "sc":
-            return losses.SupConLoss(chosen["temperature"], normalize=False)
+            return losses.SupConLoss(options["temperature"], normalize=False)
         case "tcl":
-            return losses.TCLLoss(chosen["temperature"], chosen["k1"], chosen["k2"], normalize=False)
+            return losses.TCLLoss(options["temperature"], options["k1"], options["k2"], normalize=False)
         case "ce-fix":
             return losses.SimplexCrossEntropyLoss(num_classes, dim)
-    return classifier(num_classes, dim, chosen.get("weight_penalty", 0.0))
+    return classifier(num_classes, dim, options.get("weight_penalty", 0.0))
 
 
 def _fresh_copy(loss: losses.Loss, options: dict[str, float], num_classes: int, dim: int) -> Supervised:

@@ -241,11 +241,12 @@ def measure(
     for k, n, d in WIDE:
         for rho in RADII:
             inputs = z, labels, w, _ = only(k, n, d, rho, generator)
-            found = gaps(inputs)
-            errors.append(found[step])
-            errors.append(required(min(gap for i, gap in enumerate(found) if i != step) > CLEAR))
-            moved = in_ball(z + 0.3 * rho * normal(generator, *z.shape), rho), labels, w + 0.3 * normal(generator, k, d)
-            errors.append(required(gap(step, (*moved, rho)) > CLEAR))
+            result = gaps(inputs)
+            errors.append(result[step])
+            errors.append(required(min(gap for i, gap in enumerate(result) if i != step) > CLEAR))
+            shifted = in_ball(z + 0.3 * rho * normal(generator, *z.shape), rho)
+            inputs = shifted, labels, w + 0.3 * normal(generator, k, d), rho
+            errors.append(required(gap(step, inputs) > CLEAR))
     return worst(errors)
 
 
@@ -330,11 +331,11 @@ def cross_entropy_bound_falls_with_weights(generator: torch.Generator) -> float:
     errors: list[float] = []
     for k, _, _, rho in PROBLEMS:
         lengths = (8 * torch.rand(20, dtype=torch.float64, generator=generator)).sort().values / rho
-        found = [_at_simplex(k, rho, r) for r in lengths.tolist()]
+        result = [_at_simplex(k, rho, r) for r in lengths.tolist()]
         formula = [cross_entropy_slope(k, rho, math.sqrt(k) * r) for r in lengths.tolist()]
-        for (_, slope), expected in zip(found, formula, strict=True):
+        for (_, slope), expected in zip(result, formula, strict=True):
             errors.append(abs(slope - expected) * (k - 1) / (rho * math.sqrt(k)))
-        values = torch.tensor([value for value, _ in found], dtype=torch.float64)
+        values = torch.tensor([value for value, _ in result], dtype=torch.float64)
         errors.append(required(max(formula) < 0 and bool((values.diff() < 0).all())))
     return worst(errors)
 
@@ -405,11 +406,11 @@ def fixed_weights_are_a_simplex(generator: torch.Generator) -> float:
     """S1–S3 in float64; and they are the weights of the loss, which holds them in its own precision."""
     errors: list[float] = []
     for k, d in ((2, 1), (4, 3), (10, 9), (10, 512), (100, 128)):
-        chosen = seed(generator)
-        weights = vertices(k, d, seed=chosen, dtype=torch.float64)
+        position = seed(generator)
+        weights = vertices(k, d, seed=position, dtype=torch.float64)
         distances = torch.pdist(weights)
         errors.extend((*simplex_conditions(weights), float((distances - distances.mean()).abs().max())))
-        held = losses.SimplexCrossEntropyLoss(k, d, seed=chosen).weight.double()
+        held = losses.SimplexCrossEntropyLoss(k, d, seed=position).weight.double()
         errors.append(required(float((held - weights).abs().max()) < 1e-6))
         if k > 2:
             errors.append(required(simplex_conditions(unit(normal(generator, k, d)))[2] > 0.1))
@@ -514,7 +515,7 @@ def cross_entropy_chain_is_the_simplex(generator: torch.Generator) -> float:
             bent = shaken(zeta, 0.3, generator)
             inside = 0.9 * z
             apart = rho * shaken(zeta[labels], 0.3, generator)
-            for elsewhere, opened in (
+            for elsewhere, strict in (
                 ((z, labels, w + normal(generator, 1, d), rho), {4}),  # not S1: what is lost is the mean, (C6)
                 ((rho * zeta[labels], labels, uneven, rho), {3}),  # not S2: (C5)
                 ((rho * bent[labels], labels, 2 * bent, rho), {0}),  # not S3: (C1)
@@ -522,7 +523,7 @@ def cross_entropy_chain_is_the_simplex(generator: torch.Generator) -> float:
                 ((inside, labels, w, rho), {2}),  # within the ball: (C4)
                 ((z, labels, w.roll(1, 0), rho), {0, 2}),  # not aligned: (C1), (C4)
             ):
-                found = gaps(elsewhere)
-                errors.append(math.fsum(found) - (loss(*elsewhere) - with_centred_weights(*elsewhere)))
-                errors.append(required(all(found[i] > CLEAR for i in opened)))
+                result = gaps(elsewhere)
+                errors.append(math.fsum(result) - (loss(*elsewhere) - with_centred_weights(*elsewhere)))
+                errors.append(required(all(result[i] > CLEAR for i in strict)))
     return worst(errors)

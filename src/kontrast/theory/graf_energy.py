@@ -45,8 +45,8 @@ def energy_is_above_the_simplex(generator: torch.Generator) -> float:
         lowest, zeta = smallest_energy(k, s), turned(k, d, generator)
         lengths = 0.1 + torch.rand(k, 1, dtype=torch.float64, generator=generator)
         errors.append(float(energy(lengths * zeta, s)) - lowest)
-        found = [float(energy(shaken(zeta, noise, generator), s)) - lowest for noise in NOISES]
-        slacks += found
+        result = [float(energy(shaken(zeta, noise, generator), s)) - lowest for noise in NOISES]
+        slacks += result
         if k > 2:  # two weights may be opposite again by chance
             corner = torch.eye(k, max(d, k), dtype=torch.float64)  # equal distances, but no mean of 0
             pairs = normal(generator, k // 2, d)
@@ -55,7 +55,7 @@ def energy_is_above_the_simplex(generator: torch.Generator) -> float:
                 float(energy(corner, s)) - lowest,
                 float(energy(centred, s)) - smallest_energy(len(centred), s),
             ]
-            errors.append(required(min(*elsewhere, *found[:3]) > 1e-6))
+            errors.append(required(min(*elsewhere, *result[:3]) > 1e-6))
     return worst(errors) + worst_violation(slacks)
 
 

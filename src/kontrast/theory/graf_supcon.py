@@ -130,8 +130,8 @@ def phi(on: Batches, t: Tensor) -> Tensor:
 
 def values(on: Batches) -> Tensor:
     """(C0)."""
-    taken = on.s.masked_fill(~(on.positive | on.negative), -torch.inf)
-    return torch.where(on.anchor, taken.logsumexp(-1) - mean_positive(on), 0.0)
+    logits = on.s.masked_fill(~(on.positive | on.negative), -torch.inf)
+    return torch.where(on.anchor, logits.logsumexp(-1) - mean_positive(on), 0.0)
 
 
 def over_positives(on: Batches) -> Tensor:
@@ -263,8 +263,8 @@ def equal_anchors(generator: torch.Generator, rho: float) -> Batch:
 
 def with_one_apart(points: Tensor, generator: torch.Generator) -> Tensor:
     """Unit points, the first one turned by a right angle in a random direction."""
-    first, drawn = points[:1], normal(generator, 1, points.shape[1])
-    return torch.cat([unit(drawn - (drawn * first).sum() * first), points[1:]])
+    first, direction = points[:1], normal(generator, 1, points.shape[1])
+    return torch.cat([unit(direction - (direction * first).sum() * first), points[1:]])
 
 
 def rotated_classes(k: int, n: int, generator: torch.Generator) -> Tensor:
@@ -286,8 +286,8 @@ def gaps(on: Batches) -> list[Tensor]:
 def mean_gaps(on: Batches) -> list[float]:
     """By how much (C1), (C2), (C3) and (C4) are strict in the sum over all batches, per anchor."""
     anchors = on.anchor.sum()
-    found = [*gaps(on), over_anchors(on) - over_batches(on)]
-    return [float(gap.sum() / anchors) for gap in found]
+    result = [*gaps(on), over_anchors(on) - over_batches(on)]
+    return [float(gap.sum() / anchors) for gap in result]
 
 
 def measure(step: int, only: Callable[[torch.Generator, float], Batch], generator: torch.Generator) -> float:
@@ -302,9 +302,9 @@ def measure(step: int, only: Callable[[torch.Generator, float], Batch], generato
     for rho in RADII:
         for _ in range(5):
             points, labels = only(generator, rho)
-            found = gaps(Batches(points, labels))
-            errors.append(float(found[step].abs().max()))
-            errors.append(required(all(float(gap.mean()) > CLEAR for i, gap in enumerate(found) if i != step)))
+            result = gaps(Batches(points, labels))
+            errors.append(float(result[step].abs().max()))
+            errors.append(required(all(float(gap.mean()) > CLEAR for i, gap in enumerate(result) if i != step)))
             elsewhere = Batches(rho * shaken(points / rho, 0.5, generator), labels)
             errors.append(required(float(gaps(elsewhere)[step].mean()) > CLEAR))
     return worst(errors)
@@ -341,11 +341,11 @@ def batches_are_counted(generator: torch.Generator) -> float:
     errors = []
     for _ in range(6):
         k, n, b = (int(torch.randint(low, high, (1,), generator=generator)) for low, high in ((2, 5), (1, 4), (2, 6)))
-        found: Counter[int] = Counter()
+        result: Counter[int] = Counter()
         for batch in itertools.combinations_with_replacement(range(k * n), b):
             inside = Counter(i // n for i in batch)
-            found.update(inside[c] for c in range(k))
-        errors += [found[size] - batches_with(k, n, b, size) for size in range(b + 1)]
+            result.update(inside[c] for c in range(k))
+        errors += [result[size] - batches_with(k, n, b, size) for size in range(b + 1)]
     return worst(errors)
 
 
@@ -380,9 +380,9 @@ def all_batches_are_above_their_bound(generator: torch.Generator) -> float:
             zeta = turned(k, d, generator)
             points = [shaken(zeta[labels], noise, generator) for _ in range(5)]
             points.append(shaken(zeta, noise, generator)[labels])
-            found = [float(loss(rho * z)) / bound - 1 for z in points]
-            slacks += found
-            clear += found if k > 2 and noise >= 0.1 else []  # two classes may be opposite again by chance
+            result = [float(loss(rho * z)) / bound - 1 for z in points]
+            slacks += result
+            clear += result if k > 2 and noise >= 0.1 else []  # two classes may be opposite again by chance
     return worst_violation(slacks) + required(min(clear) > 1e-9)
 
 
@@ -395,9 +395,9 @@ def all_batches_find_the_simplex(generator: torch.Generator) -> float:
     """Minimised from random points: deviations from the bound (relative) and the simplex; the slope there vanishes."""
     errors = []
     for (k, n, b, rho), d in zip((*SUMS[:4], SUMS[4]), (2, 4, 3, 2, 2), strict=True):
-        found = minimise_all_batches(k, n, b, d, radius=rho, starts=2, seed=seed(generator))
+        result = minimise_all_batches(k, n, b, d, radius=rho, starts=2, seed=seed(generator))
         bound = all_batches_bound(k, n, b, rho)
-        errors += [found.value / bound - 1, deviation(found.points, found.labels, rho).largest]
+        errors += [result.value / bound - 1, deviation(result.points, result.labels, rho).largest]
         labels = torch.arange(k).repeat(n)
         errors.append(slope(all_batches(labels, b), rho * turned(k, d, generator)[labels]) / bound)
     return worst(errors)
@@ -416,18 +416,18 @@ def batches_have_no_common_minimiser(generator: torch.Generator) -> float:
     zeta = turned(k, 2, generator)
     errors, arrangements = [], []
     for counts in configurations(k, b):
-        found = minimise_configuration(counts, 2, starts=3, seed=seed(generator))
+        result = minimise_configuration(counts, 2, starts=3, seed=seed(generator))
         at_simplex, opposite = configuration_value(counts, k / (k - 1)), configuration_value(counts, 2.0)
-        errors.append(_supcon(zeta[found.labels], found.labels) - at_simplex)
-        errors.append(required(found.value > opposite - 1e-9))
+        errors.append(_supcon(zeta[result.labels], result.labels) - at_simplex)
+        errors.append(required(result.value > opposite - 1e-9))
         if counts[1] <= 1 or counts[2] == 0:  # one class with others or without, or two classes
-            errors.append(found.value - opposite)
+            errors.append(result.value - opposite)
         elif counts == (3, 3, 3):
-            errors.append(found.value - at_simplex)
+            errors.append(result.value - at_simplex)
         if counts[0] != b and counts != (3, 3, 3):
-            errors.append(required(at_simplex - found.value > MARGIN))
+            errors.append(required(at_simplex - result.value > MARGIN))
         if min(counts) > 0:
-            arrangements.append(found.cosines[torch.triu_indices(k, k, 1).unbind()].sort().values)
+            arrangements.append(result.cosines[torch.triu_indices(k, k, 1).unbind()].sort().values)
     for one, other in itertools.combinations(arrangements, 2):
         errors.append(required(float((one - other).abs().max()) > MARGIN))
     return worst(errors)
@@ -447,9 +447,9 @@ def balanced_batch_bound_is_the_simplex(generator: torch.Generator) -> float:
             zeta = turned(k, d, generator)
             errors.append(_supcon(zeta[labels], labels, tau, "mean") - bound)
             points = shaken(zeta[labels], noise, generator), shaken(zeta, noise, generator)[labels]
-            found = [_supcon(z, labels, tau, "mean") - bound for z in points]
-            slacks += found
-            clear += found if k > 2 and noise >= 0.1 else []
+            result = [_supcon(z, labels, tau, "mean") - bound for z in points]
+            slacks += result
+            clear += result if k > 2 and noise >= 0.1 else []
     return worst(errors) + worst_violation(slacks) + required(min(clear) > 1e-9)
 
 
@@ -544,11 +544,11 @@ def supcon_batches_average_to_class_means(generator: torch.Generator) -> float:
         labels = torch.arange(k).repeat(n)
         points = rho * on_sphere(generator, k * n, 3)
         on = every_batch(points, labels, b)
-        found = mean_gap(on)
+        result = mean_gap(on)
         expected = counted_gap(points, labels)
-        errors += [float(found[on.members == size].mean()) - expected for size in range(2, b)]
+        errors += [float(result[on.members == size].mean()) - expected for size in range(2, b)]
         squares = class_means(points, labels).square().sum(1)
-        errors.append(float(found[on.members == b].mean() + (n * squares.mean() + rho**2) / (n + 1)))
+        errors.append(float(result[on.members == b].mean() + (n * squares.mean() + rho**2) / (n + 1)))
     return worst(errors)
 
 
@@ -621,14 +621,14 @@ def supcon_chain_is_the_simplex(generator: torch.Generator) -> float:
         if k > 2:
             bent = torch.cat([unit(zeta[:2].sum(0, keepdim=True)), zeta[1:]])
             places.append((bent[labels], {3}))  # not S3: (C4)
-        for points, opened in places:
-            found = descent(rho * points, labels, b)
-            steps = [above - below for above, below in itertools.pairwise(found)]
+        for points, strict in places:
+            result = descent(rho * points, labels, b)
+            steps = [above - below for above, below in itertools.pairwise(result)]
             scale = abs(bound)
-            errors += [found[0] / float(all_batches_loss(rho * points, labels, b)) - 1, found[-1] / bound - 1]
+            errors += [result[0] / float(all_batches_loss(rho * points, labels, b)) - 1, result[-1] / bound - 1]
             errors.append(worst_violation(steps) / scale)
-            errors.append(required(all(steps[i] > CLEAR * scale for i in opened)))
-            errors += [] if opened else [step / scale for step in steps]
+            errors.append(required(all(steps[i] > CLEAR * scale for i in strict)))
+            errors += [] if strict else [step / scale for step in steps]
     return worst(errors)
 
 

@@ -101,8 +101,8 @@ def all_batches(labels: Tensor, batch_size: int) -> Callable[[Tensor], Tensor]:
             f"batch_size={b}: must be smaller, because there are {count:,} batches of {b} from {n} points. Use fewer "
             "points or smaller batches; the sum at the simplex is geometry.bounds.supcon_all_batches"
         )
-    drawn = itertools.chain.from_iterable(itertools.combinations_with_replacement(range(n), b))
-    index = torch.from_numpy(np.fromiter(drawn, dtype=np.int64, count=count * b).reshape(count, b))
+    batches = itertools.chain.from_iterable(itertools.combinations_with_replacement(range(n), b))
+    index = torch.from_numpy(np.fromiter(batches, dtype=np.int64, count=count * b).reshape(count, b))
     m = torch.zeros(count, n, dtype=torch.float64).scatter_add_(1, index, torch.ones(count, b, dtype=torch.float64))
     same = (labels[:, None] == labels[None]).double()
     others = m @ same - 1  # l_i − 1

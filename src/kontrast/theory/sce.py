@@ -306,8 +306,8 @@ def sce_with_full_weight_is_infonce(generator: torch.Generator) -> float:
     for case in _cases(generator):
         expected = InfoNCELoss(case.tau, reduction="none")(*case.rows)
         options = {"temperature": case.tau, "target_temperature": case.tau_m, "contrastive_weight": 1.0}
-        found = sce_loss(relations(*case.rows), **options)
-        error = max(error, largest_error(_sce(case, 1.0), expected), largest_error(found, expected))
+        result = sce_loss(relations(*case.rows), **options)
+        error = max(error, largest_error(_sce(case, 1.0), expected), largest_error(result, expected))
     return error
 
 
@@ -385,8 +385,8 @@ def sce_learns_from_equal_views(generator: torch.Generator) -> float:
     for z, queue, tau in _targets(generator):
         for lam in LAMBDAS:
             measured = _backward_at_equal_views(SCELoss(tau, tau, lam, normalize=False, reduction="none"), z, queue)
-            found = gradient_at_equal_views(z, queue, temperature=tau, contrastive_weight=lam)
-            error = max(error, largest_error(found, measured))
+            result = gradient_at_equal_views(z, queue, temperature=tau, contrastive_weight=lam)
+            error = max(error, largest_error(result, measured))
             error += required(lam in (0.0, 1.0) or float(measured.norm(dim=1).mean()) > 1e-3)
     return error
 

@@ -242,20 +242,20 @@ def _batches(generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, float
 
 def _as_anchor(loss: Callable[..., Tensor], z: Tensor, labels: Tensor) -> Tensor:
     """∂L_i/∂z_i of a loss by its own backward, one anchor at a time: in L_i, z_i is the anchor alone."""
-    found = []
+    result = []
     for i in range(len(z)):
         rows = z.detach().requires_grad_()
-        found.append(torch.autograd.grad(loss(rows, labels)[i], rows)[0][i])
-    return torch.stack(found)
+        result.append(torch.autograd.grad(loss(rows, labels)[i], rows)[0][i])
+    return torch.stack(result)
 
 
 def _by_formula(gradient: Callable[..., Tensor], z: Tensor, labels: Tensor, **tuning: float) -> Tensor:
-    found = []
+    result = []
     for i in range(len(z)):
         same = labels == labels[i]
         same[i] = False
-        found.append(gradient(z[i], z[same], z[labels != labels[i]], **tuning))
-    return torch.stack(found)
+        result.append(gradient(z[i], z[same], z[labels != labels[i]], **tuning))
+    return torch.stack(result)
 
 
 @check("TCL, Lemma 1", "SupCon: ∂L_i/∂z_i = (1/τ)[Σ_p z_p (P^s_ip − X_ip) + Σ_n z_n P^s_in]", tolerance=1e-12)
@@ -275,8 +275,8 @@ def tcl_gradient_is_lemma_2(generator: torch.Generator) -> float:
     for z, labels, tau in _batches(generator):
         for k1, k2 in TUNINGS:
             measured = _as_anchor(TCLLoss(tau, k1, k2, normalize=False, reduction="none"), z, labels)
-            found = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=k1, k2=k2)
-            error = max(error, largest_error(found, measured))
+            result = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=k1, k2=k2)
+            error = max(error, largest_error(result, measured))
     return error
 
 
@@ -288,8 +288,8 @@ def untuned_tcl_is_supcon(generator: torch.Generator) -> float:
         supcon = SupConLoss(tau, normalize=False, reduction="none")
         tcl = TCLLoss(tau, 0.0, 1.0, normalize=False, reduction="none")
         error = max(error, largest_error(tcl(z, labels), supcon(z, labels)))
-        found = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=0.0, k2=1.0)
-        error = max(error, largest_error(found, _as_anchor(supcon, z, labels)))
+        result = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=0.0, k2=1.0)
+        error = max(error, largest_error(result, _as_anchor(supcon, z, labels)))
         s = spread(generator, 20, 3), spread(generator, 20, 7)
         error = max(error, largest_error(tcl_loss(*s, temperature=tau, k1=0.0, k2=1.0), group_values(supcon, *s)))
     return error
@@ -319,8 +319,8 @@ def normalisation_scales_positives(generator: torch.Generator) -> float:
         norm = w.norm(dim=1, keepdim=True)
         s = w @ c.T / norm
         pull = _pull(s[:, :5], s[:, 5:], temperature=tau, k1=k1, k2=k2)
-        found = normalised_pull(pull, s[:, :5], temperature=tau, norm=norm)
-        error = max(error, largest_error(found, parts[:, :5].norm(dim=2)))
+        result = normalised_pull(pull, s[:, :5], temperature=tau, norm=norm)
+        error = max(error, largest_error(result, parts[:, :5].norm(dim=2)))
         leaf = w.clone().requires_grad_()
         loss = TCLLoss(tau, k1, k2, reduction="sum")(leaf, [0] * 25, ref_emb=c, ref_labels=theirs)
         error = max(error, largest_error(parts.sum(1), torch.autograd.grad(loss, leaf)[0]))
@@ -340,8 +340,8 @@ def easy_positives_vanish(generator: torch.Generator) -> float:
         length = _parts(loss, 2 * z, positives, negatives)[:, :5].norm(dim=2)
         s_n = (negatives * z[:, None]).sum(2)
         pull = _pull(similarity.expand(20, -1), s_n, temperature=tau, k1=k1, k2=k2)
-        found = normalised_pull(pull, similarity, temperature=tau, norm=torch.full_like(similarity, 2.0))
-        error = max(error, largest_error(found, length), largest_error(length[:, 0], pull[:, 0].abs() / (2 * tau)))
+        result = normalised_pull(pull, similarity, temperature=tau, norm=torch.full_like(similarity, 2.0))
+        error = max(error, largest_error(result, length), largest_error(length[:, 0], pull[:, 0].abs() / (2 * tau)))
         error = max(error, largest(length[:, -1])) + required(bool((length[:, 0] > 0).all()))
     return error
 
@@ -441,9 +441,9 @@ def negatives_rise_with_k2(generator: torch.Generator) -> float:
     error = 0.0
     for *s, tau in _random(generator):
         for k1 in K1:
-            found = torch.stack([_measured(tau, k1, k2, *s)[2] for k2 in K2])
+            result = torch.stack([_measured(tau, k1, k2, *s)[2] for k2 in K2])
             formula = torch.stack([negative_response(*s, temperature=tau, k1=k1, k2=k2) for k2 in K2])
-            error = max(error, largest_error(formula, found)) + required(bool((found.diff(dim=0) > 0).all()))
+            error = max(error, largest_error(formula, result)) + required(bool((result.diff(dim=0) > 0).all()))
     return error
 
 
@@ -455,9 +455,9 @@ def probabilities_fall_with_k1(generator: torch.Generator) -> float:
         for k2 in K2:
             measured = [_measured(tau, k1, k2, *s) for k1 in K1]
             for which, formula in ((0, positive_probability), (2, negative_probability)):
-                found = torch.stack([m[which] for m in measured])
+                result = torch.stack([m[which] for m in measured])
                 expected = torch.stack([formula(*s, temperature=tau, k1=k1, k2=k2) for k1 in K1])
-                error = max(error, largest_error(expected, found)) + required(bool((found.diff(dim=0) < 0).all()))
+                error = max(error, largest_error(expected, result)) + required(bool((result.diff(dim=0) < 0).all()))
     return error
 
 
@@ -467,9 +467,9 @@ def positive_probability_falls_with_k2(generator: torch.Generator) -> float:
     error = 0.0
     for *s, tau in _random(generator):
         for k1 in K1:
-            found = torch.stack([_measured(tau, k1, k2, *s)[0] for k2 in K2])
+            result = torch.stack([_measured(tau, k1, k2, *s)[0] for k2 in K2])
             expected = torch.stack([positive_probability(*s, temperature=tau, k1=k1, k2=k2) for k2 in K2])
-            error = max(error, largest_error(expected, found)) + required(bool((found.diff(dim=0) < 0).all()))
+            error = max(error, largest_error(expected, result)) + required(bool((result.diff(dim=0) < 0).all()))
     return error
 
 
@@ -489,8 +489,8 @@ def positives_rise_with_k2_where_unsaturated(generator: torch.Generator) -> floa
                 before, after = _tcl(tau, k1, k2), _tcl(tau, k1, raised)
                 growth = (group_values(after, *s) - group_values(before, *s)).exp()[:, None]
                 change = _measured(tau, k1, raised, *s)[1] - _measured(tau, k1, k2, *s)[1]
-                found = response_change(*s, growth, temperature=tau, k1=k1, k2=k2)
-                error = max(error, largest_error(found, change))
+                result = response_change(*s, growth, temperature=tau, k1=k1, k2=k2)
+                error = max(error, largest_error(result, change))
                 rises, falls = rises + int((change > 1e-9).sum()), falls + int((change < -1e-9).sum())
         error += required(rises > 0 and falls > 0)
     return error

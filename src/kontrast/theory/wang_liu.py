@@ -98,8 +98,8 @@ def hard_relative_penalty(negatives: Tensor, *, temperature: float, hard_negativ
     tensor([0.2689, 0.7311, 0.0000])
     """
     threshold = negatives.topk(hard_negatives, -1).values[..., -1:]
-    kept = (negatives / temperature).exp() * (negatives >= threshold)
-    return kept / kept.sum(-1, keepdim=True)
+    nearest = (negatives / temperature).exp() * (negatives >= threshold)
+    return nearest / nearest.sum(-1, keepdim=True)
 
 
 def cold_excess(positive: Tensor, negatives: Tensor, *, temperature: float) -> tuple[Tensor, Tensor]:
@@ -225,8 +225,8 @@ def entropy_closed_form(generator: torch.Generator) -> float:
     """Against −Σ r log r, summed up as it stands, and against `geometry.penalty_entropy`."""
     error = 0.0
     for s, tau in _random_negatives(generator):
-        r, found = (s / tau).softmax(1), entropy(weights(s, temperature=tau))
-        error = max(error, largest_error(found, entr(r).sum(1)), largest_error(found, _measured_entropy(s, tau)))
+        r, result = (s / tau).softmax(1), entropy(weights(s, temperature=tau))
+        error = max(error, largest_error(result, entr(r).sum(1)), largest_error(result, _measured_entropy(s, tau)))
     return error
 
 
@@ -262,16 +262,16 @@ def entropy_slope_by_inverse_temperature(generator: torch.Generator) -> float:
         inverse = torch.full((len(s), 1), 1 / tau, dtype=s.dtype).requires_grad_()
         (slope,) = torch.autograd.grad(entr((s * inverse).softmax(1)).sum(), inverse)
         p = weights(s, temperature=tau)
-        found = entropy_by_inverse_temperature(p, temperature=tau)
+        result = entropy_by_inverse_temperature(p, temperature=tau)
         chain = (entropy_by_weight(p) * weight_by_inverse_temperature(p, temperature=tau)).sum(1)
-        error = max(error, largest_error(found, slope[:, 0]), largest_error(found, chain))
+        error = max(error, largest_error(result, slope[:, 0]), largest_error(result, chain))
     return error
 
 
 @check("Wang & Liu, supplement (7)", "ΣP·ΣP log²P ≥ (ΣP log P)², equal only where all P are", tolerance=1e-12)
 def cauchy_inequality(generator: torch.Generator) -> float:
     """Against Lagrange's identity, by which the difference is ½ Σ_jl P_j P_l (log P_j − log P_l)², relative to the
-    larger side. Wherever rounding leaves a difference to be seen, the inequality is strict and ∂H/∂(1/τ) < 0."""
+    larger side. Wherever the difference is larger than rounding, the inequality is strict and ∂H/∂(1/τ) < 0."""
     error = 0.0
     for s, tau in _random_negatives(generator):
         p, log_p = weights(s, temperature=tau), s / tau
@@ -279,9 +279,9 @@ def cauchy_inequality(generator: torch.Generator) -> float:
         pairs = p[:, :, None] * p[:, None] * (log_p[:, :, None] - log_p[:, None]) ** 2
         difference = pairs.sum((1, 2)) / 2
         error = max(error, largest((larger - smaller - difference) / larger))
-        seen = difference > 1e-12 * larger
+        visible = difference > 1e-12 * larger
         slope = entropy_by_inverse_temperature(p, temperature=tau)
-        error += required(bool((larger > smaller)[seen].all() and (slope < 0)[seen].all() and seen.sum() > 15))
+        error += required(bool((larger > smaller)[visible].all() and (slope < 0)[visible].all() and visible.sum() > 15))
         larger, smaller = cauchy(weights(s[:, :1].expand_as(s), temperature=tau))
         error = max(error, largest((larger - smaller) / larger))
     return error
@@ -295,9 +295,9 @@ def entropy_rises_with_temperature(generator: torch.Generator) -> float:
     error, grid = 0.0, (*PAPER_TEMPERATURES, 2.0, 5.0, 10.0)
     for n in (3, 10, 100):
         s = spread(generator, 100, n)
-        found = torch.stack([entropy(weights(s, temperature=tau)) for tau in grid], 1)
-        error += required(bool((found.diff(dim=1) > 0).all()))
-        error = max(error, largest_error(found, _measured_entropy(s, list(grid))))
+        result = torch.stack([entropy(weights(s, temperature=tau)) for tau in grid], 1)
+        error += required(bool((result.diff(dim=1) > 0).all()))
+        error = max(error, largest_error(result, _measured_entropy(s, list(grid))))
         equal = s[:, :1].expand_as(s)
         for tau in grid:
             flat = entropy(weights(equal, temperature=tau))
@@ -406,8 +406,8 @@ def _above_cold(positive: Tensor, negatives: Tensor, tau: float) -> Tensor:
     return tau * value - cold_limit(*keys)
 
 
-def _outside(found: Tensor, least: Tensor, most: Tensor) -> float:
-    return largest(torch.maximum(least - found, found - most).clamp(min=0))
+def _outside(result: Tensor, least: Tensor, most: Tensor) -> float:
+    return largest(torch.maximum(least - result, result - most).clamp(min=0))
 
 
 @check("Wang & Liu (7)", "τ → ∞: L → log N − (N−1)/(Nτ) s_ii + 1/(Nτ) Σ s_ik, as 1/τ²", tolerance=1e-12)

@@ -34,7 +34,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import torch
 
-from kontrast.files import NoFile, open_regular, whole_file
+from kontrast.files import NotRegularFile, open_regular, whole_file
 from kontrast.methods import Method
 from kontrast.train.gradients import Precision
 from kontrast.train.stopping import Patience
@@ -83,7 +83,7 @@ def load(path: Path) -> dict[str, Any]:
     """
     try:
         file = open_regular(path)
-    except NoFile as error:
+    except NotRegularFile as error:
         raise _damaged(path, str(error)) from None
     with file:
         _verify(path, file)

@@ -111,7 +111,7 @@ def test_a_cell_in_the_wrong_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_without_a_last_line_break_is_read(tmp_path: Path) -> None:
     (tmp_path / "demo-cpu.jsonl").write_text(entry().line())
     assert read_file(tmp_path / "demo-cpu.jsonl") == [(entry(), 1)]
-    with pytest.raises(ValueError, match="is a folder, no file"):
+    with pytest.raises(ValueError, match="is a folder, not a file"):
         read_file(tmp_path)
 
 
