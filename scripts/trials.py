@@ -82,7 +82,7 @@ def perform_one(out: str, seed: int, name: str, *settings: str) -> dict[str, Any
     from kontrast import recipes
     from kontrast.experiments.tune.trials import run_trial
     from kontrast.files import read_json
-    from kontrast.overrides import parse
+    from kontrast.recipe import parse
     from kontrast.train import make_job, resolve
 
     asked = {"run.out": out, "run.threads": 1, "run.progress": False, "seed": seed}

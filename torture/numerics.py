@@ -29,7 +29,7 @@ from kontrast.losses import FAMILY  # noqa: E402
 from measure import markdown, setting  # noqa: E402
 
 PAGE = ROOT / "docs" / "reliability" / "numerics.md"
-UNBOUNDED = ("cross_entropy", "simplex_cross_entropy")
+UNBOUNDED = ("cross-entropy", "simplex-cross-entropy")
 NOTES = {
     "value": "Absolute below 1, relative above; of all losses on unit rows, on all inputs.",
     "gradient": "As a part of the bound G. At small τ float32 similarities have few digits left, whoever uses them.",

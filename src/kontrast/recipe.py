@@ -9,28 +9,32 @@
     optim: {name: sgd, lr: 0.1}
     train: {epochs: 20, batch_size: 128}
     evaluate: {protocols: [knn20, probe]}
-    run: {device: auto}              how it is run: no part of the hash
+    run: {device: auto}              how it is run: not part of the hash
 
 The hash is over everything but the name, its description, ``run`` and ``evaluate.batch_size``, so the same recipe under
 another name, on other workers or in another folder is the same run. Overrides are ``key=value`` with dots, the value as
-YAML has it; one of ``train.epochs`` and ``train.steps`` takes the place of the other.
+YAML; one of ``train.epochs`` and ``train.steps`` replaces the other.
+
+A recipe holds plain values only (numbers, words, true and false, null, lists and mappings of them), so that it can be
+written, read back and hashed. YAML's anchors can make a file of ten lines unfold to gigabytes, and lists can contain
+themselves; the size of a recipe is limited before anything walks through it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from kontrast.overrides import parse, place, unknown_key
-from kontrast.plain import check_plain, format_validation_error, from_file, to_yaml
-from kontrast.registry import quoted
-from kontrast.vocabulary import STRENGTHS
+from kontrast.files import expanded, open_regular
+from kontrast.registry import FAMILIES, STRENGTHS, check_operation, nearest, one_line, quoted
 
 one_is_a_list = BeforeValidator(lambda value: (value,) if isinstance(value, str | dict) else value)
 LENGTHS = ("train.epochs", "train.steps")  # one of the two
@@ -42,7 +46,7 @@ LONGEST_NAME = 200  # bytes: a file system takes 255, and the hash comes behind 
 
 
 class Section(BaseModel):
-    """A part of the recipe with fixed keys; an unknown one is an error. A plain word is its name."""
+    """A section of the recipe with fixed keys; an unknown key is an error. A plain word is the section's name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -53,7 +57,7 @@ class Section(BaseModel):
 
 
 class Part(Section):
-    """Something chosen by name, with options of its own: those are checked against what the name stands for.
+    """Something chosen by name, with options of its own (`Recipe.check_parts` checks both).
 
     >>> Part(name="tcl", k1=4000).options
     {'k1': 4000}
@@ -74,7 +78,7 @@ class Data(Section):
 
     ``noise`` is the fraction of training labels replaced, ``changed`` always by another class, ``redrawn`` uniformly.
     ``validation`` holds out that fraction of the training rows. ``split`` is what the encoder learns from.
-    ``given`` and ``digest`` are set where the data came from Python, as an object: what it was, and the digest of its
+    ``given`` and ``digest`` are set if the data came from Python, as an object: what it was, and a digest of its
     content.
     """
 
@@ -119,11 +123,10 @@ class Augment(Section):
     @field_validator("views", mode="before")
     @classmethod
     def _each_a_view(cls, views: Any) -> Any:
-        """Says what a view may be; pydantic would tell of every alternative."""
+        """One error that says what a view may be; pydantic would report every alternative."""
         for i, view in enumerate(views if isinstance(views, list | tuple) else ()):
             steps = view if isinstance(view, list | tuple) else [view]
-            wrong = [step for step in steps if not isinstance(step, str | Mapping | Part)]
-            if wrong:
+            if not all(isinstance(step, str | Mapping | Part) for step in steps):
                 raise ValueError(
                     f"view {i} is {quoted(view)}; expected a preset (weak, or {{name: weak, scale: 0.5}}) or a list of "
                     "operations ([{name: resized-crop, scale: [0.5, 1]}, flip])"
@@ -139,13 +142,13 @@ class Augment(Section):
 
 
 class Train(Section):
-    """How long and on what batches; ``batch_size`` is the global one, whatever the number of processes.
+    """How long and on what batches; ``batch_size`` is that of all processes together.
 
     Either ``epochs`` or ``steps``. ``micro_batch`` splits the encoder's work into parts of so many images (gradient
-    caching; see `kontrast.train.gradients`); ``auto`` works it out from the free memory (`kontrast.train.micro_batch`).
-    ``patience`` stops early: after so many validations (one every
-    ``validate_every`` epochs, on the part that ``data.validation`` holds out) without a better one. ``fit_every`` asks,
-    every so many steps, whether the training labels are fitted, and stops when they are (`kontrast.train.fitting`).
+    caching; see `kontrast.train.gradients`); ``auto`` computes it from the free memory (`kontrast.train.micro_batch`).
+    ``patience`` stops early, after so many validations without a better one (one validation every ``validate_every``
+    epochs, on the rows that ``data.validation`` holds out). ``fit_every`` tests every so many steps whether the
+    training labels are fitted, and stops when they are (`kontrast.train.fitting`).
     """
 
     epochs: int | None = Field(None, ge=1)
@@ -165,12 +168,12 @@ class Train(Section):
         number = isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0 and value >= 1
         if value is None or value == "auto" or number:
             return value
-        raise ValueError(f"expected a whole number of at least 1, or auto, seen {quoted(value)}")
+        raise ValueError(f"must be a whole number of at least 1, or auto; got {quoted(value)}")
 
     @model_validator(mode="after")
     def _one_length(self) -> Self:
         if (self.epochs is None) == (self.steps is None):
-            raise ValueError(f"give either epochs or steps; seen epochs={self.epochs}, steps={self.steps}")
+            raise ValueError(f"give either epochs or steps; got epochs={self.epochs}, steps={self.steps}")
         return self
 
 
@@ -178,14 +181,14 @@ class Evaluate(Section):
     """Which protocols end a run (``kontrast list protocols``), and whether raw pixels stand beside them.
 
     A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``. ``baselines`` is whether kNN and
-    the probe are also computed of raw pixels; None: where that costs seconds (`kontrast.evaluate.affordable`).
+    the probe are also computed from raw pixels; None: if that costs seconds (`kontrast.evaluate.affordable`).
 
-    ``batch_size`` is how many rows go through the encoder at once wherever it is only asked (evaluation, baselines,
-    monitors, analysis); None measures it on one row (`kontrast.evaluate.activations`). It is no part of the hash: it
-    changes results by rounding alone, and a run whose evaluation did not fit memory is resumed with a smaller one.
+    ``batch_size`` is how many rows go through the encoder at once outside of training (evaluation, baselines, monitors,
+    analysis); None measures it on one row (`kontrast.evaluate.activations`). It is not part of the hash: it changes
+    results by rounding only, and a run whose evaluation did not fit in memory is resumed with a smaller one.
 
-    ``head`` is whether the protocols are also run on the head's output (result.json, "head"), to say what a projector
-    keeps and what it gives up; None: no.
+    ``head`` is whether the protocols are also run on the head's output (result.json, "head"), to show what a projector
+    keeps and what it loses; None: no.
     """
 
     protocols: Annotated[tuple[Part, ...], one_is_a_list] = (Part(name="knn20"), Part(name="probe"))
@@ -195,9 +198,9 @@ class Evaluate(Section):
 
 
 class Run(Section):
-    """How it is run; none of this is in the hash, for none of it is meant to change the result.
+    """How it is run; none of this is in the hash, because none of it changes the result.
 
-    ``compile`` is the exception: compiled kernels add up in another order, so ``compile=true`` counts in the hash.
+    ``compile`` is the exception: compiled kernels add in another order, so ``compile=true`` counts in the hash.
     """
 
     device: Word = "auto"
@@ -248,8 +251,8 @@ class Recipe(Section):
         length = len(name.encode(errors="replace"))
         if not name or name.startswith(".") or "/" in name or not name.isprintable() or length > LONGEST_NAME:
             raise ValueError(
-                f"a run's folder is called after it; expected 1 to {LONGEST_NAME} bytes of letters, digits, spaces and "
-                f"signs, without / and not beginning with a dot, seen {quoted(name)}"
+                f"the run folder has this name: it must be 1 to {LONGEST_NAME} bytes of letters, digits, spaces and "
+                f"signs, without / and without a dot at the beginning; got {quoted(name)}"
             )
         return name
 
@@ -260,14 +263,19 @@ class Recipe(Section):
         return self
 
     @property
+    def summary(self) -> str:
+        """What it is and what to expect, without hardware and command: its line in ``kontrast list recipes``."""
+        return self.about.partition(" Hardware:")[0]
+
+    @property
     def hash(self) -> str:
         """Eight digits over everything that decides the result.
 
-        What is not asked for (None) is left out, so that options to come do not rename the runs there are. Of data from
-        Python the content counts, not what the object was or is called.
+        Options that are None are left out, so that new options do not rename existing runs. For data from Python the
+        content counts, not the type or name of the object.
         """
         decisive = self.model_dump(mode="json", exclude=NOT_DECISIVE, exclude_none=True)
-        # Baselines stand beside the result and do not change it: where they are automatic, the hash is as without them.
+        # Baselines are beside the result and do not change it: if they are automatic, the hash is as without them.
         decisive["evaluate"].setdefault("baselines", False)
         if self.run.compile:  # another order of sums: other bits, so another run
             decisive["compile"] = True
@@ -282,7 +290,14 @@ class Recipe(Section):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Recipe:
-        """From a mapping; what is wrong in it is one `ValueError` that says where, and names the nearest known key."""
+        """From a mapping.
+
+        Raises:
+            ValueError: an unknown key (the error names the nearest one) or a wrong value; the error says where.
+
+        >>> Recipe.of({"method": "supcon", "train": {"steps": 20}}).train.steps
+        20
+        """
         check_plain(values)
         _check_keys(values, cls, "")
         try:
@@ -292,44 +307,268 @@ class Recipe(Section):
 
     @classmethod
     def read(cls, path: str | Path) -> Recipe:
-        """From a YAML file."""
+        """From a YAML file.
+
+        Raises:
+            ValueError: the file is not YAML, or not a recipe (see `of`).
+        """
         path = Path(path)
-        values = from_file(path)
+        values = read_yaml(path)
         if not isinstance(values, Mapping):
-            seen = "is empty" if values is None else f"holds {type(values).__name__}"
-            raise ValueError(f"{path} {seen}; expected a mapping with data, method, train, …")
+            content = "is empty" if values is None else f"holds {type(values).__name__}"
+            raise ValueError(f"{path} {content}; expected a mapping with data, method, train, …")
         try:
             return cls.of({"name": path.stem, **values})
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
     def override(self, changes: Iterable[str] | Mapping[str, Any]) -> Recipe:
-        """With ``key=value`` settings, or a mapping of dotted keys, put in place of what stands there.
+        """A copy with ``key=value`` settings, or a mapping of dotted keys, replaced.
 
-        A section given as a plain value is its name: ``encoder=resnet18``, ``data=photos/``; ``augment=weak`` makes
-        every view that preset, and ``augment.jitter=0`` sets a strength of every view. A part given another name starts
-        from that name's own options. ``train.steps=20`` alone takes the place of the recipe's epochs, and
-        ``train.epochs=5`` that of its steps.
+        A plain value for a section is its name: ``encoder=resnet18``, ``data=photos/``; ``augment=weak`` makes every
+        view that preset, and ``augment.jitter=0`` sets a strength of every view. A part with a new name starts from the
+        options of that name. ``train.steps=20`` alone replaces the recipe's epochs, and ``train.epochs=5`` its steps.
+
+        Raises:
+            ValueError: an unknown key (the error names the nearest one) or a wrong value.
+
+        >>> recipe = Recipe.of({"method": {"name": "tcl", "k1": 10}, "train": {"epochs": 5}})
+        >>> recipe.override(["method=supcon", "train.steps=20"]).train.epochs is None
+        True
         """
         values = self.model_dump(mode="json")
-        given = list(changes.items() if isinstance(changes, Mapping) else map(parse, changes))
+        pairs = list(changes.items() if isinstance(changes, Mapping) else map(parse, changes))
         # Names come first, whatever their order: a part's options are those of its name.
-        for key, value in sorted(given, key=lambda change: "." in change[0].removesuffix(".name")):
+        for key, value in sorted(pairs, key=lambda change: "." in change[0].removesuffix(".name")):
             _put(values, key, copy.deepcopy(value))  # a later key may reach into it
-        whole = [value for key, value in given if key == "train" and isinstance(value, Mapping)]
-        lengths = {f"train.{key}": value for section in whole for key, value in section.items()} | dict(given)
+        whole = [value for key, value in pairs if key == "train" and isinstance(value, Mapping)]
+        lengths = {f"train.{key}": value for section in whole for key, value in section.items()} | dict(pairs)
         for key, other in (LENGTHS, LENGTHS[::-1]):
             if lengths.get(key) is not None and other not in lengths:
                 _put(values, other, None)
         return Recipe.of(values)
 
+    def check_parts(self) -> Recipe:
+        """The recipe itself, if every part and option that it names exists; nothing is imported for it.
+
+        Raises:
+            ValueError: an unknown name or option (the error names the nearest one), or a value of another kind.
+
+        >>> Recipe.of({"method": {"name": "tcl", "temprature": 1}, "train": {"epochs": 1}}).check_parts()
+        Traceback (most recent call last):
+            ...
+        ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
+        """
+        for protocol in self.evaluate.protocols:
+            _check_part("protocol", protocol)
+        for name in self.run.monitors or ():
+            FAMILIES["monitor"].canonical(name)
+        for name in self.run.loggers:
+            FAMILIES["logger"].canonical(name)
+        for section, family in PARTS.items():
+            _check_part(family, getattr(self, section), section)
+        views = self.augment.described
+        for i, view in enumerate(views):
+            try:
+                _check_view(view, views)
+            except ValueError as error:
+                raise ValueError(f"augment.views.{i}: {error}") from None
+        return self
+
+    def check_data(self) -> None:
+        """Check that the data are a set's name or a path that exists.
+
+        Raises:
+            ValueError: they are neither; the error names the nearest set.
+
+        >>> Recipe.of({"data": "fashion-mny", "method": "supcon", "train": {"epochs": 1}}).check_data()
+        Traceback (most recent call last):
+            ...
+        ValueError: 'fashion-mny' is neither a set nor a path that exists; did you mean 'fashion-mini'? Sets: ...
+        """
+        name = self.data.name
+        if name not in FAMILIES["data set"] and not expanded(name).exists():
+            raise ValueError(no_such_data(name))
+
     def to_yaml(self) -> str:
-        """As YAML that `read` takes back."""
+        """As YAML that `read` reads."""
         return to_yaml(self.model_dump(mode="json"))
 
 
+# ------------------------------------------------------------------------------------------------ names and options
+
+
+PARTS = {"method": "method", "encoder": "encoder", "head": "head", "optim": "optimiser", "schedule": "schedule"}
+"""Sections of a recipe that are a part, and the family of each."""
+
+
+def _check_part(family: str, part: Part, section: str | None = None) -> None:
+    section = section or family
+    FAMILIES[family].check(
+        part.name, part.options, section=section, hint=lambda option, known: suggest(option, known, section)
+    )
+
+
+def _check_view(view: dict[str, Any] | list[dict[str, Any]], views: Sequence[Any]) -> None:
+    """A view is a preset, or a list of operations; say so if one is written as the other."""
+    if not isinstance(view, dict):
+        for step in view:
+            check_operation(step["name"], {key: value for key, value in step.items() if key != "name"})
+        return
+    name = view["name"]
+    if name in FAMILIES["operation"] and name not in FAMILIES["preset"]:
+        listed = ", ".join(str(other.get("name")) for other in views if isinstance(other, dict))
+        raise ValueError(
+            f"no preset {name!r}; it is an operation, and a view of operations is a list: "
+            f"augment.views=[[{listed}], …], one list for each view"
+        )
+    FAMILIES["preset"].check(name, {key: value for key, value in view.items() if key != "name"})
+
+
+def no_such_data(name: str) -> str:
+    """The error for data that are not there.
+
+    >>> no_such_data("rows.npy")
+    'there is no file rows.npy; expected a .npz or .npy file'
+    """
+    if name.lower().endswith((".npz", ".npy")):
+        return f"there is no file {expanded(name)}; expected a .npz or .npy file"
+    known = FAMILIES["data set"].names()
+    hint = nearest(name.replace("_", "-"), known)
+    return f"{name!r} is neither a set nor a path that exists{hint} Sets: {', '.join(known)}"
+
+
+# ------------------------------------------------------------------------------------------------ overrides
+
+
+SYNONYMS = {
+    "seed": ("random_seed", "manual_seed"),
+    "data": ("dataset", "datasets", "data_dir", "data_path", "data_name", "dataset_name", "dataset_path", "train_dir"),
+    "data.size": ("image_size", "img_size", "input_size", "resolution"),
+    "data.limit": ("max_samples", "num_samples", "subset"),
+    "data.validation": ("val_split", "validation_split", "val_fraction", "val_size"),
+    "data.noise": ("label_noise", "noise_rate"),
+    "augment": ("augmentation", "augmentations", "aug", "transform", "transforms", "views"),
+    "augment.jitter": ("color_jitter", "colour_jitter", "color", "colour"),
+    "augment.grayscale": ("greyscale", "gray", "grey"),
+    "augment.scale": ("crop", "crop_scale", "min_scale"),
+    "encoder": ("model", "backbone", "arch", "architecture", "network", "net", "base_encoder", "model_name"),
+    "encoder.pretrained": ("weights", "checkpoint", "ckpt", "init_from", "pretrained_weights"),
+    "head": ("projector", "projection", "projection_head", "proj_head"),
+    "head.out": ("proj_dim", "projection_dim", "proj_output_dim", "feat_dim", "embedding_dim", "embed_dim", "out_dim"),
+    "head.hidden": ("proj_hidden_dim", "hidden_dim"),
+    "method": ("loss", "criterion", "algorithm", "objective"),
+    "method.temperature": ("tau", "temp", "t", "softmax_temperature"),
+    "method.target_temperature": ("tau_m", "target_temp", "teacher_temperature", "temperature_t"),
+    "method.contrastive_weight": ("lambda", "lam", "coeff"),
+    "method.queue": ("queue_size", "queue_length", "memory_bank_size", "bank_size"),
+    "method.k1": (),
+    "method.k2": (),
+    "optim": ("optimizer", "optimiser", "opt"),
+    "optim.lr": ("learning_rate", "base_lr", "init_lr", "learningrate"),
+    "optim.momentum": ("sgd_momentum",),
+    "optim.weight_decay": ("wd", "l2", "decay"),
+    "schedule": ("scheduler", "lr_scheduler", "lr_schedule", "learning_rate_schedule"),
+    "schedule.warmup_epochs": ("warmup", "warmup_steps"),
+    "train.epochs": ("max_epochs", "num_epochs", "n_epochs", "num_train_epochs", "epoch"),
+    "train.steps": ("max_steps", "num_steps", "iterations", "max_iter"),
+    "train.batch_size": ("batchsize", "bs", "batch", "train_batch_size", "per_device_train_batch_size"),
+    "train.micro_batch": ("accumulate_grad_batches", "gradient_accumulation_steps", "accumulation_steps", "chunk_size"),
+    "train.precision": ("amp", "fp16", "bf16", "mixed_precision", "half"),
+    "train.patience": ("early_stopping", "early_stopping_patience"),
+    "evaluate": ("eval", "evaluation"),
+    "evaluate.protocols": ("protocol", "metrics"),
+    "run.device": ("gpu", "gpus", "cuda", "accelerator", "devices"),
+    "run.workers": ("num_workers", "n_workers", "dataloader_num_workers"),
+    "run.threads": ("num_threads", "n_threads"),
+    "run.out": ("save_dir", "output_dir", "out_dir", "log_dir", "output", "save_folder", "results_dir"),
+    "run.loggers": ("logger", "wandb", "tensorboard", "mlflow"),
+    "run.monitors": ("monitor",),
+    "run.log_every": ("log_interval", "log_freq", "print_freq", "log_every_n_steps"),
+    "run.checkpoint_every": ("save_freq", "save_interval", "save_every", "checkpoint_frequency"),
+}
+"""Keys of a recipe, and what other tools call them; the last word of a key is one of its names too."""
+_MEANT = {
+    name: key for key, others in reversed(SYNONYMS.items()) for name in (*others, key.rpartition(".")[2])
+}  # where two keys have a name, the first of the table
+
+
+def suggest(key: str, known: Sequence[str], where: str = "") -> str:
+    """The end of a sentence about an unknown key: our key for another tool's name, or the nearest known key.
+
+    ``where`` is the section in which the key was written; empty for the recipe itself.
+
+    >>> suggest("learning_rate", ["lr", "momentum"], "optim"), suggest("lr", ["epochs", "steps"], "train")
+    ("; did you mean 'lr'?", "; did you mean 'optim.lr'?")
+    >>> suggest("epochz", ["epochs", "steps"], "train"), suggest("xyz", ["epochs", "steps"], "train")
+    ("; did you mean 'epochs'?", '.')
+    """
+    meant = _MEANT.get(key.lower().replace("-", "_"))
+    if meant is None:
+        return nearest(key, known)
+    section, _, last = meant.rpartition(".")
+    if meant == where:
+        return f"; did you mean {where}=…?"
+    if last in known:
+        return f"; did you mean {last!r}?"
+    return f"; did you mean {meant!r}?" if section != where else nearest(key, known)
+
+
+def parse(setting: str) -> tuple[str, Any]:
+    """``"optim.lr=0.2"`` → key and value, the value as YAML.
+
+    Raises:
+        ValueError: there is no ``=``, or no key before it.
+
+    >>> parse("train.epochs=5"), parse("augment.views=[weak, strong]"), parse("optim.lr=1e-3")
+    (('train.epochs', 5), ('augment.views', ['weak', 'strong']), ('optim.lr', 0.001))
+    """
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        raise ValueError(f"{quoted(setting)} is not a setting; expected key=value, such as optim.lr=0.2")
+    try:
+        value = from_yaml(text)
+    except ValueError:
+        value = text
+    value = None if value == "None" else value
+    if isinstance(value, str):  # YAML 1.1 reads 1e-3 as a word
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    return key.strip(), value
+
+
+def place(where: Any, name: str, above: str, *, new: bool) -> int | str:
+    """The index or key in a list or mapping that one word of a dotted key names; ``new`` allows a key to be added.
+
+    Raises:
+        ValueError: no such index or key, or ``where`` is neither a list nor a mapping.
+
+    >>> place(["weak", "strong"], "1", "augment.views", new=False)
+    1
+    """
+    if isinstance(where, list):
+        if not (name.isdecimal() and len(name) < 10 and int(name) < len(where)):
+            raise ValueError(f"{above}: must be a number from 0 to {len(where) - 1}; got {quoted(name)}")
+        return int(name)
+    if not isinstance(where, dict):
+        raise ValueError(f"{above} is {quoted(where)}, which has nothing inside; expected a key that ends there")
+    if not new and name not in where:
+        raise ValueError(unknown_key(name, list(where), above or "the recipe"))
+    return name
+
+
+def unknown_key(key: str, known: Sequence[str], where: str) -> str:
+    """The error for a key that does not exist.
+
+    >>> unknown_key("epoch", ["epochs", "steps"], "train")
+    "train has no key 'epoch'; did you mean 'epochs'? Known: epochs, steps"
+    """
+    hint = suggest(key, known, where.removeprefix("the recipe"))
+    return f"{where} has no key {quoted(key)}{hint} Known: {', '.join(known) or 'none'}"
+
+
 def _put(values: dict[str, Any], key: str, value: Any) -> None:
-    """Sets what a dotted key names, in place."""
+    """Set the value of a dotted key, in place."""
     path = key.split(".")
     field = Recipe.model_fields.get(path[0])
     if field is None:
@@ -350,14 +589,14 @@ def _put(values: dict[str, Any], key: str, value: Any) -> None:
     for i, name in enumerate(path[:-1]):
         where = where[place(where, name, ".".join(path[:i]), new=False)]
     if path == ["data", "name"]:
-        where |= {"given": None, "digest": None}  # they are of the data before
+        where |= {"given": None, "digest": None}  # of the previous data
     if path[1:] == ["name"] and field.annotation is Part and where.get("name") != value:
         where.clear()  # the old name's options are not the new one's
     where[place(where, path[-1], ".".join(path[:-1]), new=True)] = value
 
 
 def _strengthen(views: list[Any], option: str, value: Any) -> None:
-    """Sets one strength of every view, in place; a view that is a list of operations has none."""
+    """Set one strength of every view, in place; a view that is a list of operations has none."""
     for i, view in enumerate(views):
         if isinstance(view, str):
             views[i] = view = {"name": view}
@@ -370,7 +609,7 @@ def _strengthen(views: list[Any], option: str, value: Any) -> None:
 
 
 def _check_keys(values: Any, model: type[BaseModel], path: str) -> None:
-    """An unknown key is an error that names the nearest known one."""
+    """Raise for an unknown key, with the nearest known one."""
     if not isinstance(values, Mapping) or model is Part:
         return
     for key, value in values.items():
@@ -379,3 +618,125 @@ def _check_keys(values: Any, model: type[BaseModel], path: str) -> None:
         inner = model.model_fields[key].annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             _check_keys(value, inner, f"{path}.{key}" if path else key)
+
+
+# ------------------------------------------------------------------------------------------------ plain values and YAML
+
+
+MOST_VALUES, DEEPEST = 10_000, 20  # of a recipe; ours have at most 90, four deep
+MOST_BYTES = 1_000_000  # of a file; ours have at most 2,000
+LARGEST = 3.4e38  # of float32
+LINES = "\x85\u2028\u2029"  # PyYAML writes them unchanged, and reads them as line breaks
+MOST_ERRORS = 5  # wrong values listed in one error
+
+# What PyYAML raises for words that it cannot convert: besides its own error, those of int(), float(), its table of
+# truth values and its date pattern, and RecursionError for deep nesting.
+NO_YAML = (yaml.YAMLError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
+
+
+def from_yaml(text: str) -> Any:
+    """The values of a YAML text; no tags but YAML's own, so nothing is executed.
+
+    Raises:
+        ValueError: the text is not YAML.
+
+    >>> from_yaml("{epochs: 5}"), from_yaml("!!float many")
+    Traceback (most recent call last):
+        ...
+    ValueError: it is not YAML: could not convert string to float: 'many'
+    """
+    try:
+        return yaml.safe_load(text)
+    except NO_YAML as error:
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ValueError(f"it is not YAML: {reason[:300]}") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """The values of a YAML file.
+
+    Raises:
+        ValueError: the file is not YAML, or larger than `MOST_BYTES`; the error names it.
+    """
+    with open_regular(path) as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{path} has more than {MOST_BYTES:,} bytes; expected a recipe")
+    try:
+        return from_yaml(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not YAML: {error.reason} at byte {error.start}; expected a recipe in UTF-8"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{path} {str(error).removeprefix('it ')}; expected a recipe") from None
+
+
+def to_yaml(values: Any) -> str:
+    r"""YAML that `from_yaml` reads as the same values.
+
+    >>> to_yaml({"name": "ü", "epochs": 5}), from_yaml(to_yaml(["a\x85b"])) == ["a\x85b"]
+    ('name: ü\nepochs: 5\n', True)
+    """
+    text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
+    if not any(character in text for character in LINES):
+        return text
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=False, width=100)
+
+
+def check_plain(values: Any) -> None:
+    """Check that values are plain, finite, and not more than a recipe may hold.
+
+    Raises:
+        ValueError: they are not; the error says where.
+
+    >>> check_plain({"train": {"epochs": 5}})
+    >>> check_plain({"method": {"k1": float("inf")}})
+    Traceback (most recent call last):
+        ...
+    ValueError: method.k1 is inf; expected a finite number of at most 3.4e+38
+    """
+    if not isinstance(values, Mapping):
+        raise ValueError(f"a recipe is {quoted(values)}; expected a mapping with data, method, train, …")
+    count = 0
+
+    def look(value: Any, path: str, depth: int) -> None:
+        nonlocal count
+        count += 1
+        if count > MOST_VALUES or depth > DEEPEST:
+            raise ValueError(
+                f"more than {MOST_VALUES:,} values, or more than {DEEPEST} one inside the other, with anchors written "
+                "out; expected a recipe"
+            )
+        if isinstance(value, Mapping):
+            for key, inner in value.items():
+                if not isinstance(key, str):
+                    raise ValueError(f"{one_line(path) or 'the recipe'} has the key {quoted(key)}; expected a word")
+                look(inner, f"{path}.{key[:40]}" if path else key[:40], depth + 1)
+        elif isinstance(value, list | tuple):
+            for i, inner in enumerate(value):
+                look(inner, f"{path}.{i}", depth + 1)
+        elif isinstance(value, float) and not abs(value) <= LARGEST:
+            raise ValueError(f"{one_line(path)} is {value:g}; expected a finite number of at most {LARGEST:.1e}")
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError(f"{one_line(path)} is {quoted(value)}; expected a whole number of at most 2⁶³ − 1")
+        elif not isinstance(value, str | bool | int | float | BaseModel | Path | None):
+            raise ValueError(
+                f"{one_line(path)} is {quoted(value)}, a {type(value).__name__}; expected a number, a word, true or "
+                "false, null, or lists and mappings of them. A date or time that is meant as a word stands in quotes"
+            )
+
+    look(values, "", 0)
+
+
+def format_validation_error(error: ValidationError) -> str:
+    """What pydantic found, as a paragraph."""
+    parts = []
+    for item in error.errors()[:MOST_ERRORS]:
+        where = one_line(".".join(str(place)[:60] for place in item["loc"]) or "the recipe")
+        value = "" if item["type"] in ("missing", "value_error") else f", got {quoted(item['input'])}"
+        message = item["msg"].removeprefix("Value error, ")
+        message = "input should be a smaller whole number" if item["type"] == "int_parsing_size" else message
+        parts.append(f"{where}: {message[0].lower()}{message[1:]}{value}")
+    more = error.error_count() - MOST_ERRORS
+    return "; ".join(parts) + (f"; and {more:,} more" if more > 0 else "")

@@ -1,29 +1,42 @@
-"""A family's folder is its registry: the file name is the key of the class it declares.
+"""The registry: every kind of part, its names, its options and one line about each, without importing what they name.
 
-``losses/tcl.py`` declares one public class, and that class is ``"tcl"``. Nothing is listed twice: a new
-file is known as soon as it exists. Files whose name begins with an underscore are the family's own tools.
+A *family* is the parts of one kind. `FAMILIES` has them all; lists, recipes, shell completion, documentation and tests
+ask the same objects. Members come from one of two sources:
 
->>> from kontrast.registry import Family
->>> losses = Family("kontrast.losses")
->>> losses.names()[:3]
-['cross_entropy', 'hard_contrastive', 'info_nce']
->>> losses["tcl"].__name__
-'TCLLoss'
+- **Files.** A package with a file for each part: ``losses/tcl.py`` is ``"tcl"``, and the one public class of the file
+  is the part. Nothing is listed twice: a new file is a new part. A name with an underscore in front is not a part.
+- **Tables.** A file (of a package, or a single module) may name several parts of one class or function, each with its
+  own defaults: ``ENTRIES = {"knn20": (NearestNeighbours, {"k": 20}, "kNN with 20 neighbours."), …}``. What Python has
+  to compute (recipes, experiments) is a mapping of objects, which is imported when it is needed.
+
+Names, options and summaries of files and ``ENTRIES`` are read from the source, so a misspelt recipe is refused, and a
+shell completes, before torch is imported (which takes seconds). ``tests/test_registry.py`` compares what is read with
+what the imported parts have.
+
+>>> losses = FAMILIES["loss"]
+>>> losses["tcl"].__name__, losses.options("tcl")["k1"]
+('TCLLoss', 5000.0)
 >>> losses["tlc"]
 Traceback (most recent call last):
     ...
-KeyError: "no 'tlc' in kontrast.losses; did you mean 'tcl'? Known: cross_entropy, hard_contrastive, info_nce, nt_xent, ressl, sce, simple_contrastive, simplex_cross_entropy, supcon, tcl"
-"""  # noqa: E501 (the error is shown whole)
+ValueError: no loss 'tlc'; did you mean 'tcl'? Known: cross-entropy, ...
+"""
 
 from __future__ import annotations
 
+import ast
 import difflib
+import functools
 import importlib
+import importlib.util
 import inspect
-import pkgutil
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# ------------------------------------------------------------------------------------------------ words of errors
 
 
 def nearest(name: object, known: Iterable[str], cutoff: float = 0.5) -> str:
@@ -37,20 +50,20 @@ def nearest(name: object, known: Iterable[str], cutoff: float = 0.5) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as an error quotes it: on one line, and cut short where it is long, whatever it holds.
+    """A value as an error quotes it: on one line, and shortened if it is long.
 
     >>> quoted("supcon"), quoted([1, 2.5]), quoted("x" * 1000)
     ("'supcon'", '[1, 2.5]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxxx'")
     """
     try:
-        said = " ".join(_SHORT.repr(value).split())
-    except Exception:  # a number of more digits than Python prints, an object whose own words fail
+        text = " ".join(_SHORT.repr(value).split())
+    except Exception:  # a number of more digits than Python prints, or an object whose __repr__ fails
         return f"a {type(value).__name__} that cannot be printed"
-    return said if len(said) <= 200 else f"{said[:100]} ... {said[-90:]}"
+    return text if len(text) <= 200 else f"{text[:100]} ... {text[-90:]}"
 
 
 def one_line(text: str) -> str:
-    r"""A text, such as a file's name, with what cannot be printed written out: no line breaks, no terminal's commands.
+    r"""A text, such as a file's name, with unprintable characters escaped: no line breaks, no terminal commands.
 
     >>> print(one_line("two\nlines"), one_line("sounds\x07"), one_line("日本語.png"))
     two\nlines sounds\x07 日本語.png
@@ -64,36 +77,545 @@ _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 3, 62, 62, 40
 
 
-class Family(Mapping[str, type[Any]]):
-    """The classes of one package, by the name of the file that declares them. Files load when asked for."""
+# ------------------------------------------------------------------------------------------------ a family
 
-    def __init__(self, package: str) -> None:
-        self.package = package
+LONGEST_LIST = 250
+"""Characters of names in an error; of a family with more, the error names the command that lists them."""
+
+
+class Member(NamedTuple):
+    """Where a part is in the source, and what its entry in a table adds."""
+
+    module: str
+    file: Path
+    target: str | None = None  # a class or function of the module; None: its one public class
+    preset: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+    about: str = ""
+
+
+class Signature(NamedTuple):
+    """The arguments that a class or function takes."""
+
+    names: set[str]
+    defaults: dict[str, Any]  # of keyword-only arguments, and of others with a default; None if not a plain value
+    is_open: bool  # whether it passes unknown arguments on (timm's encoders)
+
+
+class Family(Mapping[str, Any]):
+    """The parts of one kind, by name; hyphens and underscores are equal.
+
+    ``family[name]`` (the same as `find`) is the class, function or object itself, `make` an instance with the defaults
+    of this name.
+
+    Args:
+        kind: what one part is called in errors: ``"loss"``.
+        source: a package with a file for each part, or a module with a table.
+        table: an attribute of ``source`` that is, or returns, a mapping of objects or a list of objects with a name; it
+            is imported to be read. Without it, everything is read from the source (files, and ``ENTRIES`` in them).
+        plural: the name for ``kontrast list``; ``kind`` with an s by default.
+        aliases: other names for ``kontrast list``.
+        supplied: arguments that the data or the run decide, so that they are not options.
+        common: options of every part, which the family itself takes care of, with their defaults. Their values are
+            checked there.
+        common_to: an argument; only parts that take it have the common options.
+        typed: whether a value must be of the same kind as the default (`check`).
+        shown: how ``kontrast list`` writes a name.
+
+    >>> FAMILIES["head"].names()[:3], FAMILIES["head"].options("tcl")["out"]
+    (['none', 'wang-liu', 'tcl'], 128)
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        source: str,
+        *,
+        table: str | None = None,
+        plural: str | None = None,
+        aliases: Sequence[str] = (),
+        supplied: Sequence[str] = (),
+        common: Mapping[str, Any] | None = None,
+        common_to: str | None = None,
+        typed: bool = True,
+        shown: str = "{}",
+    ) -> None:
+        self.kind, self.source, self.table = kind, source, table
+        self.plural, self.aliases = plural or f"{kind}s", tuple(aliases)
+        self.supplied, self.common, self.common_to = frozenset(supplied), dict(common or {}), common_to
+        self.typed, self.shown = typed, shown
+
+    __eq__, __hash__ = object.__eq__, object.__hash__  # a Mapping would compare, and so import, every part
+
+    def __repr__(self) -> str:
+        return f"Family({self.kind!r}, {self.source!r})"
+
+    # -------------------------------------------------------------------------------------------- names
 
     def names(self) -> list[str]:
-        """Every key, sorted, without importing the files."""
-        path = importlib.import_module(self.package).__path__
-        return sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
+        """Every name, as one writes it; ``timm/…`` stands for all names that begin so.
 
-    def __getitem__(self, name: str) -> type[Any]:
-        known = self.names()
-        key = str(name).replace("-", "_")
-        if key not in known:
-            hint = nearest(key.lower().removesuffix("loss"), known)
-            raise KeyError(f"no {name!r} in {self.package}{hint} Known: {', '.join(known)}")
-        module = importlib.import_module(f"{self.package}.{key}")
-        declared = [
-            value
-            for attribute, value in vars(module).items()
-            if inspect.isclass(value) and value.__module__ == module.__name__ and not attribute.startswith("_")
-        ]
-        if len(declared) != 1:
-            found = ", ".join(c.__name__ for c in declared) or "none"
-            raise TypeError(f"{module.__name__} must declare exactly one public class; it declares {found}")
-        return declared[0]
+        >>> FAMILIES["optimiser"].names()
+        ['adamw', 'lars', 'sgd']
+        """
+        return list(self._objects() if self.table else self._members())
+
+    def canonical(self, name: str) -> str:
+        """The name in its usual spelling.
+
+        Raises:
+            ValueError: an unknown name; the error lists the known ones and the nearest.
+
+        >>> FAMILIES["schedule"].canonical("multi_step")
+        'multi-step'
+        """
+        return self._split(name)[0]
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self.canonical(name)  # type: ignore[arg-type]
+        except ValueError:
+            return False
+        return True
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __len__(self) -> int:
         return len(self.names())
+
+    # -------------------------------------------------------------------------------------------- the parts
+
+    def find(self, name: str) -> Any:
+        """The class, function or object of this name; its module is imported.
+
+        Raises:
+            ValueError: an unknown name; the error lists the known ones and the nearest.
+
+        >>> FAMILIES["method"].find("spucon")
+        Traceback (most recent call last):
+            ...
+        ValueError: no method 'spucon'; did you mean 'supcon'? Known: ce, ce-fix, ...
+        """
+        _, member, _ = self._split(name)
+        if not isinstance(member, Member):
+            return member
+        return getattr(importlib.import_module(member.module), member.target or _public_class(member.file))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.find(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The part of this name, or the default if there is none."""
+        return self.find(name) if name in self else default
+
+    def make(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Call the class or function of this name, with the defaults of its entry.
+
+        Raises:
+            ValueError: an unknown name or option; the error lists the known ones and the nearest.
+
+        >>> FAMILIES["protocol"].make("knn200")
+        NearestNeighbours(k=200, temperature=0.07)
+        """
+        _, member, rest = self._split(name)
+        part = self.find(name)
+        if isinstance(member, Member):
+            signature = _signature(member)
+            if not signature.is_open:
+                self._check_names(name, [option for option in options if option not in signature.names], nearest)
+            options = {**member.preset, **options}
+        return part(*([rest] if rest else []), *arguments, **options)
+
+    # -------------------------------------------------------------------------------------------- what they say
+
+    def options(self, name: str) -> dict[str, Any]:
+        """The options of a part with their defaults; None for a default that is not a plain value.
+
+        Raises:
+            ValueError: an unknown name.
+
+        >>> FAMILIES["encoder"].options("mlp")
+        {'hidden': 256, 'features': 128, 'depth': 2, 'batch_norm': True, 'pretrained': None, 'norm': None}
+        """
+        _, member, _ = self._split(name)
+        if not isinstance(member, Member):
+            return {}
+        signature = _signature(member)
+        own = {option: member.preset.get(option, value) for option, value in signature.defaults.items()}
+        common = self.common if self.common_to is None or self.common_to in signature.names else {}
+        own = {option: value for option, value in own.items() if option not in self.supplied}
+        return own | {option: value for option, value in common.items() if option not in own}
+
+    def summary(self, name: str) -> str:
+        """What a part is, in a line: the first paragraph of its file, function or entry.
+
+        >>> FAMILIES["monitor"].summary("uniformity")[:10]
+        'How evenly'
+        """
+        _, member, _ = self._split(name)
+        if not isinstance(member, Member):
+            return str(getattr(member, "summary", None) or _first_paragraph(inspect.getdoc(member)))
+        if member.about or member.target is None:
+            return member.about or _first_paragraph(ast.get_docstring(_tree(member.file)))
+        return _first_paragraph(ast.get_docstring(_declaration(member)[1]))
+
+    def check(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        section: str = "",
+        hint: Callable[[str, Sequence[str]], str] = nearest,
+    ) -> None:
+        """Check a part's name and options before anything is imported for them.
+
+        Args:
+            name: the part.
+            options: its options; a value must be of the kind of the default.
+            section: the section of the recipe that the part is in, for errors.
+            hint: what to say of an unknown option, as `nearest`.
+
+        Raises:
+            ValueError: an unknown name or option (the error names the nearest one), or a value of another kind.
+
+        >>> FAMILIES["head"].check("tcl", {"outt": 64})
+        Traceback (most recent call last):
+            ...
+        ValueError: head 'tcl' has no option 'outt'; did you mean 'out'? It has hidden, out, ...
+        """
+        known = self.options(name)
+        _, member, _ = self._split(name)
+        if not (isinstance(member, Member) and _signature(member).is_open):
+            self._check_names(name, [option for option in options or {} if option not in known], hint)
+        for option, value in (options or {}).items():
+            expected = expected_kind(known.get(option), value)
+            if expected and self.typed and option not in self.common:
+                raise ValueError(f"{section or self.kind}.{option}={quoted(value)}: must be {expected}")
+
+    def unknown(self, name: object) -> ValueError:
+        """The error for a name that there is not: it has the nearest one and lists the known."""
+        known = self.names()
+        word = str(name).lower().replace("_", "-")
+        listed = ", ".join(known)
+        where = f"Known: {listed}" if len(listed) <= LONGEST_LIST else f"`kontrast list {self.plural}` has them all"
+        return ValueError(
+            f"no {self.kind} {quoted(name)}{nearest(word.removesuffix(self.kind) or word, known)} {where}"
+        )
+
+    # -------------------------------------------------------------------------------------------- within
+
+    def _check_names(self, name: str, unknown: list[str], hint: Callable[[str, Sequence[str]], str]) -> None:
+        if unknown:
+            known = list(self.options(name))
+            text = f"{self.kind} {name!r} has no option {quoted(unknown[0])}{hint(unknown[0], known)}"
+            raise ValueError(f"{text} It has {', '.join(known) or 'none'}")
+
+    def _split(self, name: str) -> tuple[str, Any, str]:
+        """The canonical name, the member, and what follows the beginning of an open name (``resnet18`` of timm's)."""
+        members: Mapping[str, Any] = self._objects() if self.table else self._members()
+        if not isinstance(name, str):
+            raise self.unknown(name)
+        for known, member in members.items():
+            start = known.removesuffix("…")
+            if start != known and name.startswith(start) and name != start:
+                return name, member, name.removeprefix(start)
+            if known.replace("_", "-") == name.replace("_", "-"):
+                return known, member, ""
+        raise self.unknown(name)
+
+    def _objects(self) -> Mapping[str, Any]:
+        found: Any = getattr(importlib.import_module(self.source), str(self.table))
+        found = found() if callable(found) else found
+        return found if isinstance(found, Mapping) else {part.name: part for part in found}
+
+    def _members(self) -> dict[str, Member]:
+        folders = _folders(self.source)
+        if not folders:
+            file = _file(self.source)
+            return dict(_entries(self.source, file))
+        found: dict[str, Member] = {}
+        for file in (file for folder in folders for file in folder.glob("[!_]*.py")):
+            module = f"{self.source}.{file.stem}"
+            found |= _entries(module, file) or {file.stem.replace("_", "-"): Member(module, file)}
+        return dict(sorted(found.items()))
+
+
+def expected_kind(default: Any, value: Any) -> str | None:
+    """What an option with this default takes, if the value is of another kind; None leaves it to the part itself.
+
+    >>> expected_kind(0.1, "high"), expected_kind(True, 1), expected_kind(0.1, 1), expected_kind(None, "file.pt")
+    ('a number', 'true or false', None, None)
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or default is None:
+        return None
+    if isinstance(default, bool):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(default, int | float):
+        return None if is_number else "a number"
+    if isinstance(default, str):
+        return None if isinstance(value, str) else "a word"
+    return "a list" if isinstance(default, list | tuple) and not isinstance(value, list | tuple) else None
+
+
+# ------------------------------------------------------------------------------------------------ reading the source
+
+
+def _folders(package: str) -> list[Path]:
+    """The folders of a package, without importing it; none if it is a single file."""
+    if package in sys.modules:  # the tests add folders to a package's path
+        return [Path(path) for path in getattr(sys.modules[package], "__path__", ())]
+    above, _, name = package.rpartition(".")
+    if not above:
+        spec = importlib.util.find_spec(package)
+        return [Path(path) for path in (spec.submodule_search_locations if spec else None) or ()]
+    return [folder / name for folder in _folders(above) if (folder / name).is_dir()]
+
+
+def _file(module: str) -> Path:
+    """The file of a module or package, without importing it."""
+    folders = _folders(module)
+    if folders:
+        return folders[0] / "__init__.py"
+    above, _, name = module.rpartition(".")
+    return next(iter(_folders(above)), Path()) / f"{name}.py"
+
+
+@functools.lru_cache(maxsize=512)
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@functools.lru_cache(maxsize=512)
+def _entries(module: str, file: Path) -> dict[str, Member]:
+    """The table of a file, ``{name: target}`` or ``{name: (target, defaults, summary)}``; empty if it has none."""
+    if "\nENTRIES" not in file.read_text(encoding="utf-8"):  # parsing takes a hundred times as long
+        return {}
+    table = next(node.value for node in _tree(file).body if "ENTRIES" in _targets(node))  # type: ignore[attr-defined]
+    found = {}
+    for key, value in zip(table.keys, table.values, strict=True):
+        target, preset, about = [*(value.elts if isinstance(value, ast.Tuple) else [value]), None, None][:3]
+        found[ast.literal_eval(key)] = Member(
+            module, file, target.id, {} if preset is None else ast.literal_eval(preset), _value(about) or ""
+        )
+    return found
+
+
+def _targets(node: ast.stmt) -> list[str]:
+    """The names that an assignment binds."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _public_class(file: Path) -> str:
+    """The name of the one public class of a file."""
+    found = [node.name for node in _tree(file).body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    if len(found) != 1:
+        raise TypeError(f"{file} must declare exactly one public class; it declares {', '.join(found) or 'none'}")
+    return found[0]
+
+
+Declaration = tuple[Path, ast.ClassDef | ast.FunctionDef]
+
+
+def _declaration(member: Member) -> Declaration:
+    name = member.target or _public_class(member.file)
+    found = _find(member.file, name)
+    if found is None:
+        raise TypeError(f"{member.file} has no class or function {name}")
+    return found
+
+
+def _find(file: Path, name: str) -> Declaration | None:
+    """A class or function by the name that a file uses for it: declared there, or imported from this package."""
+    for node in _tree(file).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return file, node
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == __package__:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name and (source := _file(str(node.module))).exists():
+                    return _find(source, alias.name)
+    return None
+
+
+def _ancestry(declared: Declaration) -> Iterator[Declaration]:
+    """A class and those of this package that it inherits from, nearest first; torch's are left out."""
+    yield declared
+    for base in getattr(declared[1], "bases", ()):
+        found = _find(declared[0], base.id) if isinstance(base, ast.Name) else None
+        if found is not None:
+            yield from _ancestry(found)
+
+
+@functools.lru_cache(maxsize=512)
+def _signature_of(file: Path, target: str | None) -> Signature:
+    declared = _declaration(Member("", file, target))
+    if isinstance(declared[1], ast.FunctionDef):
+        return _of_arguments([declared[1].args])
+    constructors, is_dataclass = [], False
+    for _, node in _ancestry(declared):
+        is_dataclass |= any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+        constructor = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
+        if constructor is not None:
+            constructors.append(constructor.args)
+            if constructor.args.kwarg is None:
+                break
+    if constructors:
+        return _of_arguments(constructors)
+    fields = _fields(declared) if is_dataclass else {}
+    return Signature(set(fields), fields, False)
+
+
+def _signature(member: Member) -> Signature:
+    return _signature_of(member.file, member.target)
+
+
+def _of_arguments(constructors: Sequence[ast.arguments]) -> Signature:
+    """Of a constructor, and, if it passes ``**more`` on, of those above it."""
+    names: set[str] = set()
+    defaults: dict[str, Any] = {}
+    for arguments in constructors:
+        plain = [*arguments.posonlyargs, *arguments.args]
+        names |= {argument.arg for argument in [*plain, *arguments.kwonlyargs]} - {"self"}
+        with_default = plain[len(plain) - len(arguments.defaults) :]
+        pairs: list[tuple[ast.arg, ast.expr | None]] = [
+            *zip(with_default, arguments.defaults, strict=True),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
+        for argument, default in pairs:
+            defaults.setdefault(argument.arg, None if default is None else _value(default))
+    return Signature(names, defaults, constructors[-1].kwarg is not None)
+
+
+def _fields(declared: Declaration) -> dict[str, Any]:
+    """The fields of a dataclass; inherited ones come first."""
+    found: dict[str, Any] = {}
+    for _, node in reversed(list(_ancestry(declared))):
+        for field in (field for field in node.body if isinstance(field, ast.AnnAssign)):
+            if isinstance(field.target, ast.Name) and not ast.unparse(field.annotation).startswith("ClassVar"):
+                found[field.target.id] = None if field.value is None else _value(field.value)
+    return found
+
+
+def _value(node: ast.expr | None) -> Any:
+    """A default as a plain value; None if it is not one. Fractions, such as 4 / 3, are plain values too."""
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(item) for item in node.elts)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return ast.literal_eval(node.left) / ast.literal_eval(node.right)
+    try:
+        return None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _first_paragraph(text: str | None) -> str:
+    return " ".join((text or "").strip().partition("\n\n")[0].split())
+
+
+# ------------------------------------------------------------------------------------------------ all families
+
+STRENGTHS = ("scale", "jitter", "grayscale", "blur", "flip")
+"""Options of every preset for images; ``augment.jitter=0`` sets one for all views."""
+
+FAMILIES: dict[str, Family] = {
+    family.kind: family
+    for family in (
+        Family("recipe", "kontrast.recipes", table="RECIPES"),
+        Family("experiment", "kontrast.experiments", table="table"),
+        Family("claim", "kontrast.experiments.claims", table="CLAIMS"),
+        Family("loss", "kontrast.losses", plural="losses"),
+        Family("method", "kontrast.methods", supplied=("setting",)),
+        Family(
+            "data set",
+            "kontrast.data.sets",
+            plural="datasets",
+            aliases=("sets", "data-sets", "data"),
+            supplied=("options",),
+        ),
+        Family(
+            "encoder",
+            "kontrast.models.encoders",
+            aliases=("models", "backbones"),
+            supplied=("in_channels", "image_size", "in_features"),
+            common={"pretrained": None, "norm": None},
+        ),
+        Family("head", "kontrast.models.heads", aliases=("projectors",), supplied=("in_dim",)),
+        Family(
+            "preset",
+            "kontrast.augment.presets",
+            plural="augmentations",
+            aliases=("presets", "views"),
+            common=dict.fromkeys(STRENGTHS),
+            common_to="size",
+            supplied=("size",),
+        ),
+        # A range may be given as a number, so the operation itself checks its values. Some operations are called as a
+        # preset is; the brackets are those of a view that is a list.
+        Family(
+            "operation",
+            "kontrast.augment.operations",
+            plural="augmentations",
+            aliases=("operations",),
+            supplied=("size",),
+            typed=False,
+            shown="[{}]",
+        ),
+        Family("optimiser", "kontrast.optim.optimizers", plural="optimizers", aliases=("optimisers",)),
+        Family(
+            "schedule", "kontrast.optim.schedules", aliases=("schedulers",), supplied=("total_steps", "steps_per_epoch")
+        ),
+        Family("protocol", "kontrast.evaluate.protocols", aliases=("probes",)),
+        Family("monitor", "kontrast.train.monitors"),
+        Family("logger", "kontrast.train.loggers"),
+        Family("export", "kontrast.train.exports", aliases=("targets",)),
+        Family("engine", "kontrast.experiments.engines"),
+        Family("rule", "kontrast.doctor.rules", plural="rules", aliases=("diseases",)),
+        Family("check", "kontrast.theory", table="checks", aliases=("theorems",)),
+    )
+}
+"""Every family, by what one of its parts is called."""
+
+
+def families(word: str) -> list[Family]:
+    """The families that ``kontrast list WORD`` lists: by one or many (``method``, ``methods``), in either spelling.
+
+    Raises:
+        ValueError: no family is called so; the error names the nearest.
+
+    >>> families("optimisers"), families("data_set")[0].plural
+    ([Family('optimiser', 'kontrast.optim.optimizers')], 'datasets')
+    """
+    name = word.lower().replace("_", "-").replace(" ", "-")
+    for spelling in (name, f"{name}s", f"{name}es"):
+        found = [f for f in FAMILIES.values() if spelling in (f.plural, *f.aliases, f.kind.replace(" ", "-"))]
+        if found:
+            return [f for f in FAMILIES.values() if f.plural == found[0].plural]
+    plurals = list(dict.fromkeys(f.plural for f in FAMILIES.values()))
+    known = [*plurals, *(alias for f in FAMILIES.values() for alias in f.aliases)]
+    raise ValueError(f"there is no list of {quoted(word)}{nearest(name, known)} Known: {', '.join(plurals)}")
+
+
+def check_operation(name: str, options: Mapping[str, Any] | None = None) -> None:
+    """Check an operation of a view; what users often mean instead has an error of its own.
+
+    Raises:
+        ValueError: an unknown name or option; the error names the nearest one.
+
+    >>> check_operation("filp")
+    Traceback (most recent call last):
+        ...
+    ValueError: no operation 'filp'; did you mean 'flip'? Known: autoaugment, blur, color-jitter, crop, ...
+    """
+    if name in ("normalize", "normalise"):
+        raise ValueError(f"operation {name!r}: normalisation is added to every view by itself; leave it out")
+    family = FAMILIES["operation"]
+    if name not in family and name in FAMILIES["preset"]:
+        raise ValueError(
+            f"no operation {name!r}; that is a preset, which is a view of its own: [{name}, …] beside other views, not "
+            f"inside one. Operations: {', '.join(family.names())}"
+        )
+    if "size" in (options or {}):
+        why = "the size is the data's: set data.size, or augment.size for images of several sizes"
+        raise ValueError(f"operation {name!r} has no option 'size'; {why}")
+    family.check(name, options)

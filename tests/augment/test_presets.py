@@ -24,7 +24,7 @@ from kontrast.augment import (
     RandomResizedCrop,
     Solarize,
 )
-from kontrast.vocabulary import STRENGTHS
+from kontrast.registry import STRENGTHS
 from tests.augment.samples import floats, seeded
 
 CROP, FLIP, GREY = RandomResizedCrop(32, scale=(0.2, 1.0)), HorizontalFlip(0.5), RandomGrayscale(0.2)
@@ -96,7 +96,7 @@ def test_grey_images_of_28_pixels(name: str) -> None:
     ("call", "says"),
     [
         (lambda: augment.preset("stron", size=32), "no preset 'stron'; did you mean 'strong'"),
-        (lambda: augment.preset("wang_liu", size=32), "did you mean 'wang-liu'"),
+        (lambda: augment.preset("wang-lui", size=32), "did you mean 'wang-liu'"),
         (lambda: augment.preset("weak"), "preset 'weak' needs size="),
         (
             lambda: augment.preset("vector-noise", blur=0.5),
@@ -249,7 +249,7 @@ def test_the_crop_is_taken_at_decoding_where_it_is_first() -> None:
     ("steps", "says"),
     [
         (["resize-crop"], "no operation 'resize-crop'; did you mean 'resized-crop'"),
-        (["color_jitter"], "did you mean 'color-jitter'"),
+        (["colour-jitter"], "did you mean 'color-jitter'"),
         ([{"name": "flip", "q": 0.5}], "operation 'flip' has no option 'q'"),
         ([{"name": "blur", "sigm": [1, 2]}], "has no option 'sigm'; did you mean 'sigma'"),
         ([{"name": "crop", "size": 20}], "the size is the data's"),

@@ -39,8 +39,8 @@ def test_options_of_onnx(tmp_path: Path) -> None:
             ["--to", "timm"],
             "mlp cannot be exported to timm: timm has no such network. Targets that work: onnx, safetens",
         ),
-        (["--to", "pickle"], "no target 'pickle'. Known: onnx, safetensors, timm, torchvision"),
-        (["--to", "safetensors", "--opset", "18"], "safetensors has no option 'opset'"),
+        (["--to", "pickle"], "no export 'pickle'. Known: onnx, safetensors, timm, torchvision"),
+        (["--to", "safetensors", "--opset", "18"], "export 'safetensors' has no option 'opset'"),
         (["--to", "onnx", "--normalise", "no"], "expected 'inside' (the file does it) or 'outside' (you do)"),
     ],
 )

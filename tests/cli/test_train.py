@@ -117,7 +117,7 @@ def test_a_run_folder_goes_on_where_it_lies(tmp_path: Path) -> None:
         (["train.batch_size=999"], "train.batch_size is 999, above the 200 training rows"),
         (["evaluate.protocols=[knn21]"], "no protocol 'knn21'"),
         (["run.device=gpu"], "run.device='gpu'"),
-        (["epochs"], "'epochs' is no setting; expected key=value"),
+        (["epochs"], "'epochs' is not a setting; expected key=value"),
         (["method.temperature=0"], "temperature=0: must be a finite number above 0"),
         (["data={dir}/rows.npy", "augment=vector-noise"], "labels"),
         (["encoder.pretrained={dir}/none.pt"], "none.pt"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 from kontrast import recipes
-from kontrast.overrides import parse
+from kontrast.recipe import parse
 from kontrast.train import resolve
 from tests.docs.loading import script
 

@@ -48,7 +48,7 @@ class Case:
         labels = self.fixed.get("labels")
         if self.key in ("supcon", "tcl") and labels is not None and self.options.get("no_positive") != "zero":
             return int((labels.bincount()[labels] * self.views > 1).sum()) * self.views
-        return next(iter(self.sizes.values())) * (2 if self.key == "nt_xent" else 1)
+        return next(iter(self.sizes.values())) * (2 if self.key == "nt-xent" else 1)
 
     def make(self, reduction: str = "mean") -> losses.Loss:
         """The loss; its weights, if it has any, are random but the same, and in float64."""
@@ -100,14 +100,14 @@ BESIDE = {"negatives_in_batch": True}
 def cases() -> list[Case]:
     found = []
     for key, options in (
-        ("info_nce", {"temperature": 0.3}),
-        ("hard_contrastive", {"temperature": 0.3, "hard_negatives": 3}),
-        ("hard_contrastive", {"temperature": 0.3, "hard_negatives": 1000}),
-        ("simple_contrastive", {}),
-        ("simple_contrastive", {"weight": 0.1}),
-        ("simple_contrastive", {"weight": 3.0}),
-        ("simple_contrastive", {"hard_negatives": 2}),
-        ("simple_contrastive", {"hard_negatives": 2, "weight": 3.0}),
+        ("info-nce", {"temperature": 0.3}),
+        ("hard-contrastive", {"temperature": 0.3, "hard_negatives": 3}),
+        ("hard-contrastive", {"temperature": 0.3, "hard_negatives": 1000}),
+        ("simple-contrastive", {}),
+        ("simple-contrastive", {"weight": 0.1}),
+        ("simple-contrastive", {"weight": 3.0}),
+        ("simple-contrastive", {"hard_negatives": 2}),
+        ("simple-contrastive", {"hard_negatives": 2, "weight": 3.0}),
     ):
         about = ",".join(f"{k}={v}" for k, v in options.items() if k != "temperature")
         found += [
@@ -119,8 +119,8 @@ def cases() -> list[Case]:
             Case(key, options | BESIDE | FREE, AGAINST_QUEUE, {}, IN_QUEUE, radius=1.7, name=f"both, ball {about}"),
         ]
     found += [
-        Case("nt_xent", {"temperature": 0.3}, {"view1": N, "view2": N}, {}, IN_BATCH),
-        Case("nt_xent", {"temperature": 2.0} | FREE, {"view1": N, "view2": N}, {}, IN_BATCH, radius=1.7, name="ball"),
+        Case("nt-xent", {"temperature": 0.3}, {"view1": N, "view2": N}, {}, IN_BATCH),
+        Case("nt-xent", {"temperature": 2.0} | FREE, {"view1": N, "view2": N}, {}, IN_BATCH, radius=1.7, name="ball"),
     ]
     for key, options in (
         ("supcon", {"temperature": 0.3}),
@@ -173,12 +173,12 @@ def cases() -> list[Case]:
     for labels, which in ((BALANCED, "balanced"), (UNBALANCED, "unbalanced"), (BALANCED * 0, "one class")):
         given = {"labels": labels}
         found += [
-            Case("cross_entropy", classes, ROWS, given, given, radius=2.0, name=which),
+            Case("cross-entropy", classes, ROWS, given, given, radius=2.0, name=which),
             Case(
-                "cross_entropy", classes | {"weight_penalty": 0.3}, ROWS, given, given, radius=2.0, name=f"{which} L2"
+                "cross-entropy", classes | {"weight_penalty": 0.3}, ROWS, given, given, radius=2.0, name=f"{which} L2"
             ),
             Case(
-                "cross_entropy",
+                "cross-entropy",
                 classes | {"energy_penalty": 0.3},
                 ROWS,
                 given,
@@ -186,10 +186,10 @@ def cases() -> list[Case]:
                 radius=2.0,
                 name=f"{which} energy",
             ),
-            Case("cross_entropy", classes | {"normalize": True}, ROWS, given, given, name=f"{which} sphere"),
-            Case("simplex_cross_entropy", classes, ROWS, given, given, radius=2.0, name=which),
+            Case("cross-entropy", classes | {"normalize": True}, ROWS, given, given, name=f"{which} sphere"),
+            Case("simplex-cross-entropy", classes, ROWS, given, given, radius=2.0, name=which),
             Case(
-                "simplex_cross_entropy", classes | {"radius": 3.0}, ROWS, given, given, radius=0.5, name=f"{which} far"
+                "simplex-cross-entropy", classes | {"radius": 3.0}, ROWS, given, given, radius=0.5, name=f"{which} far"
             ),
         ]
     return found
@@ -198,7 +198,7 @@ def cases() -> list[Case]:
 CASES = cases()
 every = pytest.mark.parametrize("case", CASES, ids=str)
 reductions = pytest.mark.parametrize("reduction", ["mean", "sum"])
-CLASSIFIERS = ("cross_entropy", "simplex_cross_entropy")
+CLASSIFIERS = ("cross-entropy", "simplex-cross-entropy")
 
 
 def call(loss: losses.Loss, inputs: Inputs) -> float:
@@ -481,7 +481,7 @@ def test_nobody_has_a_positive(reduction: str) -> None:
     assert (at.chance, at.collapsed, at.bound, at.share) == (0.0, 0.0, 0.0, None)
 
 
-@pytest.mark.parametrize("key", ["info_nce", "hard_contrastive", "nt_xent", "simple_contrastive", "ressl", "sce"])
+@pytest.mark.parametrize("key", ["info-nce", "hard-contrastive", "nt-xent", "simple-contrastive", "ressl", "sce"])
 def test_a_batch_of_one_pair(key: str) -> None:
     """No negatives: what the real loss gives for equal rows, and nothing below."""
     loss, x = losses.FAMILY[key](), sphere(1, 4)

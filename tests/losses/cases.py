@@ -135,7 +135,7 @@ def every_case() -> Iterator[Case]:
     for key in FAMILY:
         known = inspect.signature(FAMILY[key]).parameters
         plain = {k: values[0] for k, values in OPTIONS.items() if k in known}
-        if key == "simple_contrastive":
+        if key == "simple-contrastive":
             plain["hard_negatives"] = None
         for form in forms(key):
             yield Case(key, form, plain)

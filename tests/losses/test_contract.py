@@ -243,7 +243,7 @@ def test_low_precision_inputs_are_computed_in_float32(case: Case, dtype: torch.d
             assert (gradient.double() - exact_grads[name]).abs().max() <= rough * scale
 
 
-@pytest.mark.parametrize("key", ["info_nce", "nt_xent", "supcon"])
+@pytest.mark.parametrize("key", ["info-nce", "nt-xent", "supcon"])
 @pytest.mark.parametrize("temperature", [0.05, 0.03, 0.001])
 def test_a_loss_near_zero_keeps_its_digits(key: str, temperature: float) -> None:
     """Close pairs far from all others, one positive each: neither negative nor noise."""
@@ -506,8 +506,8 @@ def test_wrong_options_say_what_is_allowed(case: Case) -> None:
 def test_float32_and_float64_may_be_mixed() -> None:
     q = torch.randn(4, D, dtype=torch.float64)
     queue = torch.randn(9, D)
-    value = FAMILY["info_nce"](reduction="none")(q, q.float(), negatives=queue)
-    expected = FAMILY["info_nce"](reduction="none")(q, q.float().double(), negatives=queue.double())
+    value = FAMILY["info-nce"](reduction="none")(q, q.float(), negatives=queue)
+    expected = FAMILY["info-nce"](reduction="none")(q, q.float().double(), negatives=queue.double())
     assert value.dtype == torch.float64
     torch.testing.assert_close(value, expected)
 

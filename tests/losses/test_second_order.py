@@ -23,7 +23,7 @@ every_case = pytest.mark.parametrize("case", CASES, ids=str)
 FIRST = [next(c for c in PLAIN if c.key == k) for k in FAMILY]
 each_loss = pytest.mark.parametrize("case", FIRST, ids=str)
 # The simple loss without hard_negatives is plain torch: nothing limits its second derivative in one process.
-DENSE = [c if c.key != "simple_contrastive" else Case(c.key, c.form, {"hard_negatives": 3}) for c in FIRST]
+DENSE = [c if c.key != "simple-contrastive" else Case(c.key, c.form, {"hard_negatives": 3}) for c in FIRST]
 
 Value = Callable[..., Tensor]
 
@@ -146,7 +146,7 @@ def test_maml_step(case: Case) -> None:
         torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("key", ["supcon", "info_nce", "sce"])
+@pytest.mark.parametrize("key", ["supcon", "info-nce", "sce"])
 def test_third_derivative(key: str) -> None:
     case = next(c for c in FIRST if c.key == key)
     learned, ours, reference = pair(case, case.make(temperature=0.3).double(), case.inputs(seed=6, n=5))
@@ -177,7 +177,7 @@ def test_parts_of_sce(queue: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in DENSE if c.key in ("info_nce", "hard_contrastive", "ressl", "sce")], ids=str
+    "case", [c for c in DENSE if c.key in ("info-nce", "hard-contrastive", "ressl", "sce")], ids=str
 )
 def test_a_queue_of_another_precision_is_saved_as_it_is(case: Case) -> None:
     """Not as a normalised copy of the user's, which would be held until backward."""
@@ -203,7 +203,7 @@ def test_a_queue_of_another_precision_is_saved_as_it_is(case: Case) -> None:
 def test_one_tensor_as_query_and_key() -> None:
     """Not normalised, both are the same variable; each counts once."""
     x = torch.randn(5, D, dtype=torch.float64, requires_grad=True)
-    case = next(c for c in FIRST if c.key == "info_nce")
+    case = next(c for c in FIRST if c.key == "info-nce")
     loss = case.make(temperature=1.0, normalize=False)
     assert_same_penalty(
         [x],
@@ -273,7 +273,7 @@ def test_the_budget_is_4096_rows_against_each_other() -> None:
 
 def test_without_hard_negatives_the_simple_loss_has_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(autograd, "MAX_PAIRS", 1)
-    case = next(c for c in FIRST if c.key == "simple_contrastive")
+    case = next(c for c in FIRST if c.key == "simple-contrastive")
     assert_same_penalty(*pair(case, case.make().double(), case.inputs(seed=11)))
 
 
@@ -290,7 +290,7 @@ def test_changing_an_input_is_noticed_by_a_second_derivative_alone() -> None:
     query, queue = (torch.randn(6, D, dtype=torch.float64) for _ in range(2))
     for create_graph in (False, True):
         x, bank = query.clone().requires_grad_(), queue.clone()
-        value = FAMILY["info_nce"](normalize=False)(x, x, negatives=bank)
+        value = FAMILY["info-nce"](normalize=False)(x, x, negatives=bank)
         bank.roll(1, 0)
         bank.add_(1.0)
         if create_graph:
@@ -355,7 +355,7 @@ def test_compat_is_right_or_refuses() -> None:
     ):
         with pytest.raises(RuntimeError, match="this loss has no second derivative"):
             torch.autograd.grad(value, x, create_graph=True)
-    case = next(c for c in FIRST if c.key == "nt_xent")
+    case = next(c for c in FIRST if c.key == "nt-xent")
     loss = lightly.NTXentLoss(temperature=0.5)
     assert_same_penalty(
         [x],
@@ -387,8 +387,8 @@ def test_a_first_order_step_allocates_no_matrix_of_pairs(case: Case, reduction: 
     """In blocks of 16 rows; the blocks a square keeps are its upper half. With a graph the same call allocates it.
 
     The energy of the weights, which is over pairs of classes, has a test of its own (test_energy)."""
-    n = 32 if case.key == "nt_xent" else 64  # 64 anchors
-    m = D + 1 if case.key == "simplex_cross_entropy" else 64  # a simplex has one vertex more than dimensions
+    n = 32 if case.key == "nt-xent" else 64  # 64 anchors
+    m = D + 1 if case.key == "simplex-cross-entropy" else 64  # a simplex has one vertex more than dimensions
     options = {"reduction": reduction, "tile": 16, "temperature": temperature, "energy_penalty": 0.0}
     inputs = case.inputs(seed=13, n=n)
     if "num_classes" in case.parameters():

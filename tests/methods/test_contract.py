@@ -14,21 +14,9 @@ from tests.methods.samples import N, batch, made
 ALL = methods.names()
 
 
-def test_the_tree_is_the_registry() -> None:
-    assert ALL == [
-        "ce",
-        "ce-fix",
-        "ce-l2",
-        "instance",
-        "moco",
-        "ressl",
-        "sc",
-        "sce",
-        "simclr",
-        "supcon",
-        "tcl",
-        "tcl-self",
-    ]
+def test_the_names_are_those_that_were_promised() -> None:
+    promised = "ce ce-fix ce-l2 instance moco ressl sc sce simclr supcon tcl tcl-self"
+    assert set(promised.split()) <= set(ALL)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -63,7 +63,7 @@ def test_a_seed_fixes_the_start() -> None:
 def test_errors_speak() -> None:
     with pytest.raises(ValueError, match=r"no head 'sec'; did you mean 'sce'\? Known: none"):
         models.head("sec", in_dim=8)
-    with pytest.raises(ValueError, match=r"head 'wang-liu' is a LinearHead, which does not take \{'hidden': 5\}"):
+    with pytest.raises(ValueError, match=r"head 'wang-liu' has no option 'hidden'\. It has out, bias"):
         models.head("wang-liu", in_dim=8, hidden=5)
     with pytest.raises(ValueError, match="in_dim=0: must be a whole number of at least 1"):
         models.head("tcl", in_dim=0)

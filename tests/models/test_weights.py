@@ -140,10 +140,10 @@ def test_half_of_a_larger_network_is_said_and_refused_when_strict() -> None:
     unknown = sum(not name.endswith("num_batches_tracked") for name in deep.state_dict()) - sum(
         not name.endswith("num_batches_tracked") for name in module.state_dict()
     )
-    with pytest.raises(ValueError, match=rf"the file has {unknown} tensors that ResNet18 has not.*another network"):
+    with pytest.raises(ValueError, match=rf"the file has {unknown} tensors that ResNet has not.*another network"):
         models.load_weights(module, deep.state_dict(), strict=True)
     assert same(module, start), "a refused file changes nothing"
-    with pytest.warns(UserWarning, match=rf"The file has {unknown} tensors that ResNet18 has not.*another network"):
+    with pytest.warns(UserWarning, match=rf"The file has {unknown} tensors that ResNet has not.*another network"):
         report = models.load_weights(module, deep.state_dict())
     assert len(report.unexpected) == more
 

@@ -22,9 +22,8 @@ from kontrast.data.cache import CachedImages
 from kontrast.data.images import decode
 from kontrast.data.loading import load
 from kontrast.data.sets.cifar10 import read_batch
-from kontrast.overrides import parse
 from kontrast.pipeline import run_recipe
-from kontrast.recipe import Recipe
+from kontrast.recipe import Recipe, parse
 from kontrast.train import checkpoint, exports
 from kontrast.train.embedding import embed
 from tests.security.traps import TRAPS

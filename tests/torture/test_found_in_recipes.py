@@ -13,8 +13,7 @@ import kontrast
 from kontrast import augment, losses, models, recipes, report
 from kontrast.cli._console import LONGEST, paragraph
 from kontrast.doctor import examine_run
-from kontrast.overrides import parse
-from kontrast.recipe import LONGEST_NAME, Recipe
+from kontrast.recipe import LONGEST_NAME, Recipe, parse
 from kontrast.train import resolve
 from kontrast.train.job import make_job
 from tests.cli.asking import ask, one_paragraph
@@ -85,7 +84,7 @@ def test_a_setting_that_is_no_yaml_is_a_word(word: str) -> None:
 
 @pytest.mark.parametrize("place", ["²", "-1", "9" * 5000])
 def test_a_views_number_is_decimal(place: str) -> None:
-    with pytest.raises(ValueError, match="expected a number from 0 to 1"):
+    with pytest.raises(ValueError, match="must be a number from 0 to 1"):
         Recipe.of(SHORT).override([f"augment.views.{place}=none"])
 
 

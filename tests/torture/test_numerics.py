@@ -44,7 +44,7 @@ def test_a_loss_that_is_slightly_off_is_seen(monkeypatch: pytest.MonkeyPatch, fa
         return plain(self, *args, **kwargs) * factor
 
     monkeypatch.setattr(InfoNCELoss, "forward", off)
-    (case,) = (case for case in SHORT if case.key == "info_nce")
+    (case,) = (case for case in SHORT if case.key == "info-nce")
     errors = list(grid.grid([case], dtypes=(torch.float32,), temperatures=(1.0,), kinds=("ordinary",), tiles=(4,)))
     assert all(e.beyond() for e in errors)
     assert all(e.gradient > 0.1 * abs(factor - 1) / 11 for e in errors)  # of one anchor of 11, next to its bound
@@ -60,7 +60,7 @@ def test_what_is_not_finite_is_beyond() -> None:
 
 def test_a_gradient_where_none_may_be_is_beyond() -> None:
     """Of a zero row, of any size; and rows whose squares overflow have a bound too."""
-    case = next(case for case in SHORT if case.key == "info_nce")
+    case = next(case for case in SHORT if case.key == "info-nce")
     subject = grid.Subject.of(case)
     inputs = case.inputs() | {"query": torch.zeros(11, 6, dtype=torch.float64), "key": case.inputs()["key"] * 1e200}
     scales = grid.Scales.of(subject, inputs, 0.1)

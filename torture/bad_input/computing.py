@@ -51,11 +51,11 @@ def _tensorlike(value: Any) -> bool:
 def through_a_loss(case: Case) -> None:
     """Finite embeddings give a finite loss and gradient."""
     kind, x, other = FAMILY[case["loss"]], case["x"], case["other"]
-    if case["loss"] in ("cross_entropy", "simplex_cross_entropy"):
+    if case["loss"] in ("cross-entropy", "simplex-cross-entropy"):
         loss = kind(3, 6, **{k: v for k, v in case["options"].items() if k != "temperature"})
         second = case["y"]
     else:
-        options = {} if case["loss"] == "simple_contrastive" else case["options"]
+        options = {} if case["loss"] == "simple-contrastive" else case["options"]
         loss, second = kind(**options), case["y"] if case["loss"] in ("supcon", "tcl") else other
     floating = isinstance(x, torch.Tensor) and x.is_floating_point()
     x = x.clone().requires_grad_() if floating else x

@@ -76,8 +76,7 @@ from kontrast.augment.operations.gaussian_noise import GaussianNoise
 from kontrast.augment.operations.grayscale import RandomGrayscale
 from kontrast.augment.operations.resized_crop import RandomResizedCrop
 from kontrast.augment.operations.solarize import Solarize
-from kontrast.registry import Family, quoted
-from kontrast.vocabulary import STRENGTHS, check_name, check_operation, check_preset
+from kontrast.registry import FAMILIES, STRENGTHS, check_operation, quoted
 
 JITTER, BLUR, FLIP = 0.8, 0.5, 0.5
 """Probabilities where a preset has no such operation of its own."""
@@ -265,7 +264,7 @@ def _none(size: Pixels | None = None) -> list[Operation]:
     return []
 
 
-def _vector_noise(size: int | None = None, *, noise: float = 0.1, dropout: float = 0.0) -> list[Operation]:
+def _vector_noise(*, noise: float = 0.1, dropout: float = 0.0) -> list[Operation]:
     """Feature vectors: Gaussian noise of standard deviation ``noise``, and ``dropout`` of entries. No paper's.
 
     With ``mean`` and ``std`` the features are standardised first: ``noise`` is then in standard deviations of each, and
@@ -274,7 +273,7 @@ def _vector_noise(size: int | None = None, *, noise: float = 0.1, dropout: float
     return [GaussianNoise(noise), *([FeatureDropout(dropout)] if dropout else [])]
 
 
-_PRESETS: dict[str, Callable[..., list[Operation]]] = {
+ENTRIES: dict[str, Callable[..., list[Operation]]] = {
     "autoaugment": _autoaugment,
     "crop-flip": _crop_flip,
     "none": _none,
@@ -288,9 +287,10 @@ _PRESETS: dict[str, Callable[..., list[Operation]]] = {
     "weak": _weak,
     "whole-object": _whole_object,
 }
-NAMES = tuple(sorted(_PRESETS))
+"""The presets by name. Those for images take ``size``, and with it the strengths; those for vectors do not."""
+PRESETS = FAMILIES["preset"]
+NAMES = tuple(PRESETS)
 """The names of the presets."""
-_NO_SIZE = ("none", "vector-noise")
 
 
 def preset(
@@ -323,15 +323,18 @@ def preset(
     >>> preset("vector-noise", mean=5.0, std=2.0)
     Compose([Normalize(mean=(5.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
     """
-    check_preset(name, **options)
-    strengths = {key: options[key] for key in STRENGTHS if key in options and key not in _own_options(name)}
-    if size is None and (name not in _NO_SIZE or strengths.get("scale") is not None):
-        raise ValueError(f"preset {name!r} needs size=, the pixels of the output: 32, or (height, width)")
-    if size is not None and name != "vector-noise":
+    PRESETS.check(name, options)
+    takes = inspect.signature(PRESETS[name]).parameters
+    strengths = {key: value for key, value in options.items() if key in STRENGTHS and key not in takes}
+    own = {key: value for key, value in options.items() if key not in strengths}
+    if "size" not in takes:
+        return _with_normalize(PRESETS.make(name, **own), mean, std, kind="vector")
+    if size is not None:
         image_size("size", size)
-    operations = _PRESETS[name](size, **{key: value for key, value in options.items() if key not in strengths})
-    operations = _apply_strengths(operations, size, strengths)
-    return _with_normalize(operations, mean, std, kind="vector" if name == "vector-noise" else kind_of(name))
+    elif takes["size"].default is inspect.Parameter.empty or strengths.get("scale") is not None:
+        raise ValueError(f"preset {name!r} needs size=, the pixels of the output: 32, or (height, width)")
+    operations = _apply_strengths(PRESETS.make(name, size, **own), size, strengths)
+    return _with_normalize(operations, mean, std, kind=kind_of(name))
 
 
 def _with_normalize(operations: list[Operation], mean: Numbers | None, std: Numbers | None, *, kind: str) -> Compose:
@@ -358,14 +361,7 @@ def options_of(name: str) -> dict[str, Any]:
     >>> options_of("simaugment"), options_of("vector-noise")
     ({'blur': False, 'scale': None, 'jitter': None, 'grayscale': None, 'flip': None}, {'noise': 0.1, 'dropout': 0.0})
     """
-    own = _own_options(name)
-    return own if name == "vector-noise" else {**own, **{key: None for key in STRENGTHS if key not in own}}
-
-
-def _own_options(name: str) -> dict[str, Any]:
-    check_name("preset", name, NAMES)
-    parameters = inspect.signature(_PRESETS[name]).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return PRESETS.options(name)
 
 
 def describe(name: str) -> str:
@@ -380,14 +376,13 @@ def describe(name: str) -> str:
     >>> describe("weak")
     "SCE's weak view, the target: resized crop (0.2, 1) and flip. (SCE, supplement, section E, and its code.)"
     """
-    check_name("preset", name, NAMES)
-    return (inspect.getdoc(_PRESETS[name]) or "").partition("\n")[0]
+    return PRESETS.summary(name)
 
 
 # ------------------------------------------------------------------------------------------------ lists of operations
 
-_OPERATIONS = Family("kontrast.augment.operations")
-OPERATIONS = tuple(name.replace("_", "-") for name in _OPERATIONS.names())
+_OPERATIONS = FAMILIES["operation"]
+OPERATIONS = tuple(_OPERATIONS)
 """The names of the operations that a view may list."""
 
 Step = str | Mapping[str, Any]
@@ -461,9 +456,11 @@ def kind_of(description: Description) -> Literal["image", "vector", "any"]:
     """
     if isinstance(description, str | Mapping):
         options = _as_mapping(description)
-        if options["name"] == "none":
-            return "image" if any(options.get(key) is not None for key in STRENGTHS) else "any"
-        return "vector" if options["name"] == "vector-noise" else "image"
+        size = inspect.signature(PRESETS[options["name"]]).parameters.get("size")
+        if size is None:
+            return "vector"
+        needs_images = size.default is inspect.Parameter.empty or any(options.get(key) is not None for key in STRENGTHS)
+        return "image" if needs_images else "any"
     kinds = {name: _OPERATIONS[name].kind for name, _ in _split(description)}
     if len(set(kinds.values())) > 1:
         vector, image = (next(name for name in kinds if kinds[name] == kind) for kind in ("vector", "image"))
@@ -490,13 +487,13 @@ def written_out(description: Description) -> dict[str, Any] | list[dict[str, Any
     view(description, size=32)  # raises if something is wrong
     if isinstance(description, str | Mapping):
         options = _as_mapping(description)
-        name = options.pop("name")
+        name = PRESETS.canonical(options.pop("name"))
         return {"name": name, **{key: _plain(value) for key, value in {**options_of(name), **options}.items()}}
     steps = []
     for name, options in _split(description):
         operation = _operation(name, options, 32)
         values = {key: _plain(getattr(operation, key), default) for key, default in operation_options(name).items()}
-        steps.append({"name": name, **values})
+        steps.append({"name": _OPERATIONS.canonical(name), **values})
     return steps
 
 
@@ -526,8 +523,7 @@ def operation_options(name: str) -> dict[str, Any]:
     >>> operation_options("blur")
     {'sigma': (0.1, 2.0), 'p': 0.5, 'kernel': None}
     """
-    check_operation(name)
-    return {f.name: f.default for f in dataclasses.fields(_OPERATIONS[name]) if f.name != "size"}
+    return _OPERATIONS.options(name)
 
 
 def describe_operation(name: str) -> str:
@@ -542,9 +538,7 @@ def describe_operation(name: str) -> str:
     >>> describe_operation("flip")
     "Horizontal flip: left becomes right, with probability p. As torchvision's RandomHorizontalFlip."
     """
-    check_operation(name)
-    text = inspect.getdoc(inspect.getmodule(_OPERATIONS[name])) or ""
-    return " ".join(text.partition("\n\n")[0].split())
+    return _OPERATIONS.summary(name)
 
 
 def _as_mapping(step: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -570,14 +564,14 @@ def _split(steps: Sequence[Step]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _operation(name: str, options: Mapping[str, Any], size: Pixels | None) -> Operation:
-    check_operation(name, **options)
+    check_operation(name, options)
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     if "size" in (field.name for field in dataclasses.fields(_OPERATIONS[name])):
         if size is None:
             raise ValueError(f"operation {name!r} needs size=, the pixels of the output: 32, or (height, width)")
         values["size"] = size
     try:
-        operation: Operation = _OPERATIONS[name](**values)
+        operation: Operation = _OPERATIONS.make(name, **values)
     except ValueError as error:
         raise ValueError(f"operation {name!r}: {error}") from None
     return operation

@@ -13,24 +13,22 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
-PARTS = {
+from kontrast.registry import FAMILIES
+
+NAMED = {
     "encoder": "encoder",
     "head": "head",
     "method": "method",
     "optim": "optimiser",
     "schedule": "schedule",
-}
-"""Sections of a recipe that are a part, and the family it is of."""
-NAMED = {
-    **PARTS,
     "data": "data set",
-    "augment": "augmentation",
-    "augment.views": "augmentation",
+    "augment": "preset",
+    "augment.views": "preset",
     "evaluate.protocols": "protocol",
     "run.monitors": "monitor",
     "run.loggers": "logger",
 }
-"""Settings whose values are names."""
+"""Settings whose values are names, and the family of each."""
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -46,26 +44,17 @@ def complete_part(family: str) -> Callable[[str], list[str]]:
     ['knn20', 'knn200']
     """
 
-    def complete(incomplete: str) -> list[str]:
-        from kontrast import vocabulary
-
-        return _starting(_plain(vocabulary.names(family)), incomplete)
-
-    return complete
+    return lambda incomplete: _starting(_plain(FAMILIES[family].names()), incomplete)
 
 
 def complete_recipe(incomplete: str) -> list[str]:
     """Recipes whose names begin so, those for the bundled set first."""
-    from kontrast.recipes import BOOKS
-
-    return _starting((name for book in BOOKS for name in book.RECIPES), incomplete)
+    return _starting(FAMILIES["recipe"].names(), incomplete)
 
 
 def complete_experiment(incomplete: str) -> list[str]:
     """Experiments whose names begin so."""
-    from kontrast.experiments import names
-
-    return _starting(names(), incomplete)
+    return _starting(FAMILIES["experiment"].names(), incomplete)
 
 
 def complete_run(incomplete: str) -> list[str]:
@@ -106,7 +95,6 @@ def keys(source: str | None = None, settings: Iterable[str] = ()) -> list[str]:
     """
     from pydantic import BaseModel
 
-    from kontrast import vocabulary
     from kontrast.recipe import Part, Recipe
 
     chosen = _chosen(source, settings)
@@ -116,9 +104,8 @@ def keys(source: str | None = None, settings: Iterable[str] = ()) -> list[str]:
         if name not in ("name", "about"):
             found.append(name)
         if section is Part:
-            known = _starting(vocabulary.names(PARTS[name]), "")
-            options = vocabulary.options(PARTS[name], chosen[name]) if chosen.get(name) in known else None
-            found += [f"{name}.{option}" for option in options or ()]
+            family, part = FAMILIES[NAMED[name]], chosen.get(name, "")
+            found += [f"{name}.{option}" for option in family.options(part)] if part in family else []
         elif isinstance(section, type) and issubclass(section, BaseModel):
             found += [f"{name}.{key}" for key in section.model_fields if key != "name"]
     return found
@@ -130,12 +117,11 @@ def values_of(key: str, incomplete: str) -> list[str]:
     >>> values_of("encoder", "res"), values_of("train.sampler", "")
     (['resnet101', 'resnet18', 'resnet34', 'resnet50'], ['shuffled', 'with-replacement', 'class-balanced'])
     """
-    from kontrast import vocabulary
     from kontrast.recipe import Recipe
 
     key = key.removesuffix(".name")
     if key in NAMED:
-        found = _plain(vocabulary.names(NAMED[key]))
+        found = _plain(FAMILIES[NAMED[key]].names())
         if key == "data":
             with contextlib.suppress(OSError):
                 beginning = sorted(_folder(incomplete).iterdir())
@@ -171,7 +157,7 @@ def _is_data(entry: Path) -> bool:
 
 def _chosen(source: str | None, settings: Iterable[str]) -> dict[str, str]:
     """The name of each part: the recipe's, unless a setting says otherwise."""
-    from kontrast.recipe import Recipe
+    from kontrast.recipe import PARTS, Recipe
     from kontrast.recipes import recipe
 
     defaults = {name: Recipe.model_fields[name].default for name in PARTS}

@@ -62,7 +62,7 @@ def doctor(
 
 def _examined(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
     """What the patient is, and the findings."""
-    from kontrast import recipes, vocabulary
+    from kontrast import recipes
     from kontrast.registry import nearest
 
     path = expanded(patient)
@@ -96,12 +96,11 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
             f"there is no folder or file {patient}, and no recipe of that name{near} Expected the folder of a run, "
             "features in a .npy or .npz file, a recipe in YAML, or its name (`kontrast list recipes`)"
         )
-    asked = recipes.recipe(patient).override(more)
-    vocabulary.check(asked)
+    checked = recipes.recipe(patient).override(more).check_parts()
     say_loading(patient)
     from kontrast import doctor as stage
 
-    return "recipe", stage.examine_recipe(asked)
+    return "recipe", stage.examine_recipe(checked)
 
 
 def _print(patient: str, kind: str, findings: list[Finding]) -> None:

@@ -48,11 +48,11 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Evaluate embeddings, or a run: kNN, linear probes, retrieval; every number with its protocol."""
-    from kontrast import vocabulary
+    from kontrast.registry import FAMILIES
 
     chosen = dict(map(_parse_protocol, protocol or ["knn20", "probe"]))
-    for name in chosen:  # before torch is imported
-        vocabulary.check_name("protocol", name.replace("_", "-"), vocabulary.names("protocol"))
+    for name, options in chosen.items():  # before torch is imported
+        FAMILIES["protocol"].check(name, options)
     say_loading(features)
     from kontrast import evaluate as stage
 
@@ -94,7 +94,7 @@ def evaluate(
 
 def _parse_protocol(text: str) -> tuple[str, dict[str, Any]]:
     """``wang-liu:epochs=5,limit=1000`` → the name and its options."""
-    from kontrast.overrides import parse
+    from kontrast.recipe import parse
 
     name, _, options = text.partition(":")
     return name, dict(parse(option) for option in options.split(",") if option)

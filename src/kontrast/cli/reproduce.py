@@ -94,7 +94,7 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
 ) -> None:
     """Run an experiment of a paper, or the rest of it, and show the paper's values, ours, and which claims hold."""
-    from kontrast import experiments, pipeline, vocabulary
+    from kontrast import experiments, pipeline
     from kontrast.recipe import Recipe
 
     experiment = experiments.find(name)
@@ -122,7 +122,7 @@ def reproduce(
         if engine is EngineName.local:  # before the first folder is made; a cluster's machines may have other data
             for cell in missing:
                 if isinstance(cell.does, Recipe):
-                    vocabulary.check_data(cell.does)
+                    cell.does.check_data()
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with running():
             summary = sweep.run(runner, _Progress(len(missing) + len(sweep.missing_baselines)))

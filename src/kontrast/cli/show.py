@@ -21,16 +21,15 @@ def show(
     ] = None,
 ) -> None:
     """Print a recipe, its claim and its settings in words, with every option written out: YAML for `kontrast train`."""
-    from kontrast import recipes, vocabulary
+    from kontrast import recipes
 
     changes = settings or []
-    asked = recipes.recipe(name).override(changes)
-    vocabulary.check(asked)
+    checked = recipes.recipe(name).override(changes).check_parts()
     say_loading(name)
     from kontrast.recipes.wording import wording
     from kontrast.train import resolve
 
-    recipe = resolve(asked)
+    recipe = resolve(checked)
     _comment(recipe.about or recipe.name)
     if changes:
         _comment(f"what it claims is claimed without {shlex.join(changes)}")

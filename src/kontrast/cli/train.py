@@ -110,14 +110,14 @@ def checked_recipe(source: str, settings: list[str], to: Path | None = None) -> 
 
     Data that do not exist are an error too, unless there are runs of the recipe, which may be done without them.
     """
-    from kontrast import recipes, vocabulary
+    from kontrast import recipes
     from kontrast.files import expanded
 
     recipe = recipes.recipe(source).override(settings)
     recipe = recipe if to is None else recipe.override({"run.out": str(to)})
-    vocabulary.check(recipe)
+    recipe.check_parts()
     if not any(expanded(recipe.run.out).glob(f"{glob.escape(recipe.name)}-????????")):
-        vocabulary.check_data(recipe)
+        recipe.check_data()
     return recipe
 
 

@@ -29,8 +29,8 @@ from torch import Tensor
 from kontrast.data.dataset import DataSet, Memory, Options, Split, channel_statistics, crop_each
 from kontrast.data.images import CentreCrop, Crop, ImageError, as_uint8, from_value, native_type, with_channels
 from kontrast.files import DAMAGE, NotRegularFile, open_regular, read_npz
+from kontrast.recipe import no_such_data
 from kontrast.registry import one_line, quoted
-from kontrast.vocabulary import no_such_data
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "x_unlabelled", "class_names")
 ALIASES = {

@@ -39,19 +39,19 @@ from kontrast.data.image_files import suffixes
 from kontrast.data.images import CentreCrop, Crop, with_channels
 from kontrast.data.loader import Stream, generator
 from kontrast.files import expanded
-from kontrast.registry import Family, nearest, quoted
-from kontrast.vocabulary import no_such_data
+from kontrast.recipe import no_such_data
+from kontrast.registry import FAMILIES, nearest, quoted
 
-SETS = Family("kontrast.data.sets")
+SETS = FAMILIES["data set"]
 
 
 def names() -> list[str]:
     """The names of the data sets.
 
     >>> names()
-    ['cifar10', 'cifar100', 'digits', 'fashion-mini', 'fashion-mnist', 'imagenet100', 'stl10', 'svhn', 'tiny-imagenet']
+    ['cifar10', 'cifar100', ...]
     """
-    return [name.replace("_", "-") for name in SETS.names()]
+    return SETS.names()
 
 
 def load(
@@ -117,8 +117,8 @@ def _open_source(source: Any, test: Any, layout: str | None, options: Options) -
         raise ValueError("test: must be None when data is a set, folder or file, which has its own test split")
     if isinstance(source, DataSet):
         return source
-    if isinstance(source, str) and source.replace("-", "_") in SETS.names():
-        loaded: DataSet = SETS[source](options).load()
+    if isinstance(source, str) and source in SETS:
+        loaded: DataSet = SETS.make(source, options).load()
         return loaded
     if isinstance(source, str | os.PathLike):
         return _from_path(source, layout, options)

@@ -18,7 +18,7 @@ FIRST = ("failed-run", "refused", "too-short")  # they explain the other finding
 
 def names() -> list[str]:
     """The name of every rule."""
-    return [name.replace("_", "-") for name in RULES.names()]
+    return RULES.names()
 
 
 def examine_run(path: str | Path, recipe: Recipe | None = None) -> list[Finding]:
@@ -86,7 +86,7 @@ def examine_recipe(recipe: Recipe) -> list[Finding]:
 
 def examine(record: Record) -> list[Finding]:
     """The findings of all rules that apply to a record, problems first; what explains the others comes before all."""
-    rules = (RULES[name]() for name in RULES)
+    rules = (RULES.make(name) for name in RULES)
     findings = [rule(record) for rule in rules if record.patient in rule.patients]
 
     def place(finding: Finding) -> tuple[bool, int, str]:

@@ -12,32 +12,33 @@
 from __future__ import annotations
 
 from kontrast.experiments.experiment import Experiment
-from kontrast.registry import nearest
+from kontrast.registry import FAMILIES
 
-__all__ = ["find", "names"]
+__all__ = ["find", "names", "table"]
 
 
-def _all() -> dict[str, Experiment]:
+def table() -> dict[str, Experiment]:
+    """Every experiment, by name."""
     from kontrast.experiments.papers import graf, sce, tcl, wang_liu
 
     return {made.name: made for book in (wang_liu, tcl, sce, graf) for made in book.EXPERIMENTS}
 
 
 def names() -> list[str]:
-    """Every experiment's name."""
-    return sorted(_all())
+    """Every experiment's name, sorted."""
+    return sorted(FAMILIES["experiment"].names())
 
 
 def find(name: str) -> Experiment:
-    """The experiment of this name; an unknown one is an error that names the nearest.
+    """The experiment of this name.
+
+    Raises:
+        ValueError: an unknown name; the error names the nearest one.
 
     >>> find("wl-tabel-1")
     Traceback (most recent call last):
         ...
     ValueError: no experiment 'wl-tabel-1'; did you mean 'wl-table-1'? `kontrast list experiments` has them all
     """
-    known = _all()
-    if name not in known:
-        hint = nearest(name, list(known))
-        raise ValueError(f"no experiment {name!r}{hint} `kontrast list experiments` has them all")
-    return known[name]
+    experiment: Experiment = FAMILIES["experiment"][name]
+    return experiment

@@ -166,6 +166,11 @@ class Experiment:
     # Small arrays that the figures need (at most about 50 KB a cell), read off a finished run's folder.
     keeps: Callable[[Path], Mapping[str, np.ndarray]] = lambda folder: {}
 
+    @property
+    def summary(self) -> str:
+        """Its line in ``kontrast list experiments``."""
+        return f"{self.title} ({self.source})"
+
 
 # ------------------------------------------------------------------------------------------------------ values of rows
 

@@ -13,11 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kontrast import vocabulary
 from kontrast.experiments.cell import At, Cell, Task, Value
 from kontrast.experiments.experiment import Experiment, Preset
-from kontrast.overrides import parse
-from kontrast.recipe import Recipe
+from kontrast.recipe import Recipe, parse
 from kontrast.registry import nearest
 
 LOOKS = 10  # of the monitors, for the learning curve of a cell
@@ -94,7 +92,7 @@ def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str)
     own = {"seed": seed, "run.out": out, "run.progress": False}
     changed = recipe.override({**baselines, **changes, **own})
     changed = changed.override(_monitoring(changed))
-    vocabulary.check(changed)
+    changed.check_parts()
     from kontrast.train import resolve  # with torch, which takes seconds: a wrong word is told before
     from kontrast.train.micro_batch import refuse_auto
 

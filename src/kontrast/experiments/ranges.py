@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kontrast.overrides import parse
+from kontrast.recipe import parse
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"(?:(log|int):)?({_NUMBER})\.\.({_NUMBER})(?::({_NUMBER}))?")

@@ -1,9 +1,8 @@
 """One loss a file, its equations on top; tensors in, numbers out.
 
 >>> from kontrast import losses
->>> sorted(losses.FAMILY)
-['cross_entropy', 'hard_contrastive', 'info_nce', 'nt_xent', 'ressl', 'sce', 'simple_contrastive', \
-'simplex_cross_entropy', 'supcon', 'tcl']
+>>> losses.FAMILY.names()
+['cross-entropy', 'hard-contrastive', ...]
 >>> losses.FAMILY["supcon"](temperature=0.07)
 SupConLoss(temperature=0.07)
 """
@@ -21,9 +20,9 @@ from kontrast.losses.simple_contrastive import SimpleContrastiveLoss
 from kontrast.losses.simplex_cross_entropy import SimplexCrossEntropyLoss
 from kontrast.losses.supcon import SupConLoss
 from kontrast.losses.tcl import TCLLoss
-from kontrast.registry import Family
+from kontrast.registry import FAMILIES
 
-FAMILY = Family("kontrast.losses")
+FAMILY = FAMILIES["loss"]
 
 __all__ = [
     "FAMILY",

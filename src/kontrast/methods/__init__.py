@@ -15,40 +15,41 @@ A method holds the networks, and whatever memory it needs, as one module; it wor
 >>> sorted(method.step(batch))
 ['loss']
 >>> methods.names()
-['ce', 'ce-fix', 'ce-l2', 'instance', 'moco', 'ressl', 'sc', 'sce', 'simclr', 'supcon', 'tcl', 'tcl-self']
+['ce', 'ce-fix', ...]
 """
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from torch import nn
 
 from kontrast.methods._base import Method, Network, Setting, ViewBatch
-from kontrast.registry import Family, nearest
-from kontrast.vocabulary import check_name
+from kontrast.registry import FAMILIES
 
-METHODS = Family("kontrast.methods")
+METHODS = FAMILIES["method"]
 
-__all__ = ["METHODS", "Method", "Network", "Setting", "ViewBatch", "method", "names", "options_of"]
+__all__ = ["METHODS", "Method", "Network", "Setting", "ViewBatch", "find", "method", "names", "options_of"]
 
 
 def names() -> list[str]:
-    """Every method's name, as one writes it."""
-    return [name.replace("_", "-") for name in METHODS.names()]
+    """Every method's name."""
+    return METHODS.names()
 
 
 def find(name: str) -> type[Method]:
-    """The class of this name; an unknown one is an error that names the nearest.
+    """The class of this name.
+
+    Raises:
+        ValueError: an unknown name; the error names the nearest one.
 
     >>> find("spucon")
     Traceback (most recent call last):
         ...
     ValueError: no method 'spucon'; did you mean 'supcon'? Known: ce, ce-fix, ce-l2, instance, ...
     """
-    check_name("method", name, names())
-    return METHODS[name]
+    kind: type[Method] = METHODS[name]
+    return kind
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -57,28 +58,22 @@ def options_of(name: str) -> dict[str, Any]:
     >>> options_of("tcl")
     {'temperature': 0.1, 'k1': 5000.0, 'k2': 1.0}
     """
-    options: dict[str, Any] = {}
-    for kind in find(name).__mro__:
-        found = inspect.signature(kind).parameters.values()
-        for p in found:
-            if p.kind is p.KEYWORD_ONLY and p.name != "setting":
-                options.setdefault(p.name, p.default)
-        if not any(p.kind is p.VAR_KEYWORD for p in found):  # what is not named goes on to the class above
-            break
-    return options
+    return METHODS.options(name)
 
 
 def method(name: str, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, **options: Any) -> Method:
-    """The method of this name around an encoder and a head, with its own options.
+    """The method of this name around an encoder and a head.
 
-    ``setting`` tells what it cannot know by itself (how many samples, classes and steps there are); a method that
-    needs one of these says so.
+    Args:
+        name: one of `names`.
+        encoder: what is trained.
+        head: from the encoder's features to the embeddings of the loss.
+        setting: what the method cannot know by itself (how many samples, classes and steps there are); a method that
+            needs one of these says so.
+        **options: the method's own (`options_of`).
+
+    Raises:
+        ValueError: an unknown name or option; the error names the nearest one.
     """
-    known = options_of(name)
-    for option in options:
-        if option not in known:
-            hint = nearest(option, known)
-            raise ValueError(f"method {name!r} has no option {option!r}{hint} It has {', '.join(known)}")
-    kind: Any = find(name)
-    made: Method = kind(encoder, head, setting=setting or Setting(), **options)
+    made: Method = METHODS.make(name, encoder, head, setting=setting or Setting(), **options)
     return made

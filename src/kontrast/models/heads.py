@@ -23,13 +23,13 @@ other. sce's multi-crop runs have ``hidden=4096`` in the ImageNet projector.
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor, nn
 
 from kontrast.checks import size
 from kontrast.models.encoders._base import MOST_LAYERS, seeded
-from kontrast.registry import nearest, one_line, quoted
+from kontrast.registry import FAMILIES
 
 
 class LinearHead(nn.Module):
@@ -109,28 +109,46 @@ class NoHead(nn.Identity):
         self.in_dim = self.out_dim = size("in_dim", in_dim)
 
 
-class Named(NamedTuple):
-    """A head of the table: its class and the options its paper has."""
-
-    kind: type[nn.Module]
-    options: dict[str, Any]
-
-
-HEADS = {
-    "none": Named(NoHead, {}),
-    "wang-liu": Named(LinearHead, {"out": 128}),
-    "tcl": Named(MLPHead, {"out": 128}),
-    "tcl-ssl": Named(MLPHead, {"hidden": 2048, "out": 256}),
-    "sce": Named(MLPHead, {"hidden": 512, "out": 256, "batch_norm": True}),
-    "sce-imagenet": Named(
-        MLPHead, {"hidden": 2048, "out": 256, "layers": 3, "batch_norm": True, "last_batch_norm": True}
+ENTRIES: dict[str, tuple[type[nn.Module], dict[str, Any], str]] = {
+    "none": (NoHead, {}, "The encoder's output itself goes into the loss (graf)."),
+    "wang-liu": (LinearHead, {"out": 128}, "One linear layer (wang-liu)."),
+    "tcl": (MLPHead, {"out": 128}, "Two linear layers (tcl and SupCon, with labels)."),
+    "tcl-ssl": (
+        MLPHead,
+        {"hidden": 2048, "out": 256},
+        "Two linear layers, 2,048 wide (tcl without labels, solo-learn's SimCLR).",
     ),
-    "sce-predictor": Named(MLPHead, {"hidden": 4096, "out": 256, "batch_norm": True, "last_bias": False}),
+    "sce": (
+        MLPHead,
+        {"hidden": 512, "out": 256, "batch_norm": True},
+        "Two linear layers with batch norm (sce, small and medium sets).",
+    ),
+    "sce-imagenet": (
+        MLPHead,
+        {"hidden": 2048, "out": 256, "layers": 3, "batch_norm": True, "last_batch_norm": True},
+        "Three linear layers with batch norm, after the last one too (sce, ImageNet).",
+    ),
+    "sce-predictor": (
+        MLPHead,
+        {"hidden": 4096, "out": 256, "batch_norm": True, "last_bias": False},
+        "Two linear layers with batch norm, behind the online projector (sce, ImageNet).",
+    ),
 }
+"""The heads by name: the class, the paper's options, and a line about it."""
+HEADS = FAMILIES["head"]
 
 
 def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> nn.Module:
-    """A head of the table by name, made for features of ``in_dim``; ``options`` change it, ``seed`` fixes its start.
+    """The head of this name.
+
+    Args:
+        name: one of `HEADS`.
+        in_dim: the length of the features that go into it.
+        seed: fixes the random start; without it, torch's own generator is used.
+        **options: change those of the paper (``HEADS.options(name)``).
+
+    Raises:
+        ValueError: an unknown name or option; the error names the nearest one.
 
     >>> head("tcl", in_dim=512).out_dim, head("sce", in_dim=512, out=128).out_dim
     (128, 128)
@@ -139,15 +157,6 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
         ...
     ValueError: no head 'tlc'; did you mean 'tcl'? Known: none, wang-liu, tcl, tcl-ssl, sce, sce-imagenet, sce-predictor
     """
-    if not isinstance(name, str) or name not in HEADS:
-        hint = nearest(name, HEADS)
-        raise ValueError(f"no head {quoted(name)}{hint} Known: {', '.join(HEADS)}")
-    kind, published = HEADS[name]
     with seeded(seed):
-        try:
-            return kind(in_dim, **{**published, **options})
-        except TypeError as error:
-            said = one_line(str(error).partition("\n")[0])
-            raise ValueError(
-                f"head {name!r} is a {kind.__name__}, which does not take {quoted(options)}: {said}"
-            ) from error
+        made: nn.Module = HEADS.make(name, in_dim, **options)
+    return made

@@ -22,7 +22,6 @@ needs none of its state:
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -30,11 +29,9 @@ from torch import nn
 from torch.optim import Optimizer
 
 from kontrast.optim.scaling import scaled
-from kontrast.registry import Family, nearest
-from kontrast.vocabulary import check_name
+from kontrast.registry import FAMILIES
 
-OPTIMIZERS = Family("kontrast.optim.optimizers")
-SCHEDULES = Family("kontrast.optim.schedules")
+OPTIMIZERS, SCHEDULES = FAMILIES["optimiser"], FAMILIES["schedule"]
 
 __all__ = [
     "OPTIMIZERS",
@@ -55,7 +52,7 @@ def optimizer_names() -> list[str]:
     >>> optimizer_names()
     ['adamw', 'lars', 'sgd']
     """
-    return [name.replace("_", "-") for name in OPTIMIZERS.names()]
+    return OPTIMIZERS.names()
 
 
 def schedule_names() -> list[str]:
@@ -64,28 +61,44 @@ def schedule_names() -> list[str]:
     >>> schedule_names()
     ['constant', 'cosine', 'multi-step', 'power', 'warmup-cosine']
     """
-    return [name.replace("_", "-") for name in SCHEDULES.names()]
+    return SCHEDULES.names()
 
 
 def optimizer(
     name: str, module_or_parameters: nn.Module | Iterable[nn.Parameter], *, lr: float, **options: Any
 ) -> Optimizer:
-    """The optimiser of this name over a module's parameters, or over given ones; those that do not learn are left out.
+    """The optimiser of this name.
+
+    Args:
+        name: one of `optimizer_names`.
+        module_or_parameters: what is trained; parameters without gradient are left out.
+        lr: the base learning rate.
+        **options: the optimiser's own (`options_of`).
+
+    Raises:
+        ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
 
     >>> import torch
     >>> optimizer("sgd", torch.nn.Linear(3, 2), lr=0.1, momentun=0.8)
     Traceback (most recent call last):
         ...
-    ValueError: optimiser 'sgd' has no option 'momentun'; did you mean 'momentum'? It has momentum, weight_decay, ...
+    ValueError: optimiser 'sgd' has no option 'momentun'; did you mean 'momentum'? It has lr, momentum, ...
     """
-    kind = _find("optimiser", name, OPTIMIZERS)
-    _check(f"optimiser {name!r}", options, _options(kind))
-    made: Optimizer = kind(module_or_parameters, lr=lr, **options)
+    made: Optimizer = OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)
     return made
 
 
 def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: Any) -> Callable[[int], float]:
     """The schedule of this name: ``step`` (from 0) → the factor on the base learning rate.
+
+    Args:
+        name: one of `schedule_names`.
+        total_steps: of the run.
+        steps_per_epoch: of the run.
+        **options: the schedule's own (`schedule_options`).
+
+    Raises:
+        ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
 
     >>> factor = schedule("multi-step", total_steps=200 * 390, steps_per_epoch=390, milestones=[160, 190])
     >>> factor
@@ -93,44 +106,25 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
     >>> [round(factor(epoch * 390), 6) for epoch in (0, 159, 160, 190)]
     [1.0, 1.0, 0.1, 0.01]
     """
-    kind = _find("schedule", name, SCHEDULES)
-    _check(f"schedule {name!r}", options, _options(kind))
-    made: Callable[[int], float] = kind(total_steps=total_steps, steps_per_epoch=steps_per_epoch, **options)
+    made: Callable[[int], float] = SCHEDULES.make(
+        name, total_steps=total_steps, steps_per_epoch=steps_per_epoch, **options
+    )
     return made
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """An optimiser's options beside the learning rate, with their defaults.
+    """An optimiser's options, apart from the learning rate, with their defaults.
 
     >>> options_of("sgd")
     {'momentum': 0.9, 'weight_decay': 0.0, 'nesterov': False, 'exclude_norm_and_bias': False}
     """
-    return _options(_find("optimiser", name, OPTIMIZERS))
+    return {option: default for option, default in OPTIMIZERS.options(name).items() if option != "lr"}
 
 
 def schedule_options(name: str) -> dict[str, Any]:
-    """A schedule's options, with their defaults.
+    """A schedule's options with their defaults.
 
     >>> schedule_options("power")
     {'exponent': 5.0}
     """
-    return _options(_find("schedule", name, SCHEDULES))
-
-
-def _options(kind: type[Any]) -> dict[str, Any]:
-    """What is chosen, beside what every one of its family is given."""
-    given = ("lr", "total_steps", "steps_per_epoch")
-    found = inspect.signature(kind).parameters.values()
-    return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY and p.name not in given}
-
-
-def _find(what: str, name: str, family: Family) -> type[Any]:
-    check_name(what, name, [key.replace("_", "-") for key in family.names()])
-    return family[name]
-
-
-def _check(who: str, given: dict[str, Any], known: dict[str, Any]) -> None:
-    for option in given:
-        if option not in known:
-            has = f"It has {', '.join(known)}" if known else "It has none"
-            raise ValueError(f"{who} has no option {option!r}{nearest(option, known)} {has}")
+    return SCHEDULES.options(name)

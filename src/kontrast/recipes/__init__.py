@@ -16,32 +16,35 @@ from typing import Any
 from kontrast.files import expanded
 from kontrast.recipe import Recipe
 from kontrast.recipes import graf, sce, small, tcl, wang_liu
-from kontrast.registry import nearest
+from kontrast.registry import FAMILIES
 
 __all__ = ["find", "names", "recipe"]
 
 BOOKS = (small, wang_liu, tcl, sce, graf)
+RECIPES: dict[str, Recipe] = {name: recipe for book in BOOKS for name, recipe in book.RECIPES.items()}
 
 
 def names() -> list[str]:
-    """Every recipe's name."""
-    return sorted(name for book in BOOKS for name in book.RECIPES)
+    """Every recipe's name, sorted."""
+    return sorted(RECIPES)
 
 
 def find(name: str) -> Recipe:
-    """The recipe of this name; an unknown one is an error that names the nearest.
+    """The recipe of this name.
+
+    Raises:
+        ValueError: an unknown name; the error names the nearest one.
 
     >>> find("tlc-fashion-mini")
     Traceback (most recent call last):
         ...
     ValueError: no recipe 'tlc-fashion-mini'; did you mean 'tcl-fashion-mini'? ...
     """
-    for book in BOOKS:
-        found: Recipe | None = book.RECIPES.get(name)
-        if found is not None:
-            return found
-    hint = nearest(name, names())
-    raise ValueError(f"no recipe {name!r}{hint} `kontrast list recipes` has them all; a path to a YAML file works too")
+    try:
+        found: Recipe = FAMILIES["recipe"][name]
+    except ValueError as error:
+        raise ValueError(f"{error}; a path to a YAML file works too") from None
+    return found
 
 
 def recipe(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Recipe:

@@ -19,7 +19,7 @@ from typing import Any
 
 from kontrast import augment, evaluate
 from kontrast.recipe import Augment, Part, Recipe
-from kontrast.vocabulary import STRENGTHS
+from kontrast.registry import STRENGTHS
 
 NAMES = {"sgd": "SGD", "lars": "LARS", "adamw": "AdamW"}
 ENCODERS = {"resnet18": "ResNet-18", "resnet34": "ResNet-34", "resnet50": "ResNet-50", "resnet101": "ResNet-101"}
@@ -215,8 +215,9 @@ def _schedule(part: Part, lr: float) -> str:
 
 def _protocol(part: Part) -> str:
     """The protocol's own documentation: its title, and its settings where they are a paragraph of prose."""
+    title = evaluate.PROTOCOLS.summary(part.name)
     text = importlib.import_module(evaluate.PROTOCOLS[part.name].__module__).__doc__ or ""
-    title, *rest = (" ".join(piece.split()) for piece in text.strip().split("\n\n"))
+    _, *rest = (" ".join(piece.split()) for piece in text.strip().split("\n\n"))
     prose = rest[0] if rest and rest[0].startswith(("SGD", "Small")) else ""
     changed = _changed(part, {})
     return f"{part.name}{changed}: {' '.join([title, prose]).strip()}".rstrip(".")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kontrast.files import open_regular
-from kontrast.plain import MOST_BYTES
+from kontrast.recipe import MOST_BYTES
 from kontrast.runs import Contents, Geometry, Measure, ProtocolResult, Run, State
 from kontrast.runs.reading import read_json_file
 from kontrast.runs.schemas import Analysis, MetricsLine

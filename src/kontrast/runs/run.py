@@ -340,7 +340,7 @@ class Run:
         if messages is None:
             recipe = Recipe.read(self.recipe_file)
             return recipe.to_yaml(), recipe.model_dump(mode="json"), recipe
-        from kontrast.plain import MOST_BYTES, check_plain, from_yaml
+        from kontrast.recipe import MOST_BYTES, check_plain, from_yaml
 
         text = ""
         try:

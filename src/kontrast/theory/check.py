@@ -63,6 +63,11 @@ class Check:
     tolerance: float
     measure: Measure
 
+    @property
+    def summary(self) -> str:
+        """Its line in ``kontrast list checks``."""
+        return f"{self.statement} ({self.source})"
+
     def run(self, seed: int = 0) -> Outcome:
         """Measure the error on random inputs, in one thread.
 

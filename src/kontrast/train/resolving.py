@@ -6,20 +6,25 @@ everything, and an unknown name or option is an error before anything is loaded.
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kontrast import augment, evaluate, methods, models, optim
-from kontrast.recipe import Part, Recipe, View
-from kontrast.registry import quoted
-from kontrast.train import loggers, monitors
-from kontrast.vocabulary import FROM_DATA, check_name, check_options, check_views
+from kontrast import augment, methods, models
+from kontrast.evaluate import PROTOCOLS
+from kontrast.recipe import PARTS, Part, Recipe, View
+from kontrast.registry import FAMILIES, quoted
 
 
 def resolve(recipe: Recipe) -> Recipe:
     """The recipe with all defaults written out.
+
+    Args:
+        recipe: a recipe whose parts may lack options.
+
+    Returns:
+        The same run, with every option of every part.
+
+    Raises:
+        ValueError: an unknown name or option (the error names the nearest one), or a value that a part refuses.
 
     >>> recipe = Recipe.of({"method": "tcl", "train": {"epochs": 1}, "optim": {"name": "sgd", "lr": 0.1}})
     >>> resolve(recipe).method
@@ -29,74 +34,37 @@ def resolve(recipe: Recipe) -> Recipe:
         ...
     ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
     """
-    for protocol in recipe.evaluate.protocols:
-        check_name("protocol", protocol.name, evaluate.names())
-        fields = dataclasses.fields(evaluate.PROTOCOLS[protocol.name])
-        known = {field.name: None if field.default is dataclasses.MISSING else field.default for field in fields}
-        filled("protocol", protocol, known)  # its defaults stay unwritten: they are the protocol's own
-    for monitor in recipe.run.monitors or ():
-        monitors.find(monitor)
-    for logger in recipe.run.loggers:
-        loggers.find(logger)
-    whole = recipe.model_copy(
-        update={
-            "method": filled("method", recipe.method, methods.options_of(recipe.method.name)),
-            "encoder": _encoder(recipe.encoder),
-            "head": filled("head", recipe.head, _head_options(recipe.head.name)),
-            "optim": filled("optim", recipe.optim, {"lr": None, **optim.options_of(recipe.optim.name)}),
-            "schedule": filled("schedule", recipe.schedule, optim.schedule_options(recipe.schedule.name)),
-            "augment": recipe.augment.model_copy(update={"views": _views(recipe)}),
-        }
-    )
+    recipe.check_parts()
+    parts: dict[str, Any] = {section: filled(family, getattr(recipe, section)) for section, family in PARTS.items()}
+    # Batch norm is frozen for a pretrained start that does not say otherwise, and not for a random one.
+    options = parts["encoder"].options
+    norm = models.norm_of(options["norm"], options["pretrained"])
+    parts["encoder"] = Part.model_validate({"name": parts["encoder"].name, **options, "norm": norm})
+    # The options of protocols stay unwritten: their defaults belong to the protocol.
+    protocols = [part.model_copy(update={"name": PROTOCOLS.canonical(part.name)}) for part in recipe.evaluate.protocols]
+    parts["evaluate"] = recipe.evaluate.model_copy(update={"protocols": tuple(protocols)})
+    parts["augment"] = recipe.augment.model_copy(update={"views": _views(recipe)})
+    whole = recipe.model_copy(update=parts)
     lr = whole.optim.options["lr"]
     if not isinstance(lr, int | float) or isinstance(lr, bool) or lr <= 0:
-        raise ValueError(f"optim.lr is {quoted(lr)}; expected a number above 0")
+        raise ValueError(f"optim.lr={quoted(lr)}: must be a number above 0")
     _check_views(whole)
     return Recipe.of(whole.model_dump(mode="json"))
 
 
-def filled(what: str, part: Part, defaults: Mapping[str, Any]) -> Part:
-    """The part with all of its options; one that is not among ``defaults`` is an error naming the nearest.
+def filled(family: str, part: Part) -> Part:
+    """The part under its usual name, with all of its options.
 
-    >>> filled("head", Part(name="tcl"), {"out": 128})
-    Part(name='tcl', out=128)
+    >>> filled("schedule", Part(name="multi_step", milestones=[60]))
+    Part(name='multi-step', milestones=[60], factor=0.1)
     """
-    check_options(what, part.name, part.options, defaults)
-    options = {name: _plain(value) for name, value in {**defaults, **part.options}.items()}
-    return Part.model_validate({"name": part.name, **options})
-
-
-def defaults_of(call: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Any]:
-    """The keyword options of a call with their defaults."""
-    found = inspect.signature(call).parameters.values()
-    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    left = {*leave_out, "self"}
-    return {p.name: p.default for p in found if p.kind in kinds and p.default is not p.empty and p.name not in left}
-
-
-def _encoder(part: Part) -> Part:
-    """With every option; ``norm`` is frozen for a pretrained start that does not say it, and None for a random one."""
-    whole = filled("encoder", part, _encoder_options(part))
-    norm = models.norm_of(whole.options["norm"], whole.options["pretrained"])
-    return Part.model_validate({"name": whole.name, **whole.options, "norm": norm})
-
-
-def _encoder_options(part: Part) -> dict[str, Any]:
-    if part.name.startswith("timm/"):  # timm knows its own options, and complains of others
-        return {"pretrained": None, "norm": None, "channels_last": True, **part.options}
-    check_name("encoder", part.name, [known for known in models.names() if "…" not in known])
-    return {"pretrained": None, "norm": None, **defaults_of(models.FAMILY[part.name], FROM_DATA)}
-
-
-def _head_options(name: str) -> dict[str, Any]:
-    check_name("head", name, list(models.HEADS))
-    kind, published = models.HEADS[name]
-    return {**defaults_of(kind, FROM_DATA), **published}
+    known = FAMILIES[family]
+    options = {name: _plain(value) for name, value in {**known.options(part.name), **part.options}.items()}
+    return Part.model_validate({"name": known.canonical(part.name), **options})
 
 
 def _views(recipe: Recipe) -> tuple[View, ...]:
-    """Every option of every view; an unknown name, option or value is an error that says which view."""
-    check_views(recipe)
+    """Every option of every view; a value that an operation refuses is an error that says which view."""
     found: list[View] = []
     for i, described in enumerate(recipe.augment.described):
         try:

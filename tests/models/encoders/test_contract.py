@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from kontrast import models
-from kontrast.models.encoders import FAMILY
 from kontrast.models.encoders._base import is_small
 
 IMAGES: dict[str, dict[str, Any]] = {name: {} for name in models.names() if name not in ("mlp", "timm/…")}
@@ -25,9 +24,9 @@ def images(channels: int = 3, side: int = 16, n: int = 3) -> torch.Tensor:
     return torch.randn(n, channels, side, side, generator=torch.Generator().manual_seed(1))
 
 
-def test_every_file_is_a_name() -> None:
-    assert models.names() == ["mlp", "resnet101", "resnet18", "resnet34", "resnet50", "small-resnet", "timm/…"]
-    assert [FAMILY[name].__name__ for name in ("mlp", "resnet18", "small-resnet")] == ["MLP", "ResNet18", "SmallResNet"]
+def test_the_names_are_those_that_were_promised() -> None:
+    promised = {"mlp", "resnet101", "resnet18", "resnet34", "resnet50", "small-resnet", "timm/…"}
+    assert promised <= set(models.names())
 
 
 @pytest.mark.parametrize("name", LIGHT)
@@ -93,9 +92,11 @@ def test_unknown_names_name_the_nearest() -> None:
 
 
 def test_unknown_options_name_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"small-resnet has no option 'widht'; did you mean 'width'\? It has"):
+    with pytest.raises(
+        ValueError, match=r"encoder 'small-resnet' has no option 'widht'; did you mean 'width'\? It has"
+    ):
         models.encoder("small-resnet", widht=16)
-    with pytest.raises(ValueError, match=r"mlp has no option 'stem'"):
+    with pytest.raises(ValueError, match=r"encoder 'mlp' has no option 'stem'"):
         models.encoder("mlp", in_features=3, stem="small")
     with pytest.raises(ValueError, match=r"in_channels=0: must be a whole number of at least 1"):
         models.encoder("resnet18", in_channels=0)

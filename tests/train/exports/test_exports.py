@@ -48,9 +48,9 @@ def test_what_a_killed_export_left_is_cleared_away_and_one_at_work_is_not(tmp_pa
 
 def test_mistakes(tmp_path: Path) -> None:
     run = made(tmp_path / "run", "mlp", (5,))
-    with pytest.raises(ValueError, match=r"no target 'torchvison'; did you mean 'torchvision'\?"):
+    with pytest.raises(ValueError, match=r"no export 'torchvison'; did you mean 'torchvision'\?"):
         exports.export_run(run, "torchvison")
-    with pytest.raises(ValueError, match=r"safetensors has no option 'opset'\. It has none"):
+    with pytest.raises(ValueError, match=r"export 'safetensors' has no option 'opset'\. It has none"):
         exports.export_run(run, "safetensors", opset=18)
     with pytest.raises(ValueError, match=r"has no model\.json; expected the folder of a finished run"):
         exports.export_run(tmp_path / "nowhere", "safetensors")

@@ -4,7 +4,7 @@ A file declares one frozen dataclass derived from `kontrast.augment.Operation`; 
 paragraph of the file's docstring is what ``kontrast list augmentations`` prints. A field ``size`` is filled in with the
 size of the data, and a class for feature vectors sets ``kind = "vector"``.
 
->>> from kontrast.registry import Family
->>> Family("kontrast.augment.operations")["color-jitter"].__name__
+>>> from kontrast.registry import FAMILIES
+>>> FAMILIES["operation"]["color-jitter"].__name__
 'ColorJitter'
 """

@@ -4,8 +4,8 @@ A new rule is a new file with a subclass of `Rule` (see `kontrast.doctor.rules._
 """
 
 from kontrast.doctor.rules._base import Rule
-from kontrast.registry import Family
+from kontrast.registry import FAMILIES
 
-RULES = Family("kontrast.doctor.rules")
+RULES = FAMILIES["rule"]
 
 __all__ = ["RULES", "Rule"]

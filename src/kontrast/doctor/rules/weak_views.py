@@ -17,8 +17,8 @@ from typing import ClassVar
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule
 from kontrast.recipe import Part, View
+from kontrast.registry import STRENGTHS
 from kontrast.runs import Finding
-from kontrast.vocabulary import STRENGTHS
 
 STRONGER = "stronger views: augment=strong (crop, flip, colour, blur)"
 JITTER = ("brightness", "contrast", "saturation", "hue")

@@ -2,7 +2,7 @@
 
 >>> from kontrast import evaluate
 >>> evaluate.names()
-['graf-linear', 'graf-means', 'knn20', 'knn200', 'logistic', 'probe', 'retrieval', 'sce', 'tcl', 'wang-liu']
+['graf-linear', 'graf-means', ...]
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ from typing import Any
 from kontrast.checks import whole_number
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
-from kontrast.registry import Family, nearest
+from kontrast.registry import FAMILIES
 
-PROTOCOLS = Family("kontrast.evaluate.protocols")
+PROTOCOLS = FAMILIES["protocol"]
 
 
 def names() -> list[str]:
-    """Every protocol's name, as one writes it."""
-    return [name.replace("_", "-") for name in PROTOCOLS.names()]
+    """Every protocol's name."""
+    return PROTOCOLS.names()
 
 
 def evaluate(
     subject: Subject, protocol: str, *, seed: int = 0, progress: Progress | None = None, **options: Any
 ) -> Result:
-    """A subject's accuracy by a protocol's name; ``options`` are the protocol's own.
+    """A subject's accuracy by the protocol of this name. Under torch.distributed, call it on one rank.
 
-    All that is drawn depends on ``seed``. ``progress`` is told ``(what, done, of)``. Under torch.distributed, call it
-    on one rank.
+    Args:
+        subject: features and labels, or an encoder and data.
+        protocol: one of `names`.
+        seed: of everything that is drawn.
+        progress: is called with ``(what, done, of)``.
+        **options: the protocol's own (``PROTOCOLS.options(name)``).
+
+    Raises:
+        ValueError: an unknown name or option (the error names the nearest one), or a protocol that needs an encoder and
+            has features only.
 
     >>> import torch
     >>> corner = torch.eye(3).repeat_interleave(4, 0)
@@ -42,21 +50,12 @@ def evaluate(
         ...
     ValueError: no protocol 'knn'; did you mean 'knn20'? Known: graf-linear, graf-means, knn20, ...
     """
-    key = str(protocol).replace("-", "_")
-    if key not in PROTOCOLS.names():
-        hint = nearest(str(protocol).lower(), names())
-        raise ValueError(f"no protocol {protocol!r}{hint} Known: {', '.join(names())}")
-    kind = PROTOCOLS[key]
-    known = [field.name for field in dataclasses.fields(kind)]
-    for option in options:
-        if option not in known:
-            hint = nearest(option, known)
-            raise ValueError(f"{protocol} has no option {option!r}{hint} It has {', '.join(known) or 'none'}")
-    if kind.needs_encoder and subject.encoder is None:
+    chosen = PROTOCOLS.make(protocol, **options)
+    if chosen.needs_encoder and subject.encoder is None:
         without = [name for name in names() if not PROTOCOLS[name].needs_encoder]
         raise ValueError(
             f"{protocol} trains on augmented images through the encoder, and this subject has features only; make it "
             f"with Subject.from_encoder, or choose one that works on features: {', '.join(without)}"
         )
-    found: Result = kind(**options).run(subject, seed=whole_number("seed", seed, least=0), progress=progress)
-    return found
+    found: Result = chosen.run(subject, seed=whole_number("seed", seed, least=0), progress=progress)
+    return dataclasses.replace(found, name=PROTOCOLS.canonical(protocol))

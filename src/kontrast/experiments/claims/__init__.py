@@ -51,3 +51,6 @@ __all__ = [
     "stays",
     "varies_less",
 ]
+
+CLAIMS = {name: globals()[name] for name in __all__ if name.islower()}
+"""The constructors, by name."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kontrast.experiments.cell import Cell
-from kontrast.registry import Family
+from kontrast.registry import FAMILIES
 
-FAMILY = Family("kontrast.experiments.engines")
+FAMILY = FAMILIES["engine"]
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Engine(Protocol):
 
 
 def engine(name: str, **options: Any) -> Engine:
-    """An engine by name: ``local`` or ``ray``."""
-    try:
-        kind = FAMILY[name]
-    except KeyError:
-        raise ValueError(f"no engine {name!r}; known: {', '.join(FAMILY.names())}") from None
-    made: Engine = kind(**options)
+    """The engine of this name, with its own options.
+
+    Raises:
+        ValueError: an unknown name or option; the error names the nearest one.
+    """
+    made: Engine = FAMILY.make(name, **options)
     return made

@@ -13,7 +13,7 @@ from kontrast.experiments.ledger._collect import recipe_hash
 from kontrast.experiments.ledger._design import Design
 from kontrast.experiments.ledger._entry import Entry
 from kontrast.experiments.plan import find_preset, plan
-from kontrast.overrides import parse
+from kontrast.recipe import parse
 
 
 def check_import(entries: Sequence[tuple[Entry, str]], settings: Sequence[str] = ()) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kontrast.experiments.experiment import Experiment
 from kontrast.experiments.ledger._entry import Entry, settings_hash
-from kontrast.overrides import parse
+from kontrast.recipe import parse
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import Row
-from kontrast.plain import format_validation_error
+from kontrast.recipe import format_validation_error
 from kontrast.registry import quoted
 
 FORMAT: Literal[1] = 1

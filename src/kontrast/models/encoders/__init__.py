@@ -1,8 +1,10 @@
 """One encoder a file; the file name is the encoder's name (``small-resnet`` is ``small_resnet.py``).
 
+A file with a table ``ENTRIES`` has several: `resnet`, and `timm` with all of timm's names.
+
 >>> from kontrast import models
 >>> models.names()
-['mlp', 'resnet101', 'resnet18', 'resnet34', 'resnet50', 'small-resnet', 'timm/…']
+['mlp', 'resnet101', ...]
 >>> models.encoder("small-resnet", in_channels=1, image_size=28).feature_dim
 64
 >>> models.encoder("resnet81")
@@ -19,17 +21,17 @@ from typing import Any
 
 from kontrast.models.encoders._base import Encoder, ImageSize, seeded
 from kontrast.models.weights import load_weights
-from kontrast.registry import Family, nearest, quoted
+from kontrast.registry import FAMILIES, quoted
 
-FAMILY = Family("kontrast.models.encoders")
+FAMILY = FAMILIES["encoder"]
 NORMS = ("frozen", "train")
 
 __all__ = ["FAMILY", "Encoder", "encoder", "names", "norm_of", "refuse_tag"]
 
 
 def names() -> list[str]:
-    """Every encoder's name, without loading any; ``timm/…`` stands for all of timm's."""
-    return ["timm/…" if name == "timm" else name.replace("_", "-") for name in FAMILY.names()]
+    """Every encoder's name; ``timm/…`` stands for all of timm's."""
+    return FAMILY.names()
 
 
 def encoder(
@@ -44,14 +46,19 @@ def encoder(
     seed: int | None = None,
     **options: Any,
 ) -> Encoder:
-    """An encoder by name: a module whose call gives ``h [N, feature_dim]``.
+    """The encoder of this name: a module whose call gives ``h [N, feature_dim]``.
 
-    ``in_channels`` and ``image_size`` are those of the data; ``stem="auto"`` takes the small-image stem for sides up to
-    64. ``pretrained`` is a file to start from, ``prefix`` what stands before the encoder's names in it, where it is not
-    a usual one (see `load_weights`); ``encoder.loaded`` says what was taken from it. ``norm`` is what batch norm does
-    in training after a pretrained start: ``"frozen"`` (the default) keeps its running statistics, ``"train"`` updates
-    them (see `Encoder`). ``seed`` makes the random start the same wherever it is made and leaves torch's own generator
-    as it was; without, that one is used. ``options`` are the encoder's own.
+    Args:
+        name: one of `names`.
+        in_channels: of the images.
+        image_size: of the images.
+        stem: ``"auto"`` takes the small-image stem for sides up to 64.
+        pretrained: a file of weights to start from; ``encoder.loaded`` says what was loaded.
+        prefix: of the encoder's names in that file, if it is not a usual one (see `load_weights`).
+        norm: batch norm in training after a pretrained start: ``"frozen"`` (the default) keeps its running statistics,
+            ``"train"`` updates them (see `Encoder`).
+        seed: fixes the random start, and leaves torch's own generator as it was; without it, that one is used.
+        **options: the encoder's own (``FAMILY.options(name)``).
 
     Raises:
         ValueError: an unknown name or option, a name of timm's with a tag, a file that cannot be read or of which
@@ -67,23 +74,12 @@ def encoder(
         raise ValueError(f"prefix={prefix!r} is of the names in a file: give the file too, pretrained=…")
     norm = norm_of(norm, pretrained)
     refuse_tag(name)
-    family, slash, model = name.partition("/")
-    key = family.replace("-", "_")
-    if key not in FAMILY.names() or bool(slash) != (key == "timm"):
-        hint = nearest(name, names())
-        raise ValueError(f"no encoder {name!r}{hint} Known: {', '.join(names())}")
-    kind = FAMILY[key]
-    given = {"in_channels": in_channels, "image_size": image_size, "stem": stem, **options}
-    taken = inspect.signature(kind).parameters
-    if stem == "auto" and "stem" not in taken:
-        del given["stem"]
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in taken.values())
-    unknown = [] if open_ended else [option for option in given if option not in taken]
-    if unknown:
-        hint = nearest(unknown[0], list(taken))
-        raise ValueError(f"{name} has no option {unknown[0]!r}{hint} It has {', '.join(taken)}")
+    of_data = {"in_channels": in_channels, "image_size": image_size}  # an encoder takes of them what it needs
+    options |= {key: value for key, value in of_data.items() if key in inspect.signature(FAMILY[name]).parameters}
+    if stem != "auto":
+        options["stem"] = stem
     with seeded(seed):
-        made: Encoder = kind(*([model] if slash else []), **given)
+        made: Encoder = FAMILY.make(name, **options)
     if pretrained is not None:
         made.loaded = load_weights(made, pretrained, prefix=prefix)
     made.norm = norm

@@ -32,14 +32,13 @@ class TimmEncoder(ImageEncoder):
         *,
         in_channels: int = 3,
         image_size: ImageSize | None = None,
-        stem: str = "auto",
         channels_last: bool = True,
         **options: Any,
     ) -> None:
         super().__init__()
-        if stem != "auto":
+        if "stem" in options:
             raise ValueError(
-                f"stem={stem!r} is for resnet18 … resnet101 and small-resnet; timm's stems go with its names"
+                f"stem={options['stem']!r} is for resnet18 … resnet101 and small-resnet; timm's stems go with its names"
             )
         if named := [option for option in FILES if option in options]:
             # Older versions of timm unpickle whatever lies there, and a recipe or a model.json may be another's.
@@ -71,6 +70,11 @@ class TimmEncoder(ImageEncoder):
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
         return self.net(self._prepared(images))  # type: ignore[no-any-return]
+
+
+ENTRIES: dict[str, tuple[type[TimmEncoder], dict[str, Any], str]] = {
+    "timm/…": (TimmEncoder, {}, "Any of timm's encoders; needs the extra (pip install kontrast[timm]).")
+}
 
 
 def _timm() -> Any:

@@ -16,19 +16,18 @@ What is written is read back by the tool it is for, and its features compared wi
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from pathlib import Path
 from typing import Any
 
 from kontrast.files import expanded, read_regular, staging, write_atomically, write_json
-from kontrast.registry import Family, nearest
+from kontrast.registry import FAMILIES
 from kontrast.runs import Run
 from kontrast.train.exports._card import model_card
 from kontrast.train.exports._target import Source, Target
 
-TARGETS = Family("kontrast.train.exports")
+TARGETS = FAMILIES["export"]
 
 __all__ = ["TARGETS", "Source", "Target", "export_run", "find", "names"]
 
@@ -39,16 +38,18 @@ def names() -> list[str]:
 
 
 def find(name: str) -> type[Target]:
-    """The target of this name; an unknown one is an error that names the nearest.
+    """The target of this name.
+
+    Raises:
+        ValueError: an unknown name; the error names the nearest one.
 
     >>> find("onxx")
     Traceback (most recent call last):
         ...
-    ValueError: no target 'onxx'; did you mean 'onnx'? Known: onnx, safetensors, timm, torchvision
+    ValueError: no export 'onxx'; did you mean 'onnx'? Known: onnx, safetensors, timm, torchvision
     """
-    if name not in names():
-        raise ValueError(f"no target {name!r}{nearest(name, names())} Known: {', '.join(names())}")
-    return TARGETS[name]
+    kind: type[Target] = TARGETS[name]
+    return kind
 
 
 def export_run(
@@ -59,15 +60,8 @@ def export_run(
     ``options`` are the target's own: ``normalise`` and ``opset`` of ``onnx``. The folder must be new, empty, or an
     earlier export.
     """
-    kind = find(to)
-    known = [p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    for option in options:
-        if option not in known:
-            raise ValueError(
-                f"{to} has no option {option!r}{nearest(option, known)} It has {', '.join(known) or 'none'}"
-            )
     run = run if isinstance(run, Run) else Run(run)
-    target, source = kind(**options), Source.read(run)
+    target, source = TARGETS.make(to, **options), Source.read(run)
     why = target.refusal(source)
     if why:
         others = [name for name in names() if name != to and find(name)().refusal(source) is None]

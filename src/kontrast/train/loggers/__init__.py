@@ -10,16 +10,14 @@ Each needs a package of its own, which is imported when the logger is asked for:
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.registry import Family, nearest
+from kontrast.registry import FAMILIES
 from kontrast.train.loggers._logger import Logger
-from kontrast.vocabulary import check_name
 
-LOGGERS = Family("kontrast.train.loggers")
+LOGGERS = FAMILIES["logger"]
 
 __all__ = ["LOGGERS", "Logger", "find", "names", "open_loggers"]
 
@@ -30,15 +28,18 @@ def names() -> list[str]:
 
 
 def find(name: str) -> type[Logger]:
-    """The class of this name; an unknown one is an error that names the nearest.
+    """The class of this name.
+
+    Raises:
+        ValueError: an unknown name; the error names the nearest one.
 
     >>> find("tensorbord")
     Traceback (most recent call last):
         ...
     ValueError: no logger 'tensorbord'; did you mean 'tensorboard'? Known: mlflow, tensorboard, wandb
     """
-    check_name("logger", name, names())
-    return LOGGERS[name]
+    kind: type[Logger] = LOGGERS[name]
+    return kind
 
 
 def open_loggers(
@@ -50,28 +51,28 @@ def open_loggers(
     resume_step: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Logger]:
-    """The loggers of these names for the run in ``folder``, which continues after ``resume_step`` steps (0: it begins).
+    """The loggers of these names for a run.
 
-    ``options`` are those of each logger, by its name. If one cannot be opened none stays open.
+    Args:
+        names: some of `names`.
+        folder: of the run.
+        name: of the run.
+        recipe: of the run, as plain values.
+        resume_step: the step after which the run continues; 0 if it starts.
+        options: of each logger, by its name.
+
+    Returns:
+        The loggers. If one of them cannot be opened, the others are closed again and its error is raised.
     """
-    kinds = {given: find(given) for given in names}
-    chosen = {given: dict((options or {}).get(given, {})) for given in kinds}
-    for given, kind in kinds.items():
-        _check(given, kind, chosen[given])
+    chosen = {logger: dict((options or {}).get(logger, {})) for logger in names}
+    for logger, its_options in chosen.items():
+        LOGGERS.check(logger, its_options)
     opened: list[Logger] = []
     try:
-        for given, kind in kinds.items():
-            opened.append(kind(Path(folder), name, dict(recipe), resume_step, **chosen[given]))
+        for logger, its_options in chosen.items():
+            opened.append(LOGGERS.make(logger, Path(folder), name, dict(recipe), resume_step, **its_options))
     except BaseException:
-        for logger in opened:
-            logger.close()
+        for other in opened:
+            other.close()
         raise
     return opened
-
-
-def _check(name: str, kind: type[Logger], given: Mapping[str, Any]) -> None:
-    known = [p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    for option in given:
-        if option not in known:
-            hint = nearest(option, known)
-            raise ValueError(f"logger {name!r} has no option {option!r}{hint} It has {', '.join(known) or 'none'}")

@@ -19,34 +19,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kontrast.registry import Family
+from kontrast.registry import FAMILIES
 from kontrast.train.monitors._monitor import Monitor, Snapshot
-from kontrast.vocabulary import check_name
 
-MONITORS = Family("kontrast.train.monitors")
+MONITORS = FAMILIES["monitor"]
 
 __all__ = ["MONITORS", "Monitor", "Snapshot", "default", "find", "measure", "names"]
 
 
 def names() -> list[str]:
-    """Every monitor's name.
-
-    >>> names()
-    ['effective-rank', 'entropy', 'gradient-response', 'knn', 'similarity', 'tolerance', 'uniformity']
-    """
-    return [name.replace("_", "-") for name in MONITORS.names()]
+    """Every monitor's name."""
+    return MONITORS.names()
 
 
 def find(name: str) -> Monitor:
-    """The monitor of this name; an unknown one is an error that names the nearest.
+    """The monitor of this name.
+
+    Raises:
+        ValueError: an unknown name; the error names the nearest one.
 
     >>> find("uniformty")
     Traceback (most recent call last):
         ...
     ValueError: no monitor 'uniformty'; did you mean 'uniformity'? Known: effective-rank, entropy, ...
     """
-    check_name("monitor", name, names())
-    made: Monitor = MONITORS[name]()
+    made: Monitor = MONITORS.make(name)
     return made
 
 

@@ -38,3 +38,12 @@ def test_words_of_the_usual_case(subject: Subject) -> None:
 def test_a_tiny_temperature_is_the_nearest_alone(subject: Subject) -> None:
     cold, one = evaluate(subject, "knn20", temperature=1e-6), evaluate(subject, "knn20", k=1)
     assert torch.equal(cold.predictions, one.predictions)
+
+
+def test_two_hundred_neighbours(subject: Subject) -> None:
+    """``knn200`` is the other with k = 200, under its own name."""
+    found = evaluate(subject, "knn200")
+    assert found.name == "knn200"
+    assert found.protocol == "kNN, k = 200, weights exp(s/0.07), cosine"
+    assert torch.equal(found.predictions, evaluate(subject, "knn20", k=200).predictions)
+    assert not torch.equal(found.predictions, evaluate(subject, "knn20").predictions)

@@ -11,23 +11,34 @@ work too. It is the same at 32.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor, nn
-from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet  # type: ignore[import-untyped]
+from torchvision import models  # type: ignore[import-untyped]
+from torchvision.models.resnet import BasicBlock, Bottleneck  # type: ignore[import-untyped]
 
 from kontrast.checks import size
 from kontrast.models.encoders._base import SMALL, ImageEncoder, ImageSize, is_small
 
+BLOCKS: dict[int, tuple[type[BasicBlock | Bottleneck], list[int]]] = {
+    18: (BasicBlock, [2, 2, 2, 2]),
+    34: (BasicBlock, [3, 4, 6, 3]),
+    50: (Bottleneck, [3, 4, 6, 3]),
+    101: (Bottleneck, [3, 4, 23, 3]),
+}
+"""The kind of block, and how many of them in each of the four stages."""
 
-class TorchvisionResNet(ImageEncoder, ResNet):  # type: ignore[misc]
-    """A ResNet of torchvision's blocks whose call gives the pooled last map."""
 
-    block: ClassVar[type[BasicBlock | Bottleneck]]
-    layers: ClassVar[tuple[int, int, int, int]]
+class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
+    """A ResNet of torchvision's blocks whose call gives the pooled last map.
+
+    >>> ResNet(18, image_size=32).feature_dim, ResNet(50, image_size=32).feature_dim
+    (512, 2048)
+    """
 
     def __init__(
         self,
+        depth: int,
         *,
         in_channels: int = 3,
         image_size: ImageSize | None = None,
@@ -36,11 +47,12 @@ class TorchvisionResNet(ImageEncoder, ResNet):  # type: ignore[misc]
         zero_init_residual: bool = False,
         norm_layer: Any = None,
     ) -> None:
+        if depth not in BLOCKS:
+            raise ValueError(f"depth={depth!r}: must be one of {', '.join(map(str, BLOCKS))}")
+        block, layers = BLOCKS[depth]
         small, in_channels = is_small(image_size, stem), size("in_channels", in_channels)
-        ResNet.__init__(
-            self, self.block, list(self.layers), zero_init_residual=zero_init_residual, norm_layer=norm_layer
-        )
-        self.feature_dim = 512 * self.block.expansion
+        models.ResNet.__init__(self, block, layers, zero_init_residual=zero_init_residual, norm_layer=norm_layer)
+        self.feature_dim = 512 * block.expansion
         self.fc = nn.Identity()  # type: ignore[assignment]
         if small or in_channels != 3:
             shape: dict[str, int] = (
@@ -57,4 +69,20 @@ class TorchvisionResNet(ImageEncoder, ResNet):  # type: ignore[misc]
 
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
-        return ResNet.forward(self, self._prepared(images))  # type: ignore[no-any-return]
+        return models.ResNet.forward(self, self._prepared(images))  # type: ignore[no-any-return]
+
+
+ENTRIES: dict[str, tuple[type[ResNet], dict[str, Any], str]] = {
+    "resnet18": (
+        ResNet,
+        {"depth": 18},
+        "ResNet-18: basic blocks, features of 512. Of wang-liu, sce and graf on small images, of tcl without labels.",
+    ),
+    "resnet34": (ResNet, {"depth": 34}, "ResNet-34: basic blocks, features of 512. In tcl's stability runs."),
+    "resnet50": (
+        ResNet,
+        {"depth": 50},
+        "ResNet-50: bottleneck blocks, features of 2048. Of tcl with labels, and of the other papers on ImageNet.",
+    ),
+    "resnet101": (ResNet, {"depth": 101}, "ResNet-101: bottleneck blocks, features of 2048. In tcl's stability runs."),
+}

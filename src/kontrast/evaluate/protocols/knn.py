@@ -23,7 +23,11 @@ MOST_PRODUCTS = 20_000_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class NearestNeighbours(Protocol):
-    """(1) with ``k`` neighbours (all, if there are fewer rows) and ``temperature`` τ."""
+    """(1) with ``k`` neighbours (all, if there are fewer rows) and ``temperature`` τ.
+
+    >>> NearestNeighbours(k=20)
+    NearestNeighbours(k=20, temperature=0.07)
+    """
 
     k: int
     temperature: float = 0.07
@@ -46,3 +50,9 @@ class NearestNeighbours(Protocol):
         few = "" if k == self.k else f" (all: there are fewer than {self.k})"
         words = f"kNN, k = {k}{few}, weights exp(s/{self.temperature:g}), cosine"
         return Result.of_scores(scores, subject.test_labels, **self.about(subject, words, seed=seed))
+
+
+ENTRIES = {
+    "knn20": (NearestNeighbours, {"k": 20}, "kNN with 20 neighbours: the default here: close to the data, and quick."),
+    "knn200": (NearestNeighbours, {"k": 200}, "kNN with 200 neighbours: Wu et al.'s, Wang & Liu's monitor."),
+}
