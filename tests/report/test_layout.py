@@ -23,15 +23,13 @@ def words(place: Place) -> Entry:
 
 
 def test_a_cell_says_what_its_other_runs_do() -> None:
-    assert words(place("done", "done", "failed")) == Entry(
-        "83.4 ± 0.5 (n = 2; 1 failed)", "paper 83.3, difference +0.1"
-    )
+    assert words(place("done", "done", "failed")) == Entry("83.4 ± 0.5 (n = 2; 1 failed)", "83.3", difference="+0.1")
     assert words(place("done", "done", "done")).ours == "83.4 ± 0.5 (n = 2; 1 without a value)"
 
 
 def test_a_cell_without_numbers_says_why() -> None:
     none = {"n": 0, "mean": None, "half": None, "difference": None}
-    assert words(place("failed", "missing", **none)) == Entry("failed: E: no", "paper 83.3", good=False)
+    assert words(place("failed", "missing", **none)) == Entry("failed: E: no", "83.3", good=False)
     assert words(place("missing", "training", **none)).ours == "missing, training"
     assert words(place("done", **none)).ours == "no value"
 

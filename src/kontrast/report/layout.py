@@ -37,13 +37,25 @@ class Entry:
 
     Attributes:
         ours: Our number, or why there is none.
-        paper: The paper's number.
+        paper_value: The paper's number.
+        paper_data: The data of the paper's number, if they are not ours.
+        difference: Our number minus the paper's, on the same data.
         good: Whether ``ours`` is a number.
     """
 
     ours: str
-    paper: str = ""
+    paper_value: str = ""
+    paper_data: str = ""
+    difference: str = ""
     good: bool = True
+
+    @property
+    def paper(self) -> str:
+        """The paper's number in words: ``paper on CIFAR-10 83.3, difference +0.1``."""
+        if not self.paper_value:
+            return ""
+        data = f" on {self.paper_data}" if self.paper_data else ""
+        return f"paper{data} {self.paper_value}" + (f", difference {self.difference}" if self.difference else "")
 
 
 @dataclass(frozen=True)
@@ -65,8 +77,8 @@ def layouts(summary: SummaryLike) -> list[Layout]:
     >>> place = {"at": {"loss": "tcl"}, "runs": runs, "cells": {"knn": cell}}
     >>> (table,) = layouts({"experiment": "demo", "axes": {"loss": ["tcl"]}, "rows": "loss", "places": [place],
     ...     "measures": [{"name": "knn", "title": "kNN (%)"}]})
-    >>> table.columns, table.rows, table.entries
-    (['kNN (%)'], ['tcl'], [[Entry(ours='83.4 ± 0.5 (n = 2)', paper='paper 83.3, difference +0.1', good=True)]])
+    >>> table.columns, table.rows, table.entries[0][0].ours, table.entries[0][0].paper
+    (['kNN (%)'], ['tcl'], '83.4 ± 0.5 (n = 2)', 'paper 83.3, difference +0.1')
     """
     s = Summary.model_validate(summary)
     across = [axis for axis, values in s.axes.items() if axis != s.rows and len(values) > 1]
@@ -148,20 +160,18 @@ def entry(place: Place, measure: SummaryMeasure) -> Entry:
     """The cell of a measure at a place, in words."""
     cell: PlaceCell = place.cells[measure.name]
     runs, digits = place.runs, measure.digits
-    on = f" on {cell.paper_data}" if cell.paper_data else ""
-    paper = "" if cell.paper is None else f"paper{on} {cell.paper:.{digits}f}"
+    paper = "" if cell.paper is None else f"{cell.paper:.{digits}f}"
     paper += "" if cell.paper_half is None else f" ± {cell.paper_half:.{digits}f}"
     if not cell.n or cell.mean is None:
-        return Entry(_status(runs), paper, good=False)
+        return Entry(_status(runs), paper, cell.paper_data, good=False)
     rest = _others(runs, cell.n)
     if cell.censored:
         some = "" if cell.censored == cell.n else f"{cell.censored} censored"
         inside = "; ".join(filter(None, [f"n = {cell.n}", some, rest]))
-        return Entry(f"> {cell.mean:.{digits}f} ({inside})", paper)
-    if cell.difference is not None:
-        paper += f", difference {cell.difference:+.{digits}f}"
-    shown = format(Interval(cell.mean, cell.half, cell.n), f".{digits}f")
-    return Entry(f"{shown[:-1]}; {rest})" if rest else shown, paper)
+        return Entry(f"> {cell.mean:.{digits}f} ({inside})", paper, cell.paper_data)
+    difference = "" if cell.difference is None else f"{cell.difference:+.{digits}f}"
+    ours = format(Interval(cell.mean, cell.half, cell.n), f".{digits}f")
+    return Entry(f"{ours[:-1]}; {rest})" if rest else ours, paper, cell.paper_data, difference)
 
 
 def _status(runs: Sequence[PlaceRun | BaselineRecord]) -> str:

@@ -144,13 +144,6 @@ def read(path: Path) -> RunRecord:
     return RunRecord(Run(path).read(strict=False))
 
 
-def mean_of_log(line: MetricsLine, key: str) -> float:
-    """A value of a line of the log that is known to have it."""
-    value = line[key]
-    assert value is not None
-    return float(value)
-
-
 def _has(line: MetricsLine, key: str) -> bool:
     return line.get(key) is not None
 

@@ -15,9 +15,8 @@ Temperatures, by how they weigh two negatives: r(s)/r(s') = e^{(s−s')/τ}  (Wa
 
 At τ = 0.1 they are 2.7 and 5·10⁸; at 0.02 (4) is 148; at 1 (5) is 7.4.
 
-Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scaled`). The published rates are
-those of `kontrast.recipes` (a test compares them): SGD 0.036 to 0.3, LARS 0.3 to 0.4. No paper here uses AdamW; its
-step is about lr in every weight, whatever the gradient, and 1e−5 to 3e−3 is common with weights of some hundredths.
+Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scaled`). Each optimiser says itself
+which rates are usual (``usual_rates``), and whether they scale with the batch (``scales_with_batch``).
 """
 
 from __future__ import annotations
@@ -27,11 +26,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kontrast.doctor.record import Missing, Record
+from kontrast.optim import OPTIMIZERS
 from kontrast.optim.scaling import scaled
 
 BASE = 256
-ADAPTIVE = {"adamw": (1e-5, 3e-3)}
-PUBLISHED = {"sgd": (0.036, 0.3), "lars": (0.3, 0.4)}  # least and largest at a batch of `BASE`
 LARGEST_EXPONENT = 700.0  # e^709 is the end of float64
 COLD = 0.022  # a lower temperature is a problem (`temperature_low`)
 
@@ -128,35 +126,42 @@ def queue_of(record: Record) -> Queue | None:
 # ------------------------------------------------------------------------------------------------------ learning rates
 
 
+def scales_with_batch(optimizer: str) -> bool:
+    """Whether the learning rate grows with the batch; not if the step does not grow with the gradient."""
+    return bool(getattr(OPTIMIZERS[optimizer], "scales_with_batch", True))
+
+
 def rate_at_base(record: Record) -> float:
-    """The recipe's learning rate, scaled to a batch of 256; that of an adaptive optimiser stays as it is."""
+    """The recipe's learning rate, scaled to a batch of 256 if rates scale with the batch."""
     recipe = record.recipe
     lr = float(recipe.optim.options["lr"])
-    return lr if recipe.optim.name in ADAPTIVE else scaled(lr, BASE, base=recipe.train.batch_size)
+    return scaled(lr, BASE, base=recipe.train.batch_size) if scales_with_batch(recipe.optim.name) else lr
 
 
 def least_rate(record: Record) -> float:
-    """The least published rate, scaled to the recipe's batch."""
-    low = published_rates(record.recipe.optim.name)[0]
-    return low if record.recipe.optim.name in ADAPTIVE else scaled(low, record.recipe.train.batch_size, base=BASE)
+    """The least usual rate, scaled to the recipe's batch."""
+    name, batch = record.recipe.optim.name, record.recipe.train.batch_size
+    low = usual_rates(name)[0]
+    return scaled(low, batch, base=BASE) if scales_with_batch(name) else low
 
 
-def published_rates(optimizer: str) -> tuple[float, float]:
-    """The least and the largest rate of the papers' recipes with this optimiser, at a batch of 256."""
-    rates = {**PUBLISHED, **ADAPTIVE}
-    if optimizer not in rates:
-        raise Missing(f"no recipe here uses {optimizer}, so there is no rate to compare with")
-    return rates[optimizer]
+def usual_rates(optimizer: str) -> tuple[float, float]:
+    """The usual rates of an optimiser, at a batch of 256 if they scale with it."""
+    rates: tuple[float, float] | None = getattr(OPTIMIZERS[optimizer], "usual_rates", None)
+    if rates is None:
+        raise Missing(f"{optimizer} has no usual rates to compare with")
+    return rates
 
 
 def describe_rate(record: Record) -> str:
-    """The rate beside the published ones."""
+    """The rate beside the usual ones."""
     name = record.recipe.optim.name
-    low, high = published_rates(name)
+    low, high = usual_rates(name)
     lr, batch = record.recipe.optim.options["lr"], record.recipe.train.batch_size
-    scale = "" if name in ADAPTIVE else f" at a batch of {batch}, {rate_at_base(record):.3g} at 256;"
-    usual = "commonly" if name in ADAPTIVE else "recipes have"
-    return f"{name} with lr {lr:g}{scale or ';'} {usual} {low:.2g} to {high:.2g}"
+    if not scales_with_batch(name):
+        return f"{name} with lr {lr:g}; commonly {low:.2g} to {high:.2g}"
+    base = f"{rate_at_base(record):.3g} at {BASE}"
+    return f"{name} with lr {lr:g} at a batch of {batch}, {base}; recipes have {low:.2g} to {high:.2g}"
 
 
 # -------------------------------------------------------------------------------------------------------- temperatures

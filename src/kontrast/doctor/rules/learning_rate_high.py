@@ -17,7 +17,7 @@ from typing import ClassVar
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule, above, percent
 from kontrast.doctor.rules._learned import course_of
-from kontrast.doctor.rules._setup import describe_rate, published_rates, rate_at_base
+from kontrast.doctor.rules._setup import describe_rate, rate_at_base, scales_with_batch, usual_rates
 from kontrast.runs import Finding
 
 ADVICE = "lower optim.lr by 3 to 10, or warm it up (schedule=warmup-cosine)"
@@ -50,7 +50,7 @@ class LearningRateHigh(Rule):
 
     def _of_recipe(self, record: Record) -> Finding:
         try:
-            ratio = rate_at_base(record) / published_rates(record.recipe.optim.name)[1]
+            ratio = rate_at_base(record) / usual_rates(record.recipe.optim.name)[1]
         except Missing:
             if record.patient == "run":
                 return self.ok("no rate to compare with")
@@ -58,7 +58,7 @@ class LearningRateHigh(Rule):
         schedule, batch = record.recipe.schedule, record.recipe.train.batch_size
         warm = schedule.options.get("warmup_epochs", 0) or schedule.options.get("warmup", 0)
         grade = above(ratio, problem=10.0, warning=3.0)
-        if grade == "ok" and batch >= LARGE and not warm and record.recipe.optim.name != "adamw":
+        if grade == "ok" and batch >= LARGE and not warm and scales_with_batch(record.recipe.optim.name):
             return self.warning(
                 f"batches of {batch} without warm-up; {describe_rate(record)}", "schedule=warmup-cosine"
             )

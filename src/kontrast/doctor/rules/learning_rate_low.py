@@ -19,7 +19,7 @@ from typing import ClassVar
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.doctor.rules._base import Rule, below, percent
 from kontrast.doctor.rules._learned import Course, course_of
-from kontrast.doctor.rules._setup import describe_rate, least_rate, published_rates, rate_at_base
+from kontrast.doctor.rules._setup import describe_rate, least_rate, rate_at_base, usual_rates
 from kontrast.doctor.rules.temperature_high import TemperatureHigh
 from kontrast.runs import Finding
 
@@ -35,13 +35,13 @@ class LearningRateLow(Rule):
 
     def examine(self, record: Record) -> Finding | None:
         if record.patient == "recipe":
-            low = published_rates(record.recipe.optim.name)[0]
+            low = usual_rates(record.recipe.optim.name)[0]
             grade = below(rate_at_base(record) / low, problem=0.01, warning=0.1)
             return self.graded(grade, describe_rate(record), f"raise optim.lr towards {least_rate(record):.2g}")
         course = course_of(record)
         try:
-            low, high = published_rates(record.recipe.optim.name)
-        except Missing:  # an optimiser that nobody published with: the course alone is judged
+            low, high = usual_rates(record.recipe.optim.name)
+        except Missing:  # no usual rates: only the course is judged
             return self._of_course(course) or self.ok(f"{course.describe()}; no rate to compare with")
         if rate_at_base(record) > 3 * high:
             return None

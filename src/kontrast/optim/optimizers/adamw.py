@@ -12,6 +12,7 @@ Deviates: torch's default decay is 0.01; ours 0.05, what vision transformers are
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -38,6 +39,9 @@ class AdamW(torch.optim.AdamW):
     >>> AdamW(nn.Linear(3, 2), lr=1e-3).defaults["weight_decay"]
     0.05
     """
+
+    usual_rates: ClassVar[tuple[float, float]] = (1e-5, 3e-3)  # no paper here uses it
+    scales_with_batch: ClassVar[bool] = False  # the step is about lr in every weight, whatever the gradient
 
     def __init__(
         self,

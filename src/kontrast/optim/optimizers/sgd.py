@@ -12,6 +12,7 @@ Deviates: none. The papers decay every parameter, norms and biases too, and so d
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -37,6 +38,11 @@ class SGD(torch.optim.SGD):
     >>> SGD(nn.Linear(3, 2), lr=0.1, weight_decay=1e-4, exclude_norm_and_bias=True).param_groups[1]["weight_decay"]
     0.0
     """
+
+    usual_rates: ClassVar[tuple[float, float]] = (
+        0.036,
+        0.3,
+    )  # of the papers' recipes, for a batch of 256
 
     def __init__(
         self,

@@ -12,9 +12,6 @@ from collections.abc import Iterator, Sequence
 from kontrast.report.layout import Entry, Layout, SummaryLike, layouts
 from kontrast.report.page import Cell, Mark, Table
 
-PAPER = re.compile(
-    r"paper(?: on (?P<data>.+?))? (?P<value>-?\d[\d.]*(?: ± [\d.]+)?)(?:, difference (?P<difference>.+))?"
-)
 SEEDS = re.compile(r" \(n = (\d+)\)$")
 EMPTY = "–"
 
@@ -53,17 +50,17 @@ def _good(layout: Layout) -> Iterator[Entry]:
 
 def _columns(heading: str, down: Sequence[Entry | None], *, brief: bool) -> list[tuple[str, list[Cell]]]:
     """Ours, and if the paper has a value, the value and the difference."""
-    found = [(heading, [_ours(entry, brief) for entry in down])]
-    papers = [PAPER.fullmatch(entry.paper) if entry is not None and entry.paper else None for entry in down]
-    sets = {paper["data"] for paper in papers if paper}
+    columns = [(heading, [_ours(entry, brief) for entry in down])]
+    papers = [entry if entry is not None and entry.paper_value else None for entry in down]
+    sets = {entry.paper_data for entry in papers if entry is not None}
     if not sets:
-        return found
-    one = next(iter(sets)) if len(sets) == 1 else None
-    title = f"paper, on {one}" if one else "paper"
-    found.append((title, [_value(paper, named=len(sets) > 1) if paper else EMPTY for paper in papers]))
-    if any(paper and paper["difference"] for paper in papers):
-        found.append(("difference", [(paper["difference"] or EMPTY) if paper else EMPTY for paper in papers]))
-    return found
+        return columns
+    (only,) = sets if len(sets) == 1 else ("",)
+    values: list[Cell] = [EMPTY if entry is None else _value(entry, named=len(sets) > 1) for entry in papers]
+    columns.append((f"paper, on {only}" if only else "paper", values))
+    if any(entry is not None and entry.difference for entry in papers):
+        columns.append(("difference", [EMPTY if entry is None else entry.difference or EMPTY for entry in papers]))
+    return columns
 
 
 def _ours(entry: Entry | None, brief: bool) -> Cell:
@@ -74,5 +71,5 @@ def _ours(entry: Entry | None, brief: bool) -> Cell:
     return SEEDS.sub("", entry.ours) if brief else entry.ours
 
 
-def _value(paper: re.Match[str], *, named: bool) -> str:
-    return f"{paper['value']} ({paper['data']})" if named and paper["data"] else paper["value"]
+def _value(entry: Entry, *, named: bool) -> str:
+    return f"{entry.paper_value} ({entry.paper_data})" if named and entry.paper_data else entry.paper_value
