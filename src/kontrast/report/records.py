@@ -59,9 +59,8 @@ class RunRecord:
 
     @property
     def name(self) -> str:
-        """The recipe's name, else the folder's."""
-        recipe = self.contents.recipe
-        return self.path.name if recipe is None else recipe.name
+        """The recipe's name as recipe.yaml has it, else the folder's."""
+        return str(self.contents.recipe_values.get("name") or self.path.name)
 
     @property
     def seed(self) -> int:
