@@ -19,7 +19,7 @@ PARTS = ("Problem", "Warning", "Why", "Reads")
 
 def parts(name: str) -> dict[str, str]:
     """What a rule's docstring says under each of its words."""
-    text = inspect.getdoc(importlib.import_module(f"kontrast.doctor.rules.{name}")) or ""
+    text = inspect.getdoc(importlib.import_module(f"kontrast.doctor.rules.{name.replace('-', '_')}")) or ""
     found = re.split(rf"^({'|'.join(PARTS)}):", text, flags=re.MULTILINE)
     said = dict(zip(found[1::2], (" ".join(part.split()) for part in found[2::2]), strict=True))
     missing = [part for part in PARTS if part not in said]
@@ -33,7 +33,7 @@ def table() -> str:
     rows = ["| rule | looks for | examined in | problem | warning |", "|---|---|---|---|---|"]
     for name in RULES:
         rule, said = RULES[name], parts(name)
-        words = (f"`{name.replace('_', '-')}`", rule.title, ", ".join(rule.patients), said["Problem"], said["Warning"])
+        words = (f"`{name}`", rule.title, ", ".join(rule.patients), said["Problem"], said["Warning"])
         rows.append("| " + " | ".join(word.replace("|", "\\|") for word in words) + " |")
     return "\n".join(rows) + "\n"
 

@@ -259,6 +259,30 @@ class Family(Mapping[str, Any]):
             return member.about or _first_paragraph(ast.get_docstring(_tree(member.file)))
         return _first_paragraph(ast.get_docstring(_declaration(member)[1]))
 
+    def declared(self, name: str, attribute: str) -> Any:
+        """A class attribute of a part, read from its source.
+
+        Args:
+            name: The part's name.
+            attribute: The attribute's name.
+
+        Returns:
+            A plain value; of a call such as ``MonitorChart(title="Norm", …)`` its keywords; None without the attribute.
+
+        >>> FAMILIES["monitor"].declared("uniformity", "chart")["title"]
+        'Uniformity'
+        """
+        _, member, _ = self._split(name)
+        if not isinstance(member, Member):
+            return getattr(member, attribute, None)
+        for _, node in _ancestry(_declaration(member)):
+            for line in node.body:
+                if attribute in _targets(line) and isinstance(line, ast.Assign | ast.AnnAssign):
+                    if isinstance(line.value, ast.Call):
+                        return {word.arg: ast.literal_eval(word.value) for word in line.value.keywords}
+                    return _value(line.value)
+        return None
+
     def check(
         self,
         name: str,

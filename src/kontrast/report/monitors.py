@@ -5,12 +5,10 @@ The attribute is read from the monitor's source, because importing a monitor wou
 
 from __future__ import annotations
 
-import ast
 import functools
 from collections.abc import Iterable
-from pathlib import Path
 
-import kontrast
+from kontrast.registry import FAMILIES
 from kontrast.runs import MonitorChart
 from kontrast.runs.schemas import MetricsLine
 
@@ -24,17 +22,8 @@ def declared() -> dict[str, MonitorChart]:
     >>> declared()["uniformity"].title
     'Uniformity'
     """
-    folder = Path(kontrast.__file__).parent / "train" / "monitors"
-    charts = {}
-    for file in sorted(folder.glob("[!_]*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.value, ast.Call)
-                and ast.unparse(node.targets[0]) == "chart"
-            ):
-                keywords = {word.arg: ast.literal_eval(word.value) for word in node.value.keywords if word.arg}
-                charts[file.stem.replace("_", "-")] = MonitorChart(**keywords)
+    family = FAMILIES["monitor"]
+    charts = {name: MonitorChart(**chart) for name in family if (chart := family.declared(name, "chart"))}
     return dict(sorted(charts.items(), key=lambda item: item[1].order))
 
 

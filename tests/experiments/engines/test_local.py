@@ -243,7 +243,7 @@ def test_what_cannot_be_is_said() -> None:
         Local(jobs=0)
     with pytest.raises(ValueError, match="retries is -1; expected 0 or more"):
         Local(retries=-1)
-    with pytest.raises(ValueError, match="no engine 'slurm'. Known: local, ray"):
+    with pytest.raises(ValueError, match=r"no engine 'slurm'\. Known: local, ray"):
         engine("slurm")
 
 
