@@ -21,6 +21,7 @@ from kontrast.experiments.sweep import Sweep
 from kontrast.experiments.tune import Tuning
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as find_recipe
+from kontrast.runs import State, TuneFolder
 
 
 def sweep_of(entry: plan_entries.Entry, *, pilot: bool = False, ledger: Path | None = None) -> Sweep:
@@ -58,9 +59,8 @@ def describe(entry: plan_entries.Entry, ledger: Path | None = None) -> dict[str,
 
 def _describe_tuning(entry: plan_entries.Entry) -> dict[str, Any]:
     tuning = tuning_of(entry)
-    record = tuning.folder / "tune.json"
-    found = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    state = {"status": found.get("status", "missing"), "seconds": 0.0}
+    record = TuneFolder(tuning.folder).record or {}
+    state = {"status": record.get("status", "missing"), "seconds": 0.0}
     seeds = str(len(tuning.seeds))
     return {"name": entry.name, **_facts([tuning.recipe]), "seeds": seeds, "folders": {tuning.folder.name: state}}
 
@@ -70,11 +70,10 @@ def _state(cell: Cell, *, kept: bool) -> dict[str, Any]:
 
     A cell that need not be run (``kept``) and is not done in its folder is in the ledger.
     """
-    usable = cell.trouble is None
-    state = cell.state if usable else {"status": "unusable"}
-    if kept and state.get("status") != "done":
+    state = cell.state if cell.trouble is None else State(status="unusable")
+    if kept and state.status != "done":
         return {"status": "kept", "seconds": 0.0}
-    return {"status": state.get("status", "missing"), "seconds": float(state.get("seconds", 0.0))}
+    return {"status": state.status or "missing", "seconds": float(state.seconds or 0.0)}
 
 
 def _facts(recipes: list[Recipe]) -> dict[str, str]:

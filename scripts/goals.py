@@ -22,6 +22,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from kontrast.runs import Run
+
 ROOT = Path(__file__).resolve().parents[1]
 GOALS, FOUND = ROOT / "docs" / "experiments" / "goals.toml", ROOT / "docs" / "experiments" / "goals.json"
 PROTOCOLS = ("knn20", "probe", "raw pixels: knn20", "raw pixels: probe")
@@ -69,19 +71,18 @@ def perform(words: list[str], out: Path, threads: int) -> dict[str, Any]:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - began
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    [folder] = [path.parent for path in out.glob("*/result.json")]
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    state = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    records = {record["name"]: record for record in result["results"]}
+    [run] = [Run(folder) for folder in out.iterdir() if folder.is_dir()]
+    result = run.read_result()
+    results = {each.name: each for each in result.results}
     return {
-        "scores": {name: round(100 * records[name]["value"], 2) for name in PROTOCOLS},
-        "test_rows": records["knn20"]["test_rows"],
-        "hash": result["hash"],
+        "scores": {name: round(100 * run.value(name), 2) for name in PROTOCOLS},
+        "test_rows": results["knn20"].test_rows,
+        "hash": result.hash,
         "wall_seconds": round(wall),
         "cpu_seconds": round(used),
         "threads": threads,
         "cores": os.cpu_count(),
-        "versions": {key: state["versions"][key] for key in ("kontrast", "commit", "torch")},
+        "versions": {key: run.state.versions[key] for key in ("kontrast", "commit", "torch")},
     }
 
 

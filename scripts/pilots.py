@@ -29,7 +29,7 @@ import plan_entries
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.experiment import Row
 from kontrast.files import finite, write_atomically, write_json
-from kontrast.train.folder import commit
+from kontrast.runs import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -81,13 +81,13 @@ def perform_one(out: str, seed: int, name: str, *settings: str) -> dict[str, Any
 
     from kontrast import recipes
     from kontrast.experiments.tune.trials import run_trial
-    from kontrast.files import read_json
     from kontrast.recipe import parse
+    from kontrast.runs import Run
     from kontrast.train import make_job, resolve
 
     asked = {"run.out": out, "run.threads": 1, "run.progress": False, "seed": seed}
     recipe = resolve(recipes.find(name).override({**asked, **dict(map(parse, settings))}))
-    was_done = (Path(out) / recipe.folder / "result.json").exists()
+    was_done = Run.of(recipe).has_result
     found = run_trial(recipe)
     used = resource.getrusage(resource.RUSAGE_SELF)
     if found.state != "done":
@@ -96,11 +96,11 @@ def perform_one(out: str, seed: int, name: str, *settings: str) -> dict[str, Any
     assert held is not None
     rows = held.inputs.read(torch.arange(len(held)))
     digest = hashlib.sha256(rows.numpy().tobytes()).hexdigest()[:12]
-    records = read_json(found.folder / "result.json", "remove the folder")["results"]
+    results = Run(found.folder).read_result().results
     return {
         "hash": recipe.hash[:8],
         "held_out": {"rows": len(held), "sha256": digest},
-        "scores": {record["name"]: round(100 * record["value"], 2) for record in records},
+        "scores": {each.name: round(100 * (each.value or 0.0), 2) for each in results},
         "cpu_seconds": None if was_done else round(used.ru_utime + used.ru_stime),
         "versions": {"torch": torch.__version__},
     }

@@ -106,5 +106,5 @@ def test_errors() -> None:
         interval([1.0, math.nan])
     with pytest.raises(ValueError, match=r"seeds=\[0\] and \[1\]: must have a seed in common"):
         paired({0: 1.0}, {1: 1.0})
-    with pytest.raises(ValueError, match=r"by=loss: must be an axis of the rows. Use one of tau"):
+    with pytest.raises(ValueError, match=r"by=loss: must be an axis of the rows\. Use one of tau"):
         over_seeds([Row({"tau": 1.0}, "", "done")], "knn", by=["loss"])

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from kontrast.cli.tune import tune
-from kontrast.experiments.tune import tuning
+from kontrast.experiments import tune as tuning
 from kontrast.experiments.tune.trials import Check, Outcome
 from kontrast.recipe import Recipe
 from tests.cli.asking import written

@@ -11,8 +11,8 @@ import pytest
 
 from kontrast.experiments.cell import Cell, Task
 from kontrast.recipe import Recipe
-from kontrast.train import Run, resolve
-from kontrast.train.folder import Busy, RunFolder
+from kontrast.runs import Busy, Run, State
+from kontrast.train import resolve
 from tests.train.small import recipe
 
 calls: list[int] = []
@@ -42,14 +42,14 @@ def test_a_task_is_done_once_and_named_by_all_that_decides_it(tmp_path: Path) ->
     calls.clear()
     one = cell("counting", tmp_path, i=1)
     assert not one.done
-    assert one.state == {}
+    assert one.state == State()
     assert one.perform()
     assert not one.perform()
     assert calls == [1]
     assert one.done
     assert json.loads((one.path / "result.json").read_text()) == {"value": 2.0}
     assert json.loads((one.path / "task.json").read_text()) == {"call": f"{__name__}:counting", "options": {"i": 1}}
-    assert {"status", "started", "finished"} <= one.state.keys()
+    assert None not in (one.state.status, one.state.started, one.state.finished)
     assert one.path == tmp_path / one.does.folder
     assert one.path.name.startswith("counting-")
     names = {c.does.folder for c in (one, cell("counting", tmp_path, i=2), cell("failing", tmp_path, i=1))}
@@ -61,39 +61,39 @@ def test_a_failed_task_says_so_until_it_is_mended(tmp_path: Path) -> None:
     bad = cell("failing", tmp_path)
     with pytest.raises(ArithmeticError):
         bad.perform()
-    assert bad.state["status"] == "failed"
-    assert bad.state["error"] == "ArithmeticError: no such number"
+    assert bad.state.status == "failed"
+    assert bad.state.error == "ArithmeticError: no such number"
     (bad.path / "mended").touch()
     bad.perform()
     assert bad.done
-    assert bad.state["error"] is None
+    assert bad.state.error is None
 
 
 def test_an_interrupted_task(tmp_path: Path) -> None:
     one = cell("stopped", tmp_path)
     with pytest.raises(KeyboardInterrupt):
         one.perform()
-    assert one.state["status"] == "interrupted"
+    assert one.state.status == "interrupted"
 
 
 @pytest.mark.parametrize("call", ["no.such.module:function", "kontrast.recipe:no_such", "nothing", ":"])
 def test_a_task_at_no_address(tmp_path: Path, call: str) -> None:
     one = Cell({}, Task(call, out=str(tmp_path)))
-    with pytest.raises(ValueError, match=r"no function at .*; expected 'module:function'"):
+    with pytest.raises(ValueError, match=r"call=.*: must be module:function"):
         one.perform()
-    assert one.state["status"] == "failed"
+    assert one.state.status == "failed"
 
 
 def test_a_folder_that_another_holds_is_busy_and_not_failed(tmp_path: Path) -> None:
     for one in (cell("counting", tmp_path, i=3), Cell({}, resolve(recipe(out=tmp_path)))):
         one.path.mkdir()
-        with RunFolder(one.path).alone():
+        with Run(one.path).lock():
             with pytest.raises(Busy, match="another process is working"):
                 one.perform()
             assert not one.fail("its process died")
-        assert one.state == {}
+        assert one.state == State()
         assert one.fail("its process died")
-        assert one.state["error"] == "its process died"
+        assert one.state.error == "its process died"
 
 
 def test_what_is_done_does_not_fail(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_what_is_done_does_not_fail(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ValueError, match="cannot be made: Not a directory; choose another --out"):
+    with pytest.raises(ValueError, match="cannot be created: Not a directory; choose another --out"):
         cell("counting", tmp_path / "file", i=5).perform()
 
 
@@ -117,12 +117,12 @@ def test_a_recipe(tmp_path: Path) -> None:
     bad = Cell({}, resolve(recipe(out=tmp_path, **{"train.batch_size": 10**6})))
     with pytest.raises(ValueError, match="above the"):
         bad.perform()
-    assert bad.state["status"] == "failed"
+    assert bad.state.status == "failed"
     early = Cell({}, resolve(recipe(out=tmp_path, seed=7, **{"run.device": "abacus"})))
     with pytest.raises(ValueError, match="abacus"):
         early.perform()
-    assert "abacus" in early.state["error"]  # before the run had a folder
-    with pytest.raises(ValueError, match=r"make it of resolve\(recipe\)"):
+    assert "abacus" in early.state.error  # before the run had a folder
+    with pytest.raises(ValueError, match="must be resolved to be a cell"):
         Cell({}, recipe(out=tmp_path)).perform()
 
 
@@ -189,4 +189,4 @@ def test_a_run_that_was_changed_or_is_anothers(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds the run of another recipe"):
         one.perform()
     assert one.fail("again"), "nobody will get it done"
-    assert one.state["status"] == "done", "whose it is, it was"
+    assert one.state.status == "done", "whose it is, it was"

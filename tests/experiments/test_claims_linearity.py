@@ -1,4 +1,4 @@
-"""About linear: equation numbers are those of `kontrast.experiments.claims._linearity`."""
+"""About linear: (4)–(6) of `kontrast.experiments.claims._trends`."""
 
 from __future__ import annotations
 

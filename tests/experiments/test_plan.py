@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kontrast.experiments.cell import At, Task
+from kontrast.experiments.cell import At, Cell, Task
 from kontrast.experiments.experiment import Experiment, Preset
-from kontrast.experiments.plan import plan
+from kontrast.experiments.plan import estimate, plan
 from kontrast.recipe import Recipe
 from tests.train.small import recipe
 
@@ -104,3 +104,27 @@ def test_a_value_that_no_cell_can_have_is_an_error_with_those_that_can() -> None
 
     with pytest.raises(ValueError, match=r"no cell at data=digits temperature=0\.1 .*temperature: 0\.1, 0\.5, 1\.0"):
         plan(experiment(presets={"cpu": Preset("", make)}))
+
+
+def test_each_kind_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Recipe] = []
+
+    def measured(recipe: Recipe) -> float:
+        seen.append(recipe)
+        return 10.0 * (recipe.train.epochs or 0)
+
+    monkeypatch.setattr("kontrast.train.loop.seconds_to_train", measured)
+    short, long = plan(experiment()), plan(experiment(), "cpu", ["train.epochs=6"])
+    found = estimate([*short, *long, Cell({}, Task("a:b"))])
+    assert len(seen) == 1  # temperatures, seeds and epochs are of one kind
+    assert found.cells == 13
+    assert found.seconds == pytest.approx(6 * 30 + 6 * 60)
+    larger = plan(experiment(), "cpu", ["train.batch_size=64"])
+    assert estimate([*short, *larger]).seconds == pytest.approx(12 * 30)
+    assert len(seen) == 3
+
+
+def test_data_that_are_not_there_are_said(tmp_path: Path) -> None:
+    found = estimate(plan(experiment(), "cpu", [f"data={tmp_path / 'none.npz'}"]))
+    assert found.seconds is None
+    assert "none.npz" in found.why

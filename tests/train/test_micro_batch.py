@@ -13,7 +13,7 @@ import kontrast
 from kontrast import distributed
 from kontrast.evaluate.activations import peak_bytes
 from kontrast.experiments import plan
-from kontrast.experiments.tune.tuning import Tuning
+from kontrast.experiments.tune import Tuning
 from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
 from kontrast.train import Run, make_job, micro_batch, resolve

@@ -175,7 +175,7 @@ def _engine(
 
 def _plan(sweep: Sweep) -> None:
     """Print every cell with its folder, what the preset changes, and how long it will take."""
-    from kontrast.experiments.estimate import estimate
+    from kontrast.experiments.plan import estimate
 
     preset = sweep.experiment.presets[sweep.preset]
     out.print(f"[bold]{escape(sweep.experiment.title)}[/] ({escape(sweep.experiment.source)})", highlight=False)
@@ -183,7 +183,7 @@ def _plan(sweep: Sweep) -> None:
     missing = sweep.missing
     for cell in sweep.cells:
         trouble = cell.trouble
-        status = cell.state.get("status", "missing") if trouble is None else "unusable"
+        status = (cell.state.status or "missing") if trouble is None else "unusable"
         if status != "done" and cell not in missing:
             status = "in ledger"
         why = "" if trouble is None else f": {escape(trouble)}"

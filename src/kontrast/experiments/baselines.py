@@ -25,7 +25,6 @@ from typing import Any
 
 from kontrast.experiments.cell import Cell, Task, Value
 from kontrast.experiments.experiment import ERROR, Row
-from kontrast.files import RUN_AGAIN, read_json
 from kontrast.recipe import Recipe
 
 RAW, UNTRAINED = "raw pixels", "untrained encoder"
@@ -78,22 +77,22 @@ def baselines_of(cells: Sequence[Cell]) -> list[Baseline]:
 
 
 def read(baseline: Baseline) -> Row:
-    """What came of a baseline: the accuracy in percent, and its error, by the protocol's name."""
+    """The row of a baseline: the accuracy in percent, and its error, by the protocol's name."""
     cell, at, folder = baseline.cell, baseline.at, baseline.cell.path.name
     try:
         if (trouble := cell.trouble) is not None:
             return Row(at, folder, "failed", error=trouble)
         state = cell.state
-        if state.get("status") != "done":
-            return Row(at, folder, state.get("status", "missing"), error=state.get("error"))
+        if state.status != "done":
+            return Row(at, folder, state.status or "missing", error=state.error)
         values: dict[str, float | None] = {}
-        for result in read_json(cell.path / "result.json", RUN_AGAIN)["results"]:
-            values[result["name"]] = 100 * result["value"]
-            if result.get("error") is not None:
-                values[f"{ERROR}:{result['name']}"] = 100 * result["error"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        for result in cell.run.read_result().results:
+            values[result.name] = None if result.value is None else 100 * result.value
+            if result.error is not None:
+                values[f"{ERROR}:{result.name}"] = 100 * result.error
+    except (OSError, ValueError) as error:
         return Row(at, folder, "failed", error=str(error))
-    return Row(at, folder, "done", values, seconds=state.get("seconds"))
+    return Row(at, folder, "done", values, seconds=state.seconds)
 
 
 def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A cell: one run of an experiment, and its place in the table.
 
 A cell is a training run (a recipe, in the folder that its hash names) or a task: a function of this package called with
-a few numbers, for what trains no encoder (points on a sphere, gradients of a loss). Both leave a folder with run.json
-(status, error) and result.json, so both are done once, go on after a stop, and are never done by two processes at once.
+a few numbers, for what trains no encoder (points on a sphere, gradients of a loss). Both leave a run folder
+(`kontrast.runs.Run`), so both are done once, can be resumed, and are never done by two processes at once.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kontrast.files import expanded, write_json
+from kontrast.files import expanded
 from kontrast.recipe import Recipe
+from kontrast.runs import Busy, Run, State, timestamp
 
 Value = str | int | float | bool | None
 At = Mapping[str, Value]
@@ -25,9 +26,14 @@ At = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Task:
-    """A function by its address, ``module:function``, and what it is called with: ``function(folder, **options)``.
+    """A function by its address, and its arguments: ``function(folder, **options)``.
 
-    What it returns becomes result.json; larger things it writes into the folder itself.
+    The mapping that it returns becomes result.json; it writes larger things into the folder itself.
+
+    Args:
+        call: ``module:function``.
+        options: The arguments.
+        out: The folder in which the task's folder lies.
     """
 
     call: str
@@ -36,15 +42,20 @@ class Task:
 
     @property
     def folder(self) -> str:
-        """Its folder's name: the function's, and a hash of everything that decides the result."""
+        """The name of its folder: the function's name, and a hash of everything that decides the result."""
         decisive = json.dumps([self.call, dict(self.options)], sort_keys=True)
-        short = self.call.rpartition(":")[2].replace("_", "-")
-        return f"{short}-{hashlib.sha256(decisive.encode()).hexdigest()[:8]}"
+        name = self.call.rpartition(":")[2].replace("_", "-")
+        return f"{name}-{hashlib.sha256(decisive.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """``at`` has a value on every axis and the seed; ``does`` is a resolved recipe or a task."""
+    """A run of an experiment.
+
+    Args:
+        at: The value on every axis, and the seed.
+        does: A resolved recipe or a task.
+    """
 
     at: At
     does: Recipe | Task
@@ -56,6 +67,11 @@ class Cell:
         return expanded(out) / self.does.folder
 
     @property
+    def run(self) -> Run:
+        """Its run folder, to be read and written."""
+        return Run(self.path)
+
+    @property
     def name(self) -> str:
         """Its place in words.
 
@@ -65,36 +81,32 @@ class Cell:
         return " ".join(f"{axis}={value}" for axis, value in self.at.items())
 
     @property
-    def state(self) -> dict[str, Any]:
-        """run.json: status, error, started, finished; empty before the beginning."""
-        from kontrast.train import RunFolder
-
-        return RunFolder(self.path).read()
+    def state(self) -> State:
+        """Status, error, times …; empty before the start."""
+        return self.run.state
 
     @property
     def done(self) -> bool:
-        """Nothing is left to do: it ended well, and its files and data are what they were."""
-        return self.trouble is None and self.state.get("status") == "done"
+        """Whether it finished, and its files and its data file are unchanged."""
+        return self.trouble is None and self.state.status == "done"
 
     @property
     def trouble(self) -> str | None:
-        """Why what the folder holds cannot be used, if so: it is damaged, another's, or the data file was changed."""
-        from kontrast.train import RunFolder
-
-        folder = RunFolder(self.path)
+        """Why the content of the folder cannot be used: it is damaged, of another recipe, or the data file changed."""
         try:
-            if folder.status == "done" and isinstance(self.does, Recipe):
-                folder.check(self.does)
-            if folder.status == "done" and (changed := folder.changed()):
-                return (
-                    f"{', '.join(changed)} of {self.path} changed since; run the experiment again, which makes it anew"
-                )
+            if self.run.status != "done":
+                return None
+            if isinstance(self.does, Recipe):
+                self.run.check(self.does)
+            if changed := self.run.changed_files():
+                names = ", ".join(changed)
+                return f"{names} of {self.path} changed since; run the experiment again, which makes it anew"
         except (OSError, ValueError) as error:
             return str(error)
         return None
 
     def absolute(self) -> Cell:
-        """The same with folders that mean the same wherever it is performed; its hash does not change."""
+        """The same cell with absolute folders, so that it can be performed anywhere; its hash does not change."""
         if isinstance(self.does, Task):
             return replace(self, does=replace(self.does, out=_absolute(self.does.out)))
         run = self.does.run
@@ -103,34 +115,36 @@ class Cell:
         return replace(self, does=self.does.model_copy(update={"run": moved}))
 
     def perform(self) -> bool:
-        """Run the cell in this process; False if it was done already. Errors are written into run.json and raised."""
-        from kontrast import pipeline
-        from kontrast.train import Stopped, resolve
-        from kontrast.train.folder import Busy
+        """Run the cell in this process.
+
+        Returns:
+            False if it was done already.
+
+        Raises:
+            kontrast.runs.Busy: Another process is at it.
+            Exception: Whatever the run raises; it is written into run.json too.
+        """
+        from kontrast.train import Stopped
 
         try:
-            if isinstance(self.does, Recipe):
-                if resolve(self.does).hash != self.does.hash:  # its run would lie in another folder than the cell's
-                    raise ValueError("a cell's recipe has every default written out; make it of resolve(recipe)")
-                return pipeline.perform(self.does, page=False).had_work
-            return _perform(self.does, self.path)
+            return _train(self.does) if isinstance(self.does, Recipe) else _call(self.does, self.run)
         except (Busy, Stopped):
             raise
-        except Exception as error:  # also what went wrong before the run had a folder
+        except Exception as error:  # also an error before the run had a folder
             self.fail(f"{type(error).__name__}: {error}")
             raise
 
     def fail(self, error: str) -> bool:
-        """Writes into run.json that it failed; False if another process works on it, or has done it."""
-        from kontrast.train import RunFolder
-        from kontrast.train.folder import Busy
+        """Write into run.json that the cell failed.
 
-        folder = RunFolder(self.path)
+        Returns:
+            False if another process works on it, or has done it.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with folder.alone():
-                if folder.status != "done":
-                    folder.note("failed", error=error)
+            with self.run.lock():
+                if self.run.status != "done":
+                    self.run.note("failed", error=error)
                 return not self.done
         except Busy:
             return False
@@ -142,39 +156,46 @@ def _absolute(path: str) -> str:
     return str(expanded(path).absolute())
 
 
-def _perform(task: Task, path: Path) -> bool:
+def _train(recipe: Recipe) -> bool:
+    from kontrast import pipeline
+    from kontrast.train import resolve
+
+    if resolve(recipe).hash != recipe.hash:  # its run would lie in another folder than the cell's
+        raise ValueError(f"recipe={recipe.name}: must be resolved to be a cell. Use kontrast.train.resolve(recipe).")
+    return pipeline.perform(recipe, page=False).had_work
+
+
+def _call(task: Task, run: Run) -> bool:
     import torch
 
-    from kontrast.train import RunFolder, Stopped
-    from kontrast.train.folder import machine
+    from kontrast.train import Stopped
+    from kontrast.train.machine import machine
 
-    folder, began = RunFolder(path), time.monotonic()
+    start = time.monotonic()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        run.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"the folder {path} cannot be made: {error.strerror}; choose another --out") from error
-    with folder.alone():
-        if folder.status == "done" and not folder.changed():
+        raise ValueError(f"the folder {run.path} cannot be created: {error.strerror}; choose another --out") from error
+    with run.lock():
+        if run.status == "done" and not run.changed_files():
             return False
-        write_json(path / "task.json", {"call": task.call, "options": dict(task.options)})
-        about = machine(torch.device("cpu"))
-        folder.note("running", error=None, started=time.strftime("%Y-%m-%dT%H:%M:%S%z"), **about)
+        run.write_task(task.call, task.options)
+        run.note("running", error=None, started=timestamp(), **machine(torch.device("cpu")))
         try:
-            result = _function(task.call)(path, **task.options)
+            result = _function(task.call)(run.path, **task.options)
         except (KeyboardInterrupt, Stopped):
-            folder.note("interrupted")
+            run.note("interrupted")
             raise
-        write_json(folder.result, result)
-        made = sorted({file.name for file in path.glob("[!.]*")} - {"run.json", "log.txt"})  # an engine writes the log
-        took = {"finished": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "seconds": round(time.monotonic() - began, 1)}
-        folder.note("done", **took, files=folder.digests(made))
+        run.write_result(result)
+        seconds = round(time.monotonic() - start, 1)
+        run.note("done", finished=timestamp(), seconds=seconds, files=run.digests(run.task_files()))
     return True
 
 
 def _function(call: str) -> Callable[..., Mapping[str, Any]]:
     module, _, name = call.partition(":")
     try:
-        found: Callable[..., Mapping[str, Any]] = getattr(importlib.import_module(module), name)
+        function: Callable[..., Mapping[str, Any]] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"no function at {call!r} ({error}); expected 'module:function'") from error
-    return found
+        raise ValueError(f"call={call}: must be module:function, and there is none ({error}). Correct it.") from error
+    return function

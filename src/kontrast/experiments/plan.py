@@ -2,6 +2,8 @@
 
 Settings are ``key=value``. A key that is an axis replaces the axis's values (``temperature=[0.1,0.2]``,
 ``data=photos.npz``); any other is an override of every recipe, as for ``kontrast train``.
+
+`estimate` measures how long the cells will take.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +151,43 @@ def label(value: Value) -> Value:
     if isinstance(value, str) and ("/" in value or Path(value).suffix in (".npz", ".npy")):
         return Path(value).stem or value
     return value
+
+
+# ---------------------------------------------------------------------------------------------------- how long it takes
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of training in all, by one process at a time, or why there is no number."""
+
+    cells: int
+    seconds: float | None = None
+    why: str = ""
+
+
+def estimate(cells: Sequence[Cell]) -> Estimate:
+    """Of cells that are not done yet; tasks that train nothing count as no time."""
+    from kontrast.train.loop import seconds_to_train
+
+    kinds: dict[str, list[Recipe]] = {}
+    for cell in cells:
+        if isinstance(cell.does, Recipe):
+            kinds.setdefault(_kind(cell.does), []).append(cell.does)
+    seconds = 0.0
+    for recipes in kinds.values():
+        try:
+            a_step = seconds_to_train(recipes[0])
+        except (ValueError, OSError) as error:
+            return Estimate(len(cells), why=str(error))
+        seconds += sum(a_step * _length(recipe) / _length(recipes[0]) for recipe in recipes)
+    return Estimate(len(cells), seconds)
+
+
+def _kind(recipe: Recipe) -> str:
+    parts = (recipe.data, recipe.augment, recipe.encoder, recipe.head, recipe.method.name, recipe.train.batch_size)
+    return " ".join(map(str, parts))
+
+
+def _length(recipe: Recipe) -> float:
+    """Steps or epochs: of one kind both mean the same."""
+    return float(recipe.train.steps or recipe.train.epochs or 1)

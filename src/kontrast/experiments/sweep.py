@@ -1,11 +1,8 @@
 """A sweep: plan, run what is missing, read, compare, write.
 
 A sweep is a set of run folders: run it again and only what is missing or unfinished is done. Its own folder,
-``<out>/<experiment>-<preset>``, holds what was made of them, and can be made again at any time:
-
-    result.json     the summary: cells with their run folders, means and intervals, paper's values, claims, baselines
-    table.csv, table.md, table.tex
-    <chart>.vl.json and .svg; learning-loss and learning-knn are the learning curves
+``<out>/<experiment>-<preset>`` (`kontrast.runs.ExperimentFolder`), holds the summary, tables and charts that were made
+of them, and can be made again at any time.
 
 With a ledger, a cell that is not done in a run folder is read from there; a finished run folder goes before the ledger.
 A cell that the ledger has with this version's recipe is not run again: a new machine goes on where another one ended.
@@ -32,8 +29,9 @@ from kontrast.experiments.engines import Engine, Told
 from kontrast.experiments.experiment import Experiment, Row
 from kontrast.experiments.ledger import Design, Entry, Ledger, recipe_hash
 from kontrast.experiments.plan import plan
-from kontrast.files import expanded, write_atomically, write_json
+from kontrast.files import expanded
 from kontrast.recipe import Recipe
+from kontrast.runs import ExperimentFolder, Run, commit
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Sweep:
         def hear(event: Told) -> None:
             path, is_new = event.cell.path, event.cell.path not in before and isinstance(event.cell.does, Recipe)
             died = event.error.startswith("its process")
-            if event.what == "failed" and is_new and not died and not (path / "metrics.jsonl").exists():
+            if event.what == "failed" and is_new and not died and not Run(path).metrics_file.exists():
                 refused[path] = event.error
             told(event)
 
@@ -181,8 +179,6 @@ class Sweep:
 
     def write(self) -> dict[str, Any]:
         """Reads the cells and writes tables and charts; the summary comes back."""
-        from kontrast.train.folder import commit
-
         entries = self._entries()
         rows, from_ledger = self._read(entries)
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)
@@ -192,17 +188,16 @@ class Sweep:
         summary["made"] = {"version": kontrast.__version__, "commit": commit(), "command": self.command}
         if from_ledger["cells"]:
             summary["ledger"] = from_ledger
-        folder = self.folder
-        _make(folder)
-        write_json(folder / "result.json", summary)
-        texts = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex}
-        for kind, render in texts.items():
-            write_atomically(folder / f"table.{kind}", render(summary).encode())
+        folder = ExperimentFolder(self.folder)
+        _make(folder.path)
+        folder.write_summary(summary)
+        folder.write_table("csv", tables.csv(summary))
+        folder.write_table("md", tables.markdown(summary))
+        folder.write_table("tex", tables.latex(summary))
         titles = {measure.name: measure.title.partition(", ")[0] for measure in self.experiment.measures}
         for chart in [*self.experiment.charts, *charts.learning(self.experiment, rows)]:
             spec = charts.spec(chart, rows, titles)
-            write_json(folder / f"{chart.name}.vl.json", spec)
-            write_atomically(folder / f"{chart.name}.svg", charts.svg(spec).encode())
+            folder.write_chart(chart.name, spec, charts.svg(spec))
         return summary
 
     @property

@@ -1,10 +1,14 @@
-"""The folder of an experiment: its summary, tables and charts. The runs of its cells lie beside it.
+"""The folders of an experiment and of a search. The runs of an experiment's cells lie beside its folder.
 
 <out>/<experiment>-<preset>/
     result.json                  the summary (`kontrast.runs.schemas.Summary`)
     table.csv, table.md, table.tex
     <chart>.vl.json, <chart>.svg
     report.html
+
+<out>/tune-<recipe>-<hash8>/
+    tune.json                    the record of the search
+    optuna.jsonl                 Optuna's journal
 """
 
 from __future__ import annotations
@@ -89,6 +93,42 @@ class ExperimentFolder:
     def write_chart(self, name: str, spec: Mapping[str, Any], svg: str) -> None:
         write_json(self.path / f"{name}{CHART}", spec)
         write_atomically(self.path / f"{name}.svg", svg.encode())
+
+
+@dataclass(frozen=True)
+class TuneFolder:
+    """A search of `kontrast tune`, by its folder.
+
+    Args:
+        path: The folder; it need not exist yet.
+    """
+
+    path: Path
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        object.__setattr__(self, "path", expanded(path))
+
+    @property
+    def record_file(self) -> Path:
+        return self.path / "tune.json"
+
+    @property
+    def journal_file(self) -> Path:
+        """Optuna's journal of the search, one JSON line for each event."""
+        return self.path / "optuna.jsonl"
+
+    @property
+    def record(self) -> dict[str, Any] | None:
+        """tune.json as plain values; None if it does not exist."""
+        try:
+            return read_json(self.record_file, "remove it, and it is written again")
+        except FileNotFoundError:
+            return None
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write tune.json, unless it holds this already."""
+        if self.record != record:
+            write_json(self.record_file, record)
 
 
 def kind_of_folder(path: str | os.PathLike[str]) -> Literal["run", "task", "experiment"]:

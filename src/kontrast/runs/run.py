@@ -44,6 +44,7 @@ from kontrast.runs.schemas import (
     ModelCard,
     Result,
     State,
+    TaskCall,
 )
 
 if TYPE_CHECKING:
@@ -413,6 +414,15 @@ class Run:
         now = {"status": status, "updated": timestamp(), **fields, "format": FORMAT}
         validate(State, {**before, **now}, self.state_file, hint=REMOVE_STATE)
         write_json(self.state_file, {**before, **now})
+
+    def write_task(self, call: str, options: Mapping[str, Any]) -> None:
+        """Write task.json: the function that an experiment calls, and its arguments."""
+        write_json(self.task_file, TaskCall(call=call, options=dict(options)).model_dump())
+
+    def task_files(self) -> list[str]:
+        """The files that a task wrote, by name: all but run.json and the engine's log."""
+        names = {file.name for file in self.path.glob("[!.]*")}
+        return sorted(names - {self.state_file.name, self.log_file.name})
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         write_json(self.result_file, result)

@@ -15,12 +15,9 @@ from kontrast import openmp
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told, engine
 from kontrast.experiments.engines._course import Course
-from kontrast.experiments.engines._worker import GRACE
-from kontrast.experiments.engines.local import Local, _Worker, cores, default_jobs
+from kontrast.experiments.engines.local import GRACE, Local, _Worker, cores, default_jobs
 from kontrast.pipeline import run_recipe
-from kontrast.train import Run
-from kontrast.train.folder import RunFolder
-from kontrast.train.metrics import read_metrics
+from kontrast.runs import Run
 from tests.experiments.engines.tasks import (
     Heard,
     alive,
@@ -53,20 +50,18 @@ def test_every_cell_once_and_a_failed_one_stops_nothing(tmp_path: Path) -> None:
     heard = Heard()
     Local(jobs=2).run([nowhere, damaged, *cells], heard)
 
-    assert [cell.state["status"] for cell in cells] == [*["failed"] * 4, *["done"] * 3]
+    assert [cell.state.status for cell in cells] == [*["failed"] * 4, *["done"] * 3]
     assert heard.of(good) == heard.of(value) == ["begins", "done"]
     assert heard.of(bad) == heard.of(impossible) == heard.of(device) == ["begins", "failed"]
     assert heard.of(nowhere) == heard.of(damaged) == ["begins", "failed"]  # no run.json to write into
     assert heard.of(unlucky) == ["begins", "again", "begins", "done"]
     assert heard.of(hopeless) == ["begins", "again"] * 2 + ["begins", "failed"]
-    assert bad.state["error"] == "ArithmeticError: no such number"
+    assert bad.state.error == "ArithmeticError: no such number"
     assert "no such number" in (bad.path / "log.txt").read_text().splitlines()[-1]  # where it came from is above it
-    assert "no-such-set" in impossible.state["error"]
-    assert "abacus" in device.state["error"]  # an error from before the run had begun
-    assert hopeless.state["error"] == "its process died with signal 9, 3 times"
-    assert [told.error for told in heard if told.cell is hopeless and told.what == "failed"] == [
-        hopeless.state["error"]
-    ]
+    assert "no-such-set" in impossible.state.error
+    assert "abacus" in device.state.error  # an error from before the run had begun
+    assert hopeless.state.error == "its process died with signal 9, 3 times"
+    assert [told.error for told in heard if told.cell is hopeless and told.what == "failed"] == [hopeless.state.error]
     assert json.loads((value.path / "result.json").read_text()) == {"value": 9.0}
     assert (value.path / "log.txt").read_text() == "squaring\n"
     assert not (good.path / "log.txt").exists()  # nothing was printed
@@ -87,7 +82,7 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_undisturbed(tmp_path
     killed: list[int] = []
 
     def kill() -> None:
-        wait_for(RunFolder(cell.path).last.exists)
+        wait_for(Run(cell.path).last_checkpoint.exists)
         killed.extend(workers_of(os.getpid()))
         os.kill(killed[0], signal.SIGKILL)
 
@@ -119,7 +114,7 @@ def test_two_drivers_share_the_cells(tmp_path: Path) -> None:
     for cell in cells[:6]:
         assert len((cell.path / "count.txt").read_text().splitlines()) == 1
     for cell in cells[6:]:
-        steps = [line["step"] for line in read_metrics(cell.path / "metrics.jsonl") if "loss" in line]
+        steps = [line["step"] for line in Run(cell.path).metrics() if "loss" in line]
         assert steps == list(range(2, 61, 2))
     assert {what for one in said for what, _ in one} >= {"waits"}  # both began with the same cell
 
@@ -128,7 +123,7 @@ def test_a_cell_held_by_another_process_is_waited_for(tmp_path: Path) -> None:
     """One that is let go of without being done is done here; the others do not wait for it."""
     held, free, heard = training(tmp_path), task(square, tmp_path, x=2.0), Heard()
     held.path.mkdir()
-    holding = RunFolder(held.path).alone()
+    holding = Run(held.path).lock()
     holding.__enter__()
 
     def told(what: Told) -> None:
@@ -152,14 +147,14 @@ def test_a_cell_given_up_that_another_process_took_is_waited_for(tmp_path: Path)
     course = Course([cell], heard, retries=0)
     assert course.take() == 0
     cell.path.mkdir()
-    with RunFolder(cell.path).alone():
+    with Run(cell.path).lock():
         course.died(0, "died with signal 9")
         first = course.busy[0][0]
         wait_for(lambda: course.take() is None and course.busy[0][0] > first)  # looked at again, and still held
         assert not course.over
     wait_for(lambda: course.take() is None and course.over)
     assert heard.of(cell) == ["waits", "failed"]
-    assert cell.state["error"] == "its process died with signal 9"
+    assert cell.state.error == "its process died with signal 9"
 
 
 @pytest.mark.parametrize(
@@ -182,9 +177,9 @@ def test_a_stopped_driver_leaves_checkpoints_and_no_process(tmp_path: Path, aske
     if asked == signal.SIGKILL:
         wait_for(lambda: not alive(worker), 30)
     assert not alive(worker)
-    assert cell.state["status"] == "interrupted"
-    assert RunFolder(cell.path).last.exists()
-    assert cell.state["step"] > 0
+    assert cell.state.status == "interrupted"
+    assert Run(cell.path).last_checkpoint.exists()
+    assert cell.state.step > 0
     assert out == f"begins {cell.path.name}\n"  # the other was not begun
     with pytest.raises(ValueError, match="no result yet"):
         Run(cell.path).result  # noqa: B018

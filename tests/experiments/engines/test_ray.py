@@ -19,7 +19,7 @@ import pytest
 from kontrast.experiments.engines import ray as engine_ray
 from kontrast.experiments.engines.ray import Ray
 from kontrast.pipeline import run_recipe
-from kontrast.train.folder import RunFolder
+from kontrast.runs import Run
 from tests.experiments.engines.tasks import ROOT, Heard, broken, pid_of, square, task, training, wait_for
 from tests.train.small import same_runs
 
@@ -50,18 +50,18 @@ def test_a_sweep_with_a_killed_worker_is_complete(tmp_path: Path, cluster: Any) 
     cells, heard = [killed, other, value, bad], Heard()
 
     def kill() -> None:
-        wait_for(RunFolder(killed.path).last.exists)
+        wait_for(Run(killed.path).last_checkpoint.exists)
         os.kill(pid_of(killed), signal.SIGKILL)
 
     thread = threading.Thread(target=kill)
     thread.start()
     Ray().run(cells, heard)
     thread.join()
-    assert [cell.state["status"] for cell in cells] == ["done", "done", "done", "failed"]
+    assert [cell.state.status for cell in cells] == ["done", "done", "done", "failed"]
     assert heard.of(killed) == ["begins", "again", "begins", "done"]
     assert heard.of(other) == heard.of(value) == ["begins", "done"]
     assert heard.of(bad) == ["begins", "failed"]
-    assert bad.state["error"] == "ArithmeticError: no such number"
+    assert bad.state.error == "ArithmeticError: no such number"
     assert "no such number" in (bad.path / "log.txt").read_text()
     assert json.loads((value.path / "result.json").read_text()) == {"value": 9.0}
     assert not list((tmp_path / "out").glob(".seen-*"))
@@ -87,9 +87,9 @@ def test_a_stop_saves_first(tmp_path: Path, cluster: Any) -> None:
         Ray().run([cell, training(tmp_path, seed=1)], Heard())
     thread.join()
     assert ended.value.code == 143
-    assert cell.state["status"] == "interrupted"
-    assert RunFolder(cell.path).last.exists()
-    with RunFolder(cell.path).alone():  # nobody is at it any more
+    assert cell.state.status == "interrupted"
+    assert Run(cell.path).last_checkpoint.exists()
+    with Run(cell.path).lock():  # nobody is at it any more
         pass
 
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from kontrast.pipeline import run_recipe
-from kontrast.train import Run, checkpoint
-from kontrast.train.folder import RunFolder
+from kontrast.runs import Run
+from kontrast.train import checkpoint
 from tests.experiments.engines.tasks import ROOT
 from tests.train.small import recipe
 
@@ -93,8 +93,8 @@ def test_two_nodes_are_as_one_process(tmp_path: Path, nodes: object) -> None:
     one = run_recipe(made)
     two = tmp_path / "two" / one.path.name
     assert Run(two).status == "done"
-    assert RunFolder(two).read()["machine"]["processes"] == 2
-    states = [checkpoint.load(RunFolder(p).last)["method"] for p in (one.path, two)]
+    assert Run(two).state.machine["processes"] == 2
+    states = [checkpoint.load(Run(p).last_checkpoint)["method"] for p in (one.path, two)]
     for name, tensor in states[0].items():
         # As for two processes of one machine: sums in another order, eight steps long.
         torch.testing.assert_close(states[1][name], tensor, rtol=2e-4, atol=2e-5, msg=lambda m, n=name: f"{n}: {m}")

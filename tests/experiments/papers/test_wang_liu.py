@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kontrast import experiments, recipes
-from kontrast.experiments import separation
+from kontrast.experiments.papers import wang_liu
 from kontrast.experiments.plan import plan
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipe import Recipe
@@ -79,10 +79,12 @@ def test_separation_is_the_banks_where_the_run_has_it(tmp_path: Path) -> None:
     arrays = {"positive": draw.random(300), "nearest": draw.random((300, 10))}
     bank = {"bank_positive": draw.random(9000), "bank_nearest": draw.random((9000, 10))}
     np.savez(tmp_path / "analysis.npz", **arrays)
-    assert separation.positive(tmp_path) == pytest.approx(arrays["positive"].mean())
+    assert wang_liu.positive_similarity(tmp_path) == pytest.approx(arrays["positive"].mean())
     np.savez(tmp_path / "analysis.npz", **arrays, **bank)
-    assert separation.positive(tmp_path) == pytest.approx(bank["bank_positive"].mean())
-    assert separation.gap(tmp_path) == pytest.approx((bank["bank_positive"] - bank["bank_nearest"][:, 0]).mean())
+    assert wang_liu.positive_similarity(tmp_path) == pytest.approx(bank["bank_positive"].mean())
+    assert wang_liu.separation_gap(tmp_path) == pytest.approx(
+        (bank["bank_positive"] - bank["bank_nearest"][:, 0]).mean()
+    )
     kept = experiments.find("wl-separation").keeps(tmp_path)
     assert kept["separation"].shape == (11, 200)
     assert kept["separation"].sum(1).tolist() == [9000] * 11
@@ -102,7 +104,7 @@ def test_smoke(tmp_path: Path) -> None:
         "not resolved at this scale"  # one seed
     }
     assert {claim["kind"] for claim in summary["claims"]} == {"geometry"}
-    records = separation.records(sweep.rows())
+    records = wang_liu.separation_records(sweep.rows())
     shapes = {(r["panel"], r["loss"], r["neighbour"]) for r in records}
     assert len(shapes) == 4 * 11
     row = sweep.rows()[0]

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from kontrast.experiments.tune.k import MOST, SUPCON, check_remark, choose_k
-from kontrast.experiments.tune.search import Score, Setting
+from kontrast.experiments.tune.search import MOST_K2, SUPCON, Score, Setting, check_remark, choose_k
 from tests.experiments.tune.made_up import Scoring, run, settings
 
 
@@ -71,9 +70,9 @@ def test_4000_before_5000_in_a_tie() -> None:
 
 def test_k2_ends_somewhere() -> None:
     phases, ending = run(choose_k(), lambda at: at["k2"] + float(at["k1"] == 5000))
-    assert ending.chosen == {"k1": 5000, "k2": MOST}
-    assert max(setting["k2"] for phase in phases for setting in phase.settings) == MOST
-    assert ending.why == f"at k1 = 5000, k2 = {MOST:g} is the largest tried, and the score still rose"
+    assert ending.chosen == {"k1": 5000, "k2": MOST_K2}
+    assert max(setting["k2"] for phase in phases for setting in phase.settings) == MOST_K2
+    assert ending.why == f"at k1 = 5000, k2 = {MOST_K2:g} is the largest tried, and the score still rose"
 
 
 # ----------------------------------------------------------------------------------------------- trials without a score

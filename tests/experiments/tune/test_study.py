@@ -9,10 +9,9 @@ import optuna
 import pytest
 
 from kontrast.experiments.ranges import split_ranges
-from kontrast.experiments.tune import choose_k, tuning
+from kontrast.experiments.tune import Tuning, choose_k
 from kontrast.experiments.tune.search import Score
 from kontrast.experiments.tune.study import (
-    JOURNAL,
     HalfWayPruner,
     ProcedureSampler,
     finish_trial,
@@ -22,6 +21,7 @@ from kontrast.experiments.tune.study import (
     score_of,
     seeded_sampler,
 )
+from kontrast.runs import TuneFolder
 from tests.experiments.tune.made_up import run, settings
 from tests.train.small import recipe
 
@@ -105,7 +105,7 @@ def test_the_pruner_compares_with_the_trials_before_at_the_same_seed(tmp_path: P
 
 def test_half_a_line_at_the_end_of_the_journal_is_dropped(tmp_path: Path) -> None:
     draw(tmp_path, "random", trials=2)
-    file = tmp_path / JOURNAL
+    file = TuneFolder(tmp_path).journal_file
     whole = file.read_bytes()
     file.write_bytes(whole + b'{"op_code":4,"wor')
     assert len(open_study(tmp_path).trials) == 2
@@ -114,7 +114,7 @@ def test_half_a_line_at_the_end_of_the_journal_is_dropped(tmp_path: Path) -> Non
 
 def test_a_damaged_journal_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     draw(tmp_path, "random", trials=2)
-    file = tmp_path / JOURNAL
+    file = TuneFolder(tmp_path).journal_file
     file.write_bytes(b"nonsense\n" + file.read_bytes())
     with pytest.raises(ValueError, match=r"optuna\.jsonl: must be Optuna's journal .* Remove it"):
         open_study(tmp_path)
@@ -122,16 +122,16 @@ def test_a_damaged_journal_is_an_error_that_says_what_to_do(tmp_path: Path) -> N
 
 def test_opening_writes_nothing(tmp_path: Path) -> None:
     draw(tmp_path, "random", trials=2)
-    before = (tmp_path / JOURNAL).stat().st_mtime_ns
+    before = (TuneFolder(tmp_path).journal_file).stat().st_mtime_ns
     open_study(tmp_path)
-    assert (tmp_path / JOURNAL).stat().st_mtime_ns == before
+    assert (TuneFolder(tmp_path).journal_file).stat().st_mtime_ns == before
 
 
 def test_without_optuna_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     monkeypatch.delitem(sys.modules, "kontrast.experiments.tune.study")
     monkeypatch.delattr("kontrast.experiments.tune.study")
-    search = tuning.Tuning.of(recipe("tcl", tmp_path))
+    search = Tuning.of(recipe("tcl", tmp_path))
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'kontrast\[tune\]'"):
         search.run()
     assert not search.folder.exists()

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kontrast.experiments.tune.search import Setting
-from kontrast.experiments.tune.temperature import CLOSE, LEAST, MOST, choose_temperature
+from kontrast.experiments.tune.search import CLOSE, LEAST, MOST, Setting, choose_temperature
 from tests.experiments.tune.made_up import Scoring, run, settings
 
 

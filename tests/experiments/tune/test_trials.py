@@ -17,7 +17,8 @@ from kontrast.evaluate import Subject, evaluate
 from kontrast.experiments.tune import trials
 from kontrast.experiments.tune.trials import Check, Outcome, find_half_way, reason_to_stop, run_trial, without_test_rows
 from kontrast.recipe import Recipe
-from kontrast.train import Run, RunFolder, Stopped, Training, make_job, resolve
+from kontrast.runs import Run
+from kontrast.train import Stopped, Training, make_job, resolve
 from tests.train.small import comparable, recipe
 
 QUICK = {"data.validation": 0.2, "run.monitor_every": 0}
@@ -37,8 +38,8 @@ def compared_with(others: Sequence[float]) -> Check:
 
 def test_the_score_is_the_protocol_on_the_held_out_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
-    honest = trials.evaluated
-    monkeypatch.setattr(trials, "evaluated", lambda job: kept.append(job) or honest(job))
+    honest = trials.evaluate_job
+    monkeypatch.setattr(trials, "evaluate_job", lambda job: kept.append(job) or honest(job))
     done = run_trial(small(tmp_path))
     (job,) = kept
     parts = job.train, job.validation
@@ -76,7 +77,7 @@ def test_what_the_test_rows_are_changes_nothing(tmp_path: Path, monitored: int |
         trial = small(tmp_path / str(i), **{**changes, "run.monitor_every": monitored})
         done = run_trial(trial)
         assert done.state == "done"
-        found.append((done.score, comparable(RunFolder.of(trial).metrics), (done.folder / "result.json").read_text()))
+        found.append((done.score, comparable(Run.of(trial).metrics_file), (done.folder / "result.json").read_text()))
     assert found[1:] == found[:1] * 2
 
 
@@ -157,7 +158,7 @@ def test_what_failed_otherwise_is_tried_again(tmp_path: Path, monkeypatch: pytes
         raise OSError("no space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(trials, "evaluated", full)
+        patched.setattr(trials, "evaluate_job", full)
         failed = run_trial(small(tmp_path))
     assert (failed.state, failed.note) == ("failed", "OSError: no space left on device")
     assert run_trial(small(tmp_path)).state == "done"
@@ -183,7 +184,7 @@ def test_an_interrupted_trial_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         patched.setattr(Training, "_step", stopped)
         with pytest.raises(Stopped):
             run_trial(trial)
-    assert RunFolder.of(trial).status == "interrupted"
+    assert Run.of(trial).status == "interrupted"
     done = run_trial(trial)
     straight = run_trial(small(tmp_path / "straight", **{"run.checkpoint_every": 4}))
     assert (done.score, done.half_way) == (straight.score, straight.half_way)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from kontrast.experiments.tune import Tuning, choose_k, study, tune, tuning
+from kontrast.experiments import tune as tuning
+from kontrast.experiments.tune import Tuning, choose_k, study, tune
 from kontrast.experiments.tune.trials import Check, Outcome, run_trial
 from kontrast.recipe import Recipe
 from kontrast.recipes import recipe as find

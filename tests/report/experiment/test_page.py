@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN
+from kontrast.experiments.claims import FAILS, HOLDS, OPEN
 from kontrast.report import experiment
 from kontrast.report.page import Figure, Mark, Numbers, Table, Text, Widget, figures, render
 from kontrast.runs import Summary

@@ -1,8 +1,7 @@
-"""Records to Vega-Lite marks: one function a kind gives the layers; scales, colours and panels are the same for all.
+"""Records to Altair layers: one function for each kind of chart; scales, colours and panels are the same for all.
 
-Colours are Okabe and Ito's, which the colour-blind tell apart, without the two that vanish on white or black; numbers
-and long lists are graded (viridis without its ends). Ink is a middle grey on no background, so that a chart can be read
-on a light page and on a dark one.
+Colours are those of `kontrast.report.figures`; numbers and long lists are graded (viridis without its ends). Ink is a
+middle grey on no background, so that a chart can be read on a light page and on a dark one.
 """
 
 from __future__ import annotations
@@ -13,21 +12,37 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kontrast.experiments.charts._records import Record
+from kontrast.report.figures import COLOURS
 
 Json = dict[str, Any]
+Layer = Any  # an Altair chart; Altair is imported when the first chart is drawn
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 SHAPES = ("circle", "square", "diamond", "triangle-down", "cross", "triangle-right")
 INK, GRID = "#808080", "#80808033"
 DECADES = 1e4  # a positive curve that spans more is drawn on a logarithmic scale
 MOST_TICKS = 12
 FEW = 25  # steps of a curve whose points are marked
 VIOLIN, MIDDLE = 0.46, 0.3  # half the width of a violin, and of the line at its median; 1 is the distance of two
+REACH = 1.35  # of a plane's axes: a unit circle, and room for what stands outside
 
 
-def layers(kind: str, records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def layers(kind: str, records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     """The marks of a kind; ``names`` has the titles of x, y and colour."""
     return _KINDS[kind](records, names, log_x)
+
+
+def level(value: float, wide: int) -> list[Layer]:
+    """A line at the theory's value, and its name at the end of the line."""
+    import altair as alt
+
+    data = alt.InlineData(values=[{}])
+    shared: Json = {"y": alt.datum(value), "tooltip": alt.value(f"theory: {value:.4g}")}
+    line = alt.MarkDef(type="rule", strokeDash=[4, 3], strokeWidth=1.5, color=INK)
+    name = alt.MarkDef(type="text", text="theory", color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
+    return [
+        alt.Chart(data, mark=line).encode(**shared),
+        alt.Chart(data, mark=name).encode(**shared, x=alt.value(wide - 2)),
+    ]
 
 
 def is_number(value: Any) -> bool:
@@ -37,25 +52,36 @@ def is_number(value: Any) -> bool:
 
 def domain(records: Sequence[Record], key: str) -> list[Any]:
     """The values of a key in their order; numbers rising."""
-    found = list(dict.fromkeys(record[key] for record in records if record.get(key) is not None))
-    return sorted(found) if all(map(is_number, found)) else found
+    values = list(dict.fromkeys(record[key] for record in records if record.get(key) is not None))
+    return sorted(values) if all(map(is_number, values)) else values
 
 
-def along(records: Sequence[Record], key: str, title: str, log: bool = False) -> Json:
-    """An axis: to scale for numbers, else a place for each word."""
+def _draw(mark: Json, channels: Json, test: str | None = None) -> Layer:
+    """A layer: a mark, its channels, and which records it draws (all by default)."""
+    import altair as alt
+
+    chart = alt.Chart(mark=alt.MarkDef(**mark)).encode(**channels)
+    return chart if test is None else chart.transform_filter(test)
+
+
+def _along(records: Sequence[Record], key: str, title: str, log: bool = False) -> Json:
+    """An axis, as the arguments of its channel: to scale for numbers, else a place for each word."""
+    import altair as alt
+
     values = domain(records, key)
     if not values or not all(map(is_number, values)):
         angle = _angle(values, any("panel" in record for record in records))
-        return {"field": key, "type": "nominal", "sort": values, "title": title, "axis": {"labelAngle": angle}}
+        return {"field": key, "type": "nominal", "sort": values, "title": title, "axis": alt.Axis(labelAngle=angle)}
     scale: Json = {"zero": False, "nice": False} if key == "x" else {"zero": False}
-    axis: Json = {"labelOverlap": "greedy", "labelSeparation": 4, "format": ",.6~g"}
+    ticks: Json = {}
     if log:
         scale["type"] = "log" if min(values) > 0 else "symlog"
         if len(values) <= MOST_TICKS:
-            axis["values"] = values
+            ticks["values"] = values
     if key == "x":
         scale["padding"] = 12
-    return {"field": key, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=4, format=",.6~g", **ticks)
+    return {"field": key, "type": "quantitative", "title": title, "scale": alt.Scale(**scale), "axis": axis}
 
 
 def _angle(values: Sequence[Any], in_panel: bool) -> int:
@@ -64,103 +90,109 @@ def _angle(values: Sequence[Any], in_panel: bool) -> int:
     return -30 if len(values) * max((len(str(value)) + 1 for value in values), default=0) > room else 0
 
 
-def colour(records: Sequence[Record], title: str | None) -> Json:
-    """A colour for each value, numbers graded; without one all have the first."""
+def _paint(records: Sequence[Record], title: str | None) -> Json:
+    """A colour for each value, numbers graded; without a title all have the first colour."""
+    import altair as alt
+
     values = domain(records, "colour")
     if not values or title is None:
-        return {"value": COLOURS[0]}
-    legend = {"orient": "top", "title": title, "symbolOpacity": 1}
+        return {"color": alt.value(COLOURS[0])}
+    legend = alt.Legend(orient="top", title=title, symbolOpacity=1)
     if all(map(is_number, values)) or len(values) > len(COLOURS):
-        scale: Json = {"domain": values, "scheme": {"name": "viridis", "extent": [0.1, 0.85]}}
-        return {"field": "colour", "type": "ordinal", "sort": values, "scale": scale, "legend": legend}
-    return {
-        "field": "colour",
-        "type": "nominal",
-        "scale": {"domain": values, "range": list(COLOURS[: len(values)])},
-        "legend": legend,
-    }
+        scale = alt.Scale(domain=values, scheme=alt.SchemeParams(name="viridis", extent=[0.1, 0.85]))
+        return {"color": alt.Color(field="colour", type="ordinal", sort=values, scale=scale, legend=legend)}
+    scale = alt.Scale(domain=values, range=list(COLOURS[: len(values)]))
+    return {"color": alt.Color(field="colour", type="nominal", scale=scale, legend=legend)}
 
 
 def _shape(records: Sequence[Record], title: str | None) -> Json:
-    """A shape for each value beside its colour, where there are enough."""
+    """A shape for each value beside its colour, if there are enough shapes."""
+    import altair as alt
+
     values = domain(records, "colour")
     if title is None or not values or all(map(is_number, values)) or len(values) > len(SHAPES):
         return {}
-    scale = {"domain": values, "range": list(SHAPES[: len(values)])}
+    scale = alt.Scale(domain=values, range=list(SHAPES[: len(values)]))
     return {
-        "shape": {"field": "colour", "type": "nominal", "scale": scale, "legend": {"orient": "top", "title": title}}
+        "shape": alt.Shape(field="colour", type="nominal", scale=scale, legend=alt.Legend(orient="top", title=title))
     }
 
 
-def _tooltip(records: Sequence[Record], names: Json) -> list[Json]:
+def _tooltip(records: Sequence[Record], names: Json, **more: str) -> list[Any]:
+    """The values of a point in words; ``more`` has titles of further keys."""
+    import altair as alt
+
     titles = {"colour": names.get("colour"), "panel": "part", "x": names["x"], "y": names["y"]}
     titles |= {"low": "from", "high": "to", "left": "x from", "right": "x to", "q1": "25 %", "q3": "75 %"}
     titles |= {"n": "n", "censored": "lower bounds", "seed": "seed"}
-    found = []
+    lines = []
     for key, title in titles.items():
         values = domain(records, key)
         if values and title:
             number = all(map(is_number, values)) and key not in ("colour", "panel")
             kind: Json = {"type": "quantitative", "format": ".4~g"} if number else {"type": "nominal"}
-            found.append({"field": key, "title": title, **kind})
-    return found
+            lines.append(alt.Tooltip(field=key, title=title, **kind))
+    return lines
 
 
 def _beside(records: Sequence[Record], x: Json) -> Json:
     """Colours stand side by side where x is a word."""
+    import altair as alt
+
     values = domain(records, "colour")
-    if x["type"] == "nominal" and len(values) > 1:
-        return {
-            "xOffset": {
-                "field": "colour",
-                "type": "nominal",
-                "sort": values,
-                "scale": {"domain": values, "paddingOuter": 0.8},
-            }
-        }
-    return {}
+    if x["type"] != "nominal" or len(values) < 2:
+        return {}
+    scale = alt.Scale(domain=values, paddingOuter=0.8)
+    return {"xOffset": alt.XOffset(field="colour", type="nominal", sort=values, scale=scale)}
 
 
-def _with(test: str, mark: Json, encoding: Json) -> Json:
-    return {"transform": [{"filter": test}], "mark": mark, "encoding": encoding}
+def _by_seed(records: Sequence[Record]) -> Json:
+    """A line for each seed."""
+    import altair as alt
+
+    return {"detail": alt.Detail(field="seed", type="nominal")} if domain(records, "seed") else {}
 
 
-def _marked(records: Sequence[Record], names: Json, log_x: bool, *, joined: bool) -> list[Json]:
+def _marked(records: Sequence[Record], names: Json, log_x: bool, *, joined: bool) -> list[Layer]:
     """Points with their spans, and lines through them; where x does not apply (None), a level of its own."""
-    at = {"x": along(records, "x", names["x"], log_x), "y": along(records, "y", names["y"])}
-    paint = {"color": colour(records, names.get("colour"))}
-    beside = _beside(records, at["x"])
+    import altair as alt
+
+    x, y = _along(records, "x", names["x"], log_x), _along(records, "y", names["y"])
+    at = {"x": alt.X(**x), "y": alt.Y(**y)}
+    paint = _paint(records, names.get("colour"))
+    beside = _beside(records, x)
     tips = {"tooltip": _tooltip(records, names)}
-    found: list[Json] = []
+    drawn: list[Layer] = []
     if any(record["x"] is None for record in records):
-        level = {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 3]}
-        found.append(_with("datum.x === null", level, {"y": at["y"], **paint, **tips}))
-    if joined and at["x"]["type"] == "quantitative":
-        detail = {"detail": {"field": "seed", "type": "nominal"}} if domain(records, "seed") else {}
-        found.append(_with("datum.x !== null", {"type": "line", "strokeWidth": 2}, {**at, **paint, **detail}))
-    for spans, start, end in (("y", "low", "high"), ("x", "left", "right")):
-        if domain(records, start):
-            span = {**at, spans: {**at[spans], "field": start}, f"{spans}2": {"field": end}}
-            mark = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.8}
-            found.append(_with(f"isValid(datum.{start}) && isValid(datum.x)", mark, {**span, **paint, **beside}))
+        mark = {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 3]}
+        drawn.append(_draw(mark, {"y": at["y"], **paint, **tips}, "datum.x === null"))
+    if joined and x["type"] == "quantitative":
+        line = {"type": "line", "strokeWidth": 2}
+        drawn.append(_draw(line, {**at, **paint, **_by_seed(records)}, "datum.x !== null"))
+    rule = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.8}
+    if domain(records, "low"):
+        span = {**at, "y": alt.Y(**{**y, "field": "low"}), "y2": alt.Y2(field="high")}
+        drawn.append(_draw(rule, {**span, **paint, **beside}, "isValid(datum.low) && isValid(datum.x)"))
+    if domain(records, "left"):
+        span = {**at, "x": alt.X(**{**x, "field": "left"}), "x2": alt.X2(field="right")}
+        drawn.append(_draw(rule, {**span, **paint, **beside}, "isValid(datum.left) && isValid(datum.x)"))
     dot = {"type": "point", "filled": True, "size": 45, "opacity": 1}
+    points = {**at, **paint, **beside, **tips}
     shape = _shape(records, names.get("colour"))
-    plain = {**at, **paint, **beside, **tips, **shape}
     if any(record.get("censored") for record in records):
         arrow = {**dot, "shape": "triangle-up", "filled": False, "size": 90, "strokeWidth": 2}
-        bound = {key: value for key, value in plain.items() if key != "shape"}
-        found.append(_with("datum.censored > 0 && datum.x !== null", arrow, bound))
-        found.append(_with("!(datum.censored > 0) && datum.x !== null", dot, plain))
+        drawn.append(_draw(arrow, points, "datum.censored > 0 && datum.x !== null"))
+        drawn.append(_draw(dot, {**points, **shape}, "!(datum.censored > 0) && datum.x !== null"))
     else:
-        found.append(_with("datum.x !== null", dot, plain))
-    return found
+        drawn.append(_draw(dot, {**points, **shape}, "datum.x !== null"))
+    return drawn
 
 
-def _line(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def _line(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     return _marked(records, names, log_x, joined=True)
 
 
-def _scattered(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def _scattered(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     return _marked(records, names, log_x, joined=False)
 
 
@@ -173,83 +205,109 @@ def _spans_decades(records: Sequence[Record]) -> bool:
     return bool(curves) and positive and any(max(y) / min(y) > DECADES for y in curves.values())
 
 
-def _curve(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def _curve(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
+    import altair as alt
+
     log_y = _spans_decades(records)
-    detail = {"detail": {"field": "seed", "type": "nominal"}} if domain(records, "seed") else {}
-    encoding: Json = {
-        "x": along(records, "x", names["x"], log_x),
-        "y": along(records, "y", names["y"], log_y),
-        "color": colour(records, names.get("colour")),
-        "tooltip": _tooltip(records, names),
-        **detail,
-    }
+    y = alt.Y(**_along(records, "y", names["y"], log_y))
     if log_y:
-        encoding["y"]["axis"] |= {"format": "~e", "tickCount": 6}
+        y = y.axis(labelOverlap="greedy", labelSeparation=4, format="~e", tickCount=6)
     few = len(domain(records, "x")) < FEW  # a single point would draw no line
-    dots: Json = {"point": {"size": 18}} if few else {}
-    return [{"mark": {"type": "line", "strokeWidth": 2, **dots}, "encoding": encoding}]
+    dots: Json = {"point": alt.OverlayMarkDef(size=18)} if few else {}
+    channels = {
+        "x": alt.X(**_along(records, "x", names["x"], log_x)),
+        "y": y,
+        **_paint(records, names.get("colour")),
+        "tooltip": _tooltip(records, names),
+        **_by_seed(records),
+    }
+    return [_draw({"type": "line", "strokeWidth": 2, **dots}, channels)]
 
 
-def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     """A line for nine tenths of the values, a bar for the middle half, a white tick at the median.
 
     The bar has a border, so that it can be seen where all values are one.
     """
+    import altair as alt
+
     values = domain(records, "x")
     angle = _angle(values, any("panel" in record for record in records))
-    x = {"field": "x", "type": "nominal", "sort": values, "title": names["x"], "axis": {"labelAngle": angle}}
-    y = along(records, "y", names["y"])
-    shared = {"x": x, **_beside(records, x), "tooltip": _tooltip(records, names)}
-    paint = {"color": colour(records, names.get("colour"))}
-    count = max(len(domain(records, "colour")), 1)
-    width = max(22 // count, 8)
+    x = {"field": "x", "type": "nominal", "sort": values, "title": names["x"], "axis": alt.Axis(labelAngle=angle)}
+    y = _along(records, "y", names["y"])
+    shared = {"x": alt.X(**x), **_beside(records, x), "tooltip": _tooltip(records, names)}
+    painted = {**shared, **_paint(records, names.get("colour"))}
+    width = max(22 // max(len(domain(records, "colour")), 1), 8)
 
-    def of(start: str, end: str) -> Json:
-        return {"y": {**y, "field": start}, "y2": {"field": end}}
+    def span(start: str, end: str) -> Json:
+        return {"y": alt.Y(**{**y, "field": start}), "y2": alt.Y2(field=end)}
 
-    level: list[Json] = []
+    drawn: list[Layer] = []
     if domain(records, "theory"):  # a line across the panel at the theory's value, which may differ by panel
         mark = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5, "color": INK}
-        level = [{"mark": mark, "encoding": {"y": {**y, "field": "theory", "aggregate": "mean"}}}]
+        drawn.append(_draw(mark, {"y": alt.Y(**{**y, "field": "theory", "aggregate": "mean"})}))
+    tick = {"type": "tick", "thickness": 2, "size": width, "orient": "horizontal"}
     return [
-        *level,
-        {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {**shared, **paint, **of("low", "high")}},
-        {
-            "mark": {"type": "bar", "size": width, "stroke": INK, "strokeWidth": 1},
-            "encoding": {**shared, **paint, **of("q1", "q3")},
-        },
-        {
-            "mark": {"type": "tick", "thickness": 2, "size": width, "orient": "horizontal"},
-            "encoding": {**shared, "y": y, "color": {"value": "white"}},
-        },
+        *drawn,
+        _draw({"type": "rule", "strokeWidth": 1.5}, {**painted, **span("low", "high")}),
+        _draw({"type": "bar", "size": width, "stroke": INK, "strokeWidth": 1}, {**painted, **span("q1", "q3")}),
+        _draw(tick, {**shared, "y": alt.Y(**y), "color": alt.value("white")}),
     ]
 
 
-def _heat(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def _heat(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     """Every value a place, its number written in it."""
-    at: Json = {}
-    for key in ("x", "y"):
-        values = domain(records, key)
-        at[key] = {"field": key, "type": "ordinal", "sort": values if key == "x" else values[::-1], "title": names[key]}
-    at["x"]["axis"] = {"labelAngle": 0}
+    import altair as alt
+
+    across, up = domain(records, "x"), domain(records, "y")
+    at: Json = {
+        "x": alt.X(field="x", type="ordinal", sort=across, title=names["x"], axis=alt.Axis(labelAngle=0)),
+        "y": alt.Y(field="y", type="ordinal", sort=up[::-1], title=names["y"]),
+    }
     shown = [record["colour"] for record in records] or [0.0]
     middle = (min(shown) + max(shown)) / 2
-    scale = {"scheme": "viridis", "domain": [min(shown), max(shown)]}
-    paint = {"field": "colour", "type": "quantitative", "scale": scale, "legend": {"title": names["colour"]}}
-    ink = {"condition": {"test": f"datum.colour > {middle}", "value": "black"}, "value": "white"}
-    text = {"field": "colour", "type": "quantitative", "format": ".3~g"}
+    scale = alt.Scale(scheme="viridis", domain=[min(shown), max(shown)])
+    paint = alt.Color(field="colour", type="quantitative", scale=scale, legend=alt.Legend(title=names["colour"]))
+    ink = alt.condition(f"datum.colour > {middle}", alt.value("black"), alt.value("white"))
+    number = alt.Text(field="colour", type="quantitative", format=".3~g")
     return [
-        {"mark": {"type": "rect"}, "encoding": {**at, "color": paint, "tooltip": _tooltip(records, names)}},
-        {"mark": {"type": "text", "fontSize": 11}, "encoding": {**at, "text": text, "color": ink}},
+        _draw({"type": "rect"}, {**at, "color": paint, "tooltip": _tooltip(records, names)}),
+        _draw({"type": "text", "fontSize": 11}, {**at, "text": number, "color": ink}),
     ]
 
 
-def _violin(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def _violin(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     """A shape for each word on the x axis, as wide at each height as there are values; two colours share a shape.
 
     Words stand at 0, 1, 2 …, so that widths can be drawn to scale: an area from ``left`` to ``right`` over y.
     """
-    words, colours = domain(records, "x"), domain(records, "colour")
+    import altair as alt
+
+    words = domain(records, "x")
+    _add_widths(records, words, domain(records, "colour"))
+    labels = "{" + ", ".join(f"{i}: {json.dumps(str(word))}" for i, word in enumerate(words)) + "}"
+    axis = alt.Axis(values=list(range(len(words))), labelExpr=f"({labels})[datum.value]", grid=False)
+    scale = alt.Scale(domain=[-0.6, len(words) - 0.4], nice=False, zero=False)
+    x: Json = {"type": "quantitative", "title": names["x"], "scale": scale, "axis": axis}
+    y = _along(records, "y", names["y"])
+    shared = {"detail": alt.Detail(field="x", type="nominal"), **_paint(records, names.get("colour"))}
+    area = {"x": alt.X(field="left", **x), "x2": alt.X2(field="right"), "y": alt.Y(**y), **shared}
+    drawn = [_draw({"type": "area", "orient": "horizontal", "opacity": 0.85}, area)]
+    if middles := [record for record in records if record.get("middle") is not None]:
+        shown: list[Record] = [{k: record[k] for k in ("colour", "panel", "x") if k in record} for record in middles]
+        median = alt.Tooltip(field="middle", title="median", type="quantitative", format=".3f")
+        line = {
+            "x": alt.X(field="left_middle", **x),
+            "x2": alt.X2(field="right_middle"),
+            "y": alt.Y(**{**y, "field": "middle"}),
+            "tooltip": [*_tooltip(shown, names), median],
+        }
+        drawn.append(_draw({"type": "rule", "strokeWidth": 1.5, "color": "white"}, line, "isValid(datum.middle)"))
+    return drawn
+
+
+def _add_widths(records: Sequence[Record], words: list[Any], colours: list[Any]) -> None:
+    """The left and right end of a violin at each record, in place of its share."""
     for record in records:
         at = words.index(record["x"])
         sides = [side == colours.index(record["colour"]) for side in (0, 1)] if len(colours) == 2 else [True, True]
@@ -259,68 +317,39 @@ def _violin(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
             )
         if record.get("middle") is None:
             del record["left_middle"], record["right_middle"]
-    labels = "{" + ", ".join(f"{i}: {json.dumps(str(word))}" for i, word in enumerate(words)) + "}"
-    axis = {"values": list(range(len(words))), "labelExpr": f"({labels})[datum.value]", "grid": False}
-    scale = {"domain": [-0.6, len(words) - 0.4], "nice": False, "zero": False}
-    encoding: Json = {
-        "x": {"field": "left", "type": "quantitative", "title": names["x"], "scale": scale, "axis": axis},
-        "x2": {"field": "right"},
-        "y": along(records, "y", names["y"]),
-        "detail": {"field": "x", "type": "nominal"},
-        "color": colour(records, names.get("colour")),
-    }
-    mark = {"type": "area", "orient": "horizontal", "opacity": 0.85}
-    middles = [record for record in records if record.get("middle") is not None]
-    found: list[Json] = [{"mark": mark, "encoding": encoding}]
-    if middles:
-        median = {"field": "middle", "title": "median", "type": "quantitative", "format": ".3f"}
-        shown: list[Json] = [
-            {key: record[key] for key in ("colour", "panel", "x") if key in record} for record in middles
-        ]
-        tip = [*_tooltip(shown, names), median]
-        tick = {"type": "rule", "strokeWidth": 1.5, "color": "white"}
-        span = {"x": {**encoding["x"], "field": "left_middle"}, "x2": {"field": "right_middle"}}
-        there = {**span, "y": {**encoding["y"], "field": "middle"}, "tooltip": tip}
-        found.append(_with("isValid(datum.middle)", tick, there))
-    return found
 
 
-REACH = 1.35  # of a plane's axes: a unit circle, and room for what stands outside
-
-
-def _plane(records: Sequence[Record], names: Json, log_x: bool) -> list[Json]:
+def _plane(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     """Points beside the unit circle, without axes: filled in front, hollow behind; weights end in a diamond.
 
     A record's ``mark`` says which of the three it is (front, behind, weight); without one all are in front.
     """
-    scale = {"domain": [-REACH, REACH], "nice": False}
-    at: Json = {
-        key: {"field": key, "type": "quantitative", "scale": scale, "axis": None, "title": None} for key in ("x", "y")
-    }
-    paint = {"color": colour(records, names.get("colour")), "tooltip": _tooltip(records, {**names, "x": "", "y": ""})}
+    import altair as alt
+
+    scale = alt.Scale(domain=[-REACH, REACH], nice=False)
+    place: Json = {"type": "quantitative", "scale": scale, "axis": None, "title": None}
+    at: Json = {"x": alt.X(field="x", **place), "y": alt.Y(field="y", **place)}
+    channels = {**at, **_paint(records, names.get("colour")), "tooltip": _tooltip(records, {**names, "x": "", "y": ""})}
     turn = [{"x": math.cos(a * math.pi / 36), "y": math.sin(a * math.pi / 36), "order": a} for a in range(73)]
-    circle = {"type": "line", "strokeWidth": 1, "color": INK, "opacity": 0.6}
-    found = [
-        {
-            "data": {"values": turn},
-            "mark": circle,
-            "encoding": {**at, "order": {"field": "order", "type": "quantitative"}},
-        }
-    ]
+    circle = alt.Chart(
+        alt.InlineData(values=turn), mark=alt.MarkDef(type="line", strokeWidth=1, color=INK, opacity=0.6)
+    ).encode(**at, order=alt.Order(field="order", type="quantitative"))
     hollow = {"type": "point", "filled": False, "size": 18, "strokeWidth": 1.2, "opacity": 0.7}
-    found.append(_with("datum.mark === 'behind'", hollow, {**at, **paint}))
     filled = {"type": "point", "filled": True, "size": 28, "opacity": 0.85}
-    found.append(_with("datum.mark !== 'behind' && datum.mark !== 'weight'", filled, {**at, **paint}))
+    drawn = [
+        circle,
+        _draw(hollow, channels, "datum.mark === 'behind'"),
+        _draw(filled, channels, "datum.mark !== 'behind' && datum.mark !== 'weight'"),
+    ]
     if any(record.get("mark") == "weight" for record in records):
-        centre = {"x2": {"datum": 0}, "y2": {"datum": 0}}
-        stem = {"type": "rule", "strokeWidth": 2.5}
+        centre = {"x2": alt.datum(0), "y2": alt.datum(0)}
         tip = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "stroke": INK}
-        found.append(_with("datum.mark === 'weight'", stem, {**at, **centre, **paint}))
-        found.append(_with("datum.mark === 'weight'", tip, {**at, **paint}))
-    return found
+        drawn.append(_draw({"type": "rule", "strokeWidth": 2.5}, {**channels, **centre}, "datum.mark === 'weight'"))
+        drawn.append(_draw(tip, channels, "datum.mark === 'weight'"))
+    return drawn
 
 
-_KINDS: dict[str, Callable[[Sequence[Record], Json, bool], list[Json]]] = {
+_KINDS: dict[str, Callable[[Sequence[Record], Json, bool], list[Layer]]] = {
     "line": _line,
     "box": _box,
     "heat": _heat,

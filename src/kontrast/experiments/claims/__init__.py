@@ -21,14 +21,27 @@ Nothing here corrects for many claims: of forty effects that are not there, one 
 
 from __future__ import annotations
 
-from kontrast.experiments.claims._correlation import correlated
-from kontrast.experiments.claims._differences import higher, lower, not_above, not_below, varies_less
-from kontrast.experiments.claims._everywhere import everywhere
-from kontrast.experiments.claims._levels import collapses, near, stays
-from kontrast.experiments.claims._linearity import about_linear
-from kontrast.experiments.claims._peaks import rises_then_falls
-from kontrast.experiments.claims._trends import convex, falls, more_convex, rises
-from kontrast.experiments.claims._verdict import FAILS, HOLDS, OPEN
+from kontrast.experiments.claims._comparisons import (
+    collapses,
+    everywhere,
+    higher,
+    lower,
+    near,
+    not_above,
+    not_below,
+    stays,
+    varies_less,
+)
+from kontrast.experiments.claims._readings import FAILS, HOLDS, OPEN
+from kontrast.experiments.claims._trends import (
+    about_linear,
+    convex,
+    correlated,
+    falls,
+    more_convex,
+    rises,
+    rises_then_falls,
+)
 
 __all__ = [
     "FAILS",

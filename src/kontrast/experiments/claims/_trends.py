@@ -1,32 +1,80 @@
-r"""How a measure goes along an axis: slopes and curvatures by least squares, one of each seed.
+"""How a measure changes along an axis, by least squares on each seed, and whether two measures go together.
 
-With x the axis (its logarithm to base 2 where ``scale`` is "log", so that a step is a doubling) and y the measure,
+With x the axis (its logarithm to base 2 if ``scale`` is "log", so that a step is a doubling) and y the measure,
 
     (1)  y ≈ α + β x                  slope β
     (2)  y ≈ α + β x + γ x²           curvature γ
     (3)  σ² = Σ_k r_k²/(K − p)        of one seed: from the residuals r of K points and p coefficients;
          σ √Σ_k w_k²                  is the standard error of a coefficient Σ_k w_k y_k
 
-Each coefficient is Σ_k w_k y_k with weights of x alone, so that seeds and places can be averaged, and a censored run
-(y_k is a lower bound) bounds it from below where w_k ≥ 0.
+Each coefficient is Σ_k w_k y_k with weights of x alone, so seeds and places can be averaged, and a censored run (y_k is
+a lower bound) bounds it from below where w_k ≥ 0.
 
 The weights of γ are below 0 in the middle, so a censored run there bounds nothing by itself. If the censored runs are
-the upper end of the axis and what they would have given does not fall towards it (more random labels are never fitted
-sooner), their excesses δ_k over one common bound rise, and Σ w_k δ_k ≥ 0 as soon as every sum of w from a censored
-point to the end is: then γ of the bounds is a lower bound of γ.
+the upper end of the axis and their true values do not fall towards it (more random labels are never fitted sooner),
+their excesses δ_k over one common bound rise, and Σ w_k δ_k ≥ 0 as soon as every sum of w from a censored point to the
+end is: then γ of the bounds is a lower bound of γ.
+
+**About linear.** With the line and the quadratic on an axis of length R = max x − min x,
+
+    (4)  rise = β R           β the slope of the line
+    (5)  bend = γ R²/4        γ the curvature: how far the quadratic lies below its chord, in the middle
+    (6)  |bend| ≤ θ · rise    "about linear"; y = x² from 0 has bend = rise/4, so θ = 1/8 is half of a square's bend
+
+(6) is tested as equivalence is: θ·rise − bend and θ·rise + bend, both linear in y, must both lie above 0 by their 95 %
+intervals over seeds, which also says that the measure rises. One of them below 0 decides against it. A ratio of each
+seed would have no mean where a seed hardly rises.
+
+**Rises, then falls.** If γ < 0 in (2), the top is at x* = −β/(2γ):
+
+    (7)  x* < c   exactly where   β + 2γc < 0                the curve falls at c
+    (8)  x* > c   exactly where   β + 2γc > 0                it still rises there
+    (9)  {x: (β + 2γx)² ≤ t² (V_ββ + 4x V_βγ + 4x² V_γγ)}    the 95 % interval of x*   (Fieller 1954)
+
+So the interval of a slope, which is linear in the measure, decides where the top is; the interval of a quotient is not
+needed. V is the covariance of β and γ: over seeds, or, of one seed, from the residuals of the fit. A rise and fall that
+is mirrored is one again; the place of its top tells the two apart, so a claim gives ``before`` if the paper says on
+which side it lies.
+
+**Correlation** of two measures over the grid:
+
+    (10)  r = Pearson's correlation of the points;  z = artanh r is about normal with deviation 1/√(n − 3)   (Fisher)
+    (11)  the 95 % interval is tanh(z ± 1.96/√(n − 3)); from four points on
+    (12)  of ranks (Spearman): the same with 1.06/(n − 3) for 1/(n − 3)   (Fieller, Hartley and Pearson, 1957)
+
+A point is a place, its mean over seeds: runs that differ by the seed alone are not independent evidence of what the
+place does, and counting each would make n too large. ``each="run"`` counts each all the same, and says so.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.claims._parts import Number, Place, Readings, Where, at, average, by_part, lack, named
-from kontrast.experiments.claims._verdict import Alone, opened, sign_over_seeds
-from kontrast.experiments.experiment import Claim, Finding, Row
+from kontrast.experiments.claims._readings import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    Alone,
+    Number,
+    Place,
+    Readings,
+    Where,
+    at,
+    average,
+    by_part,
+    lack,
+    matches,
+    named,
+    opened,
+    sign_over_seeds,
+)
+from kontrast.experiments.experiment import Claim, Finding, Row, is_censored
+from kontrast.intervals import Interval, interval, student
 
 Curve = Sequence[tuple[float, Number]]  # by x, rising
 Weigh = Callable[[Curve], Number]
@@ -238,3 +286,302 @@ def _bounded_curvature(curve: Curve) -> Number:
     if at_end and bool((np.cumsum(w[first:][::-1]) >= -1e-12 * np.abs(w).max()).all()):
         return Number(found.value, "≥")
     return found
+
+
+# --------------------------------------------------------------------------------------------------------- about linear
+
+
+SHARE = 1 / 8
+
+
+def about_linear(
+    text: str,
+    measure: str,
+    along: str,
+    where: Where | None = None,
+    within: Sequence[str] = (),
+    *,
+    share: float = SHARE,
+    scale: str = "linear",
+) -> Claim:
+    """``measure`` rises about linearly along the axis: (6), with θ = ``share``, over seeds.
+
+    >>> rows = [Row({"fraction": x / 4, "seed": s}, "", "done", {"steps": 100 + 80 * x + s * (x % 2)})
+    ...     for x in range(5) for s in range(3)]
+    >>> [found] = about_linear("linear", "steps", "fraction").test(rows)
+    >>> found.verdict, found.says
+    ('holds', 'rise 320, bend -0.571; 0.125·rise − bend = +40.6 ± 1.4 (n = 3), above 0; the smallest ...')
+    >>> squares = [Row(r.at, "", "done", {"steps": 100 + 320 * r.at["fraction"] ** 2 + r.at["seed"]}) for r in rows]
+    >>> about_linear("linear", "steps", "fraction").test(squares)[0].verdict
+    'does not hold'
+    """
+    where = where or {}
+    if not share > 0:
+        raise ValueError(f"the share is {share:g}; expected a number above 0")
+    statistic = (
+        f"each seed's least-squares line and quadratic of {measure} against {axis_of(along, scale)}{at(where)}: the "
+        f"bend (a quarter of curvature × range²) is at most {share:g} of the rise (slope × range), either way; 95 % "
+        "Student-t intervals over seeds of both differences above 0"
+    )
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        curves, lacking = curves_of(rows, measure, along, where, scale)
+        if few := too_few(curves, along, 3):
+            return opened(part, lacking or few)
+        found = []
+        for sign, mark in ((-1.0, "−"), (1.0, "+")):
+            numbers = of_each_seed(curves, lambda curve, sign=sign: _contrast(curve, share, sign))  # type: ignore[misc]
+            name = f"{share:g}·rise {mark} bend"
+            found.append(sign_over_seeds(name, numbers, 1, where=part, lacking=lacking))
+        rise, bend = (
+            interval(n.value for n in of_each_seed(curves, lambda curve, which=which: _contrast(curve, *which)))  # type: ignore[misc]
+            for which in ((1.0, 0.0), (0.0, 1.0))
+        )
+        verdicts = {finding.verdict for finding in found}
+        verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+        says = f"rise {rise.mean:.3g}, bend {bend.mean:.3g}; " + "; ".join(finding.says for finding in found)
+        nearest = min(found, key=lambda finding: finding.value if finding.value is not None else 0.0)
+        return Finding(verdict, says, part, nearest.value, nearest.half, nearest.n, nearest.error, nearest.visible)
+
+    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
+
+
+def _contrast(curve: Curve, share: float, sign: float) -> Number:
+    """``share`` · (4) + ``sign`` · (5) of a seed's curve."""
+    length = curve[-1][0] - curve[0][0]
+    rise, bend = length * weights_of(curve, 1)[1], length**2 / 4 * weights_of(curve, 2)[2]
+    return weighted_sum(curve, share * rise + sign * bend)
+
+
+# ---------------------------------------------------------------------------------------------------- rises, then falls
+
+
+RESIDUALS = "the residuals of the fit"
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """β and γ of the mean curve, their covariance, and its degrees of freedom (0: there is none)."""
+
+    each: np.ndarray  # [seeds, 2]: β and γ of each seed
+    covariance: np.ndarray
+    freedom: int
+
+    @property
+    def top(self) -> float:
+        """x*."""
+        beta, gamma = self.each.mean(axis=0)
+        return float(-beta / (2 * gamma))
+
+    def slope(self, x: float) -> tuple[float, float]:
+        """β + 2γx, and the half-width of its 95 % interval."""
+        weights = np.array([1.0, 2 * x])
+        half = student(self.freedom) * math.sqrt(max(weights @ self.covariance @ weights, 0.0))
+        return float(weights @ self.each.mean(axis=0)), half
+
+    def top_interval(self) -> tuple[float, float]:
+        """(9), for a curvature whose own interval is below 0: then the quadratic inequality has two ends."""
+        beta, gamma = self.each.mean(axis=0)
+        square = student(self.freedom) ** 2
+        (bb, bg), (_, gg) = self.covariance
+        a, b, c = 4 * (gamma**2 - square * gg), 4 * (beta * gamma - square * bg), beta**2 - square * bb
+        root = math.sqrt(max(b * b - 4 * a * c, 0.0))
+        return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+def rises_then_falls(
+    text: str,
+    measure: str,
+    along: str,
+    where: Where | None = None,
+    within: Sequence[str] = (),
+    scale: str = LOG,
+    *,
+    before: float | None = None,
+) -> Claim:
+    """``measure`` rises from the axis's lower end and falls from ``before`` on (default: at the upper end).
+
+    It holds where the curvature is below 0, the slope at the lower end above 0 and the slope at ``before`` below 0,
+    each by its interval; it does not hold where one of the three is on the other side by its interval.
+
+    >>> rows = [Row({"temperature": t, "seed": s}, "", "done", {"knn": 80 - (t - 3) ** 2 + 0.1 * s * t})
+    ...     for t in (1, 2, 3, 4, 5, 6) for s in range(3)]
+    >>> claim = rises_then_falls("best at a low τ", "knn", "temperature", scale="linear", before=4.0)
+    >>> print(claim.test(rows)[0].says.partition("; the top ")[2])
+    is at temperature = 3.05, 95 % interval 2.93 to 3.17; claimed between 1 and 4
+    """
+    where, name = where or {}, curvature_name(along, scale)
+    limit = f"at {along} = {before:g}" if before is not None else "at the upper end"
+    statistic = (
+        f"each seed's least-squares quadratic of {measure} against {axis_of(along, scale)}{at(where)}; 95 % Student-t "
+        f"intervals over seeds: the curvature below 0, the curve's slope at the lower end above 0 and {limit} below 0 "
+        "(so its top lies between)"
+    )
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        curves, lacking = curves_of(rows, measure, along, where, scale)
+        if few := too_few(curves, along, 3):
+            return opened(part, lacking or few)
+        if any(y.bound for of_seed in curves.values() for curve in of_seed for _, y in curve):
+            return opened(part, "some runs are censored, and a bound of the values is none of where they are highest")
+        fit = fitted(curves)
+        gammas = [Number(float(gamma)) for gamma in fit.each[:, 1]]
+        found = sign_over_seeds(name, gammas, -1, where=part, lacking=lacking, alone=_alone(fit))
+        if found.verdict != HOLDS:
+            return found
+        every = [x for of_seed in curves.values() for curve in of_seed for x, _ in curve]
+        high = max(every) if before is None else math.log2(before) if scale == LOG else before
+        return _with_top(found, fit, along, scale, min(every), high)
+
+    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
+
+
+def fitted(curves: Mapping[Value, list[Curve]]) -> Quadratic:
+    """β and γ of each seed, averaged over its curves, and their covariance."""
+    each = np.array([_coefficients(of_seed) for of_seed in curves.values()])
+    if len(each) > 1:
+        return Quadratic(each, np.cov(each, rowvar=False) / len(each), len(each) - 1)
+    (of_seed,) = curves.values()
+    squares, freedom, spread = 0.0, 0, np.zeros((2, 2))
+    for curve in of_seed:
+        x, y = np.array([x for x, _ in curve]), np.array([y.value for _, y in curve])
+        weights = weights_of(curve, 2)
+        rest = y - np.vander(x, 3, increasing=True) @ (weights @ y)
+        squares, freedom = squares + float(rest @ rest), freedom + len(x) - 3
+        spread += weights[1:] @ weights[1:].T
+    covariance = squares / max(freedom, 1) * spread / len(of_seed) ** 2
+    return Quadratic(each, covariance, freedom)
+
+
+def _coefficients(of_seed: Sequence[Curve]) -> np.ndarray:
+    """β and γ, averaged over a seed's curves; what is rounding is 0, else it would have a sign."""
+    found = []
+    for curve in of_seed:
+        terms = weights_of(curve, 2)[1:] * np.array([y.value for _, y in curve])
+        total = terms.sum(axis=1)
+        found.append(np.where(np.abs(total) > 1e-12 * np.abs(terms).sum(axis=1), total, 0.0))
+    return np.asarray(np.mean(found, axis=0))
+
+
+def _alone(fit: Quadratic) -> Alone | None:
+    """The error of one seed's curvature."""
+    if len(fit.each) > 1 or not fit.freedom:
+        return None
+    return Alone(math.sqrt(fit.covariance[1, 1]), fit.freedom, RESIDUALS)
+
+
+def _with_top(found: Finding, fit: Quadratic, along: str, scale: str, low: float, high: float) -> Finding:
+    """The second half of "rises, then falls", for a curvature below 0."""
+    ends = (fit.top, *fit.top_interval(), low, high)
+    shown = (f"{2**x if scale == LOG else x:.3g}" for x in ends)
+    says = "{}; the top is at {} = {}, 95 % interval {} to {}; claimed between {} and {}".format(
+        found.says, along, *shown
+    )
+    (rise, rise_half), (fall, fall_half) = fit.slope(low), fit.slope(high)
+    if rise - rise_half > 0 and fall + fall_half < 0:  # (8) and (7)
+        return replace(found, says=says)
+    if rise + rise_half < 0:
+        return replace(found, verdict=FAILS, says=f"{says}: it falls from the lower end on")
+    if fall - fall_half > 0:
+        return replace(found, verdict=FAILS, says=f"{says}: it still rises at the upper of them")
+    which = "lower" if rise - rise_half <= 0 else "upper"
+    return replace(found, verdict=OPEN, says=f"{says}: whether its top is beyond the {which} of them is open")
+
+
+# ---------------------------------------------------------------------------------------------------------- correlation
+
+
+LEAST = 4
+NORMAL = 1.959963984540054  # 97.5 % of a normal variable are below
+
+
+def correlated(
+    text: str,
+    x: str,
+    y: str,
+    sign: int,
+    where: Where | None = None,
+    within: Sequence[str] = (),
+    *,
+    each: str = "place",
+    ranks: bool = False,
+) -> Claim:
+    """The measures rise together (``sign=1``) or against each other (−1): (11) lies on that side of 0.
+
+    >>> rows = [Row({"method": m, "seed": 0}, "", "done", {"distance": m, "error": m + (m == 2)}) for m in range(6)]
+    >>> correlated("closer to the simplex, less error", "distance", "error", 1).test(rows)[0].says
+    'r = +0.98, 95 % interval +0.79 to +1.00 (n = 6 places), above 0'
+    """
+    where = where or {}
+    if each not in ("place", "run"):
+        raise ValueError(f"a point is each {each!r}; expected 'place' or 'run'")
+    if sign not in (1, -1):
+        raise ValueError(f"the sign is {sign!r}; expected 1 (together) or -1 (against each other)")
+    kind = "Spearman's" if ranks else "Pearson's"
+    points = "places (means over seeds)" if each == "place" else "runs (of one place by several seeds too)"
+    statistic = (
+        f"{kind} correlation of {x} and {y} over {points}{at(where)}; its 95 % "
+        f"Fisher-z interval {'above' if sign > 0 else 'below'} 0"
+    )
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        reads = [Readings(rows, measure, where) for measure in (x, y)]
+        lacking = "; ".join(dict.fromkeys(filter(None, map(lack, reads))))
+        found = _points(rows, reads, x, y, each)
+        if len(found) < LEAST:
+            return opened(part, lacking or f"{len(found)} {each}s; expected {LEAST} or more")
+        if any(is_censored(row, m) for row in rows for m in (x, y) if matches(row, where)):
+            return opened(part, "some runs are censored, and a bound of the values is none of their correlation")
+        a, b = np.array(found).T
+        a, b = (_ranked(a), _ranked(b)) if ranks else (a, b)
+        if not (a.std() > 1e-12 * np.abs(a).max() and b.std() > 1e-12 * np.abs(b).max()):
+            return opened(part, "one of the measures does not vary")
+        return _judged(float(np.corrcoef(a, b)[0, 1]), len(found), each, ranks, sign, part, lacking)
+
+    return Claim(text, statistic, by_part(one, within, *where), (x, y))
+
+
+def fisher(r: float, n: int, *, ranks: bool = False) -> tuple[float, float]:
+    """The interval (11), or (12) for ranks.
+
+    >>> low, high = fisher(0.5, 28)
+    >>> round(low, 3), round(high, 3)
+    (0.156, 0.736)
+    """
+    if n < LEAST:
+        raise ValueError(f"there are {n} points; expected {LEAST} or more")
+    z = math.atanh(min(max(r, -1 + 1e-15), 1 - 1e-15))
+    half = NORMAL * math.sqrt((1.06 if ranks else 1.0) / (n - 3))
+    return math.tanh(z - half), math.tanh(z + half)
+
+
+def _points(rows: Sequence[Row], reads: Sequence[Readings], x: str, y: str, each: str) -> list[tuple[float, float]]:
+    """Pairs that have both numbers, from the same seeds."""
+    found: list[tuple[float, float]] = []
+    for place in reads[0].places:
+        seeds: list[Value] = [s for s in reads[0].seeds if all(place in r.seeds.get(s, {}) for r in reads)]
+        pairs = [(reads[0].seeds[s][place].value, reads[1].seeds[s][place].value) for s in seeds]
+        if each == "run":
+            found += pairs
+        elif pairs:
+            found.append((math.fsum(p[0] for p in pairs) / len(pairs), math.fsum(p[1] for p in pairs) / len(pairs)))
+    return found
+
+
+def _ranked(values: np.ndarray) -> np.ndarray:
+    """Ranks, ties sharing their mean."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse])
+
+
+def _judged(r: float, n: int, each: str, ranks: bool, sign: int, part: str, lacking: str) -> Finding:
+    low, high = fisher(r, n, ranks=ranks)
+    says = f"{'rank ' if ranks else ''}r = {r:+.2f}, 95 % interval {low:+.2f} to {high:+.2f} (n = {n} {each}s)"
+    found = Interval(r, (high - low) / 2, n)  # the interval is not symmetric; the words have its ends
+    if lacking:
+        return opened(part, f"{says}: {lacking}", found)
+    side = 1 if low > 0 else -1 if high < 0 else 0
+    if not side:
+        return opened(part, f"{says}: the interval holds 0", found)
+    verdict = HOLDS if side == sign else FAILS
+    return Finding(verdict, f"{says}, {'above' if side > 0 else 'below'} 0", part, r, found.half, n)

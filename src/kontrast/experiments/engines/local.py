@@ -2,8 +2,12 @@
 
 ``jobs`` processes each take a cell at a time; the machine's cores are divided among them. They are processes even if
 there is one, so that a cell that runs out of memory or crashes takes nothing with it. Each is the leader of a group of
-its own: Ctrl-C reaches the driver alone, which asks the others to save and stop, and what a dead one leaves behind
-(processes that load its data) is ended with its group, so that nothing keeps its run folder locked.
+its own: Ctrl-C reaches the driver alone, which asks the others to save and stop, and the processes that a dead worker
+leaves behind (data loaders) are ended with its group, so that nothing keeps its run folder locked.
+
+A worker is ``python -m kontrast.experiments.engines.local FD THREADS``. It takes cells from the connection at file
+descriptor FD and answers each with its outcome, so torch is imported once; None ends it. If the connection closes, the
+driver is gone: then the worker stops as on SIGTERM, which saves its run; if that takes too long, at once.
 """
 
 from __future__ import annotations
@@ -13,18 +17,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from types import FrameType
 from typing import Any
 
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told
-from kontrast.experiments.engines._attempt import Outcome
-from kontrast.experiments.engines._course import Course
-from kontrast.experiments.engines._worker import GRACE
+from kontrast.experiments.engines._course import Course, Outcome
 from kontrast.openmp import wait_policy
 
 MEMORY = 2 * 2**30  # bytes that a run of the small encoder and its libraries leave room in, by far
@@ -151,7 +156,7 @@ class _Worker:
         self.cell: int | None = None
         self.leaves = False
         # By its address, not by multiprocessing: that imports the caller's main module again, and needs a guard in it.
-        command = [sys.executable, "-m", __name__.rpartition(".")[0] + "._worker", str(theirs.fileno()), str(threads)]
+        command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(threads)]
         self.process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
@@ -222,3 +227,53 @@ def _stop(workers: list[_Worker]) -> None:
     finally:  # also on a second Ctrl-C
         for worker in workers:
             worker.clear_up()
+
+
+# --------------------------------------------------------------------------------------------------- the worker process
+
+
+GRACE = 60.0  # seconds to finish a step and save
+
+
+def main(fd: int, threads: int) -> int:
+    """Performs what comes, until nothing does; the process's status."""
+    for signum in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):  # Slurm sends its warning to every process
+        signal.signal(signum, _interrupt)
+    connection: Connection[Any, Any] = Connection(fd)
+    try:
+        sys.path[:], sys.argv[:] = connection.recv()  # the driver's: what it can import, and what was called
+        cells: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=_receive, args=(connection, cells), daemon=True).start()
+        from kontrast.experiments.engines._course import attempt
+
+        while (cell := cells.get()) is not None:
+            outcome = attempt(cell, threads)
+            connection.send(outcome)
+            if outcome.what == "stopped":
+                break
+    except (KeyboardInterrupt, EOFError, OSError):  # asked to stop between two cells, or nobody is there to answer to
+        return 128 + signal.SIGTERM
+    return 0
+
+
+def _receive(connection: Connection[Any, Any], cells: SimpleQueue[Any]) -> None:
+    """Hands on what comes; if the driver is gone, stops the process."""
+    try:
+        while (cell := connection.recv()) is not None:
+            cells.put(cell)
+        cells.put(None)
+    except (EOFError, OSError):
+        main_thread = threading.main_thread().ident
+        assert main_thread is not None
+        signal.pthread_kill(main_thread, signal.SIGTERM)  # to that thread: waiting for a cell, it hears no other's
+        cells.put(None)  # should the signal come at a moment when what it raises is lost (while a module loads, say)
+        time.sleep(GRACE)
+        os.killpg(0, signal.SIGKILL)  # its own group: the processes that load its data too
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt  # outside of the training loop, which listens itself, this is noted as interrupted
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -24,8 +24,7 @@ from typing import Any
 
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.engines import Told
-from kontrast.experiments.engines._attempt import Outcome, attempt
-from kontrast.experiments.engines._course import Course
+from kontrast.experiments.engines._course import Course, Outcome, attempt
 from kontrast.openmp import set_wait_policy
 
 TICK = 0.2  # seconds between two looks at whether somebody asked to stop

@@ -2,14 +2,14 @@
 
     run folders → `entries_of` → `Ledger.merge` → <experiment>-<preset>.jsonl → `Ledger.rows` → tables, claims, charts
 
-A run folder has weights, checkpoints and features, and stays on the machine that made it. What the tables, claims and
-figures of an experiment need of it is a few kilobytes: every measure, a thinned learning curve, and the small arrays
-that `Experiment.keeps` names. A ledger keeps those, a line a cell, so that no result is lost with a machine and every
-page can be made again without one.
+A run folder has weights, checkpoints and features, and stays on the machine that made it. The tables, claims and
+figures of an experiment need a few kilobytes of it: every measure, a thinned learning curve, and the small arrays that
+`Experiment.keeps` names. A ledger keeps those, one line for each cell, so that no result is lost with a machine and
+every page can be made again without one.
 
-    design    experiment, preset, and what was set by hand for every recipe (but for axes, and for how it is run)
+    design    experiment, preset, and the user's settings for every recipe (without axes, and without how it is run)
     key       design, values on the axes, seed; or design, baseline, axes, seed
-    file      one a design, its lines sorted by key: two branches that add cells merge line by line
+    file      one for each design, its lines sorted by key: two branches that add cells merge line by line
 
 The recipe's hash, version, commit and seconds of a cell are information: `Ledger.merge` and the tables read a cell
 whatever they are, `check_import` compares them with what this version would run.
@@ -18,18 +18,79 @@ whatever they are, `check_import` compares them with what this version would run
 from __future__ import annotations
 
 import fcntl
+import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kontrast.experiments.experiment import Row
-from kontrast.experiments.ledger._check import check_import
-from kontrast.experiments.ledger._collect import entries_of, recipe_hash
-from kontrast.experiments.ledger._design import Design
-from kontrast.experiments.ledger._entry import FORMAT, MOST_BYTES, Entry, Key, Origin, Packed, read_line
-from kontrast.files import open_regular, write_atomically
+import kontrast
+from kontrast import experiments
+from kontrast.experiments.baselines import Baseline, baselines_of
+from kontrast.experiments.cell import Cell, Value
+from kontrast.experiments.experiment import CENSORED, ERROR, Experiment, Row
+from kontrast.experiments.ledger._entry import (
+    FORMAT,
+    MOST_BYTES,
+    Entry,
+    Key,
+    Origin,
+    Packed,
+    columns,
+    read_line,
+    settings_hash,
+)
+from kontrast.experiments.plan import find_preset, plan
+from kontrast.files import finite, open_regular, write_atomically
+from kontrast.recipe import parse
+
+if TYPE_CHECKING:
+    from kontrast.experiments.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class Design:
+    """An experiment at a preset, with what was set by hand for every recipe.
+
+    The same experiment at ``cpu`` and at ``paper``, or with other settings, is another design. A setting of an axis
+    (``temperature=[0.1,0.2]``) chooses cells, and ``run.…`` says how they are run: neither is part of it.
+
+    >>> Design("wl-table-1", "cpu", {"train.epochs": 20}).name
+    'wl-table-1-cpu-002f99c3'
+    """
+
+    experiment: str
+    preset: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def of(experiment: Experiment, preset: str, settings: Iterable[str] = ()) -> Design:
+        """From the words of a command."""
+        given = dict(map(parse, settings))
+        own = {key: given[key] for key in sorted(given) if key not in experiment.axes and not key.startswith("run.")}
+        return Design(experiment.name, preset, own)
+
+    @staticmethod
+    def of_entry(entry: Entry) -> Design:
+        """That a cell belongs to."""
+        return Design(entry.experiment, entry.preset, entry.settings)
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        name = f"{self.experiment}-{self.preset}"
+        return f"{name}-{settings_hash(self.settings)}" if self.settings else name
+
+    @property
+    def words(self) -> list[str]:
+        """The settings as a command has them."""
+        return [f"{key}={json.dumps(value)}" for key, value in self.settings.items()]
+
+
+# ------------------------------------------------------------------------------------------------------------ the files
+
 
 __all__ = [
     "DEFAULT",
@@ -134,8 +195,9 @@ class Ledger:
         elif not replace:
             other = [name for name in ("values", "arrays", "curve") if getattr(old, name) != getattr(entry, name)]
             raise ValueError(
-                f"{entry.name} is in {file} already, with other {' and '.join(other)}: there {_origin(old)}, here "
-                f"{_origin(entry)}. Keep the one there, or put the new one in its place: kontrast ledger add --replace"
+                f"{entry.name} is in {file} already, with other {' and '.join(other)}: there "
+                f"{_describe_origin(old)}, here {_describe_origin(entry)}. Keep the one there, or put the new one in "
+                "its place: kontrast ledger add --replace"
             )
         else:
             done.replaced.append(entry)
@@ -195,7 +257,191 @@ def read_file(path: Path) -> list[tuple[Entry, int]]:
     return found
 
 
-def _origin(entry: Entry) -> str:
+def _describe_origin(entry: Entry) -> str:
     origin = entry.origin
     when = "" if origin.finished is None else f", finished {origin.finished}"
     return f"recipe {origin.recipe}, kontrast {origin.version}, commit {origin.commit or 'unknown'}{when}"
+
+
+# ----------------------------------------------------------------------------------------------------- from run folders
+
+
+def entries_of(sweep: Sweep) -> list[Entry]:
+    """The finished cells of a sweep, and its baselines; only what lies in run folders, nothing from a ledger.
+
+    Raises:
+        ValueError: An array that the experiment keeps cannot be packed; the message names cell and array.
+    """
+    cells = zip(sweep.cells, sweep.folder_rows(), strict=True)
+    found = [_entry(sweep.design, cell, row) for cell, row in cells if row.status == "done"]
+    baselines = zip(sweep.baselines, sweep.baseline_rows(), strict=True)
+    return found + [_entry(sweep.design, made.cell, row, made) for made, row in baselines if row.status == "done"]
+
+
+def recipe_hash(cell: Cell) -> str:
+    """Eight digits over everything that decides a cell, be it a recipe or a task.
+
+    >>> from kontrast.experiments.cell import Task
+    >>> len(recipe_hash(Cell({"seed": 0}, Task("a:b"))))
+    8
+    """
+    return cell.does.folder.rpartition("-")[2]
+
+
+def _entry(design: Design, cell: Cell, row: Row, baseline: Baseline | None = None) -> Entry:
+    at = {axis: value for axis, value in row.at.items() if axis != "seed"}
+    return Entry(
+        format=FORMAT,
+        experiment=design.experiment,
+        preset=design.preset,
+        settings=design.settings,
+        baseline=None if baseline is None else baseline.name,
+        at=at,
+        seed=int(row.at["seed"] or 0),
+        values=finite(dict(row.values)),
+        curve=columns(row.curve),
+        arrays={name: _packed(cell, name, x) for name, x in row.arrays.items()},
+        origin=_origin(cell, row, recipe_hash(cell) if baseline is None else baseline.hash),
+    )
+
+
+def _packed(cell: Cell, name: str, x: Any) -> Packed:
+    try:
+        return Packed.of(x)
+    except ValueError as error:
+        said = str(error).partition("Value error, ")[2].partition(" [type=")[0] or str(error)
+        raise ValueError(f"{cell.path}: the array {name!r} cannot be kept: {said}") from None
+
+
+def _origin(cell: Cell, row: Row, decided_by: str) -> Origin:
+    state = cell.state
+    return Origin(
+        run=cell.path.name,
+        recipe=decided_by,
+        version=str(state.versions.get("kontrast") or "unknown"),
+        commit=_word(state.versions.get("commit")),
+        torch=_word(state.versions.get("torch")),
+        device=_word(state.machine.get("device")),
+        finished=state.finished,
+        seconds=row.seconds,
+        data=state.data_file,
+    )
+
+
+def _word(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+# --------------------------------------------------------------------------------------------------------------- import
+
+
+def check_import(entries: Sequence[tuple[Entry, str]], settings: Sequence[str] = ()) -> None:
+    """Raise unless every cell was made by this version, with the recipe that this version has at its place.
+
+    Args:
+        entries: Cells, each with where it stands ("cells.jsonl, line 3"), for errors.
+        settings: Values of axes whose names in a table are not what a plan takes, such as ``data=photos.npz``.
+
+    Raises:
+        ValueError: The experiment, preset, place or measures are not this version's, or version or recipe differ; of
+            a baseline, what decides it (encoder, data, protocols).
+    """
+    for design in dict.fromkeys(entry.design for entry, _ in entries):
+        here = [(entry, where) for entry, where in entries if entry.design == design]
+        _check_design(here, settings)
+
+
+def _check_design(entries: Sequence[tuple[Entry, str]], settings: Sequence[str]) -> None:
+    first, first_place = entries[0]
+    try:
+        experiment = experiments.find(first.experiment)
+        find_preset(experiment, first.preset)
+        planned = _plan(experiment, [entry for entry, _ in entries], settings)
+    except ValueError as error:
+        raise ValueError(f"{first_place}: {error}") from None
+    for entry, where in entries:
+        if entry.origin.version != kontrast.__version__:
+            raise ValueError(
+                f"{where}: origin.version is {entry.origin.version}, this is {kontrast.__version__}: results of two "
+                "versions do not go into one table. Import it with that version, or have it run by this one"
+            )
+        if entry.baseline is None:
+            _check_cell(experiment, entry, where, planned)
+        else:
+            _check_baseline(experiment, entry, where, list(planned.values()))
+
+
+def _check_cell(
+    experiment: Experiment, entry: Entry, where: str, planned: dict[frozenset[tuple[str, Value]], Cell]
+) -> None:
+    cell = planned.get(frozenset({**entry.at, "seed": entry.seed}.items()))
+    if cell is None:
+        raise _no_place(experiment, entry, where)
+    _check_recipe(entry, where, {recipe_hash(cell)})
+    _check_names(entry, where, {measure.name for measure in experiment.measures}, "measure of the experiment")
+    _check_percent(entry, where, {measure.name for measure in experiment.measures if measure.error is not None})
+
+
+def _check_baseline(experiment: Experiment, entry: Entry, where: str, planned: Sequence[Cell]) -> None:
+    """Its place is that of cells, and what decides it is what decides a baseline of one of them."""
+    here = [
+        baseline
+        for cell in planned
+        for baseline in baselines_of([cell])
+        if baseline.name == entry.baseline and entry.at.items() <= {**cell.at, **baseline.at}.items()
+    ]
+    if not here:
+        raise _no_place(experiment, entry, where)
+    _check_recipe(entry, where, {baseline.hash for baseline in here})
+    [same, *_] = [baseline for baseline in here if baseline.hash == entry.origin.recipe]
+    if entry.values:  # raw pixels of large images have none
+        protocols = {protocol["name"] for protocol in same.task.options["recipe"]["evaluate"]["protocols"]}
+        _check_names(entry, where, protocols, "protocol of the runs")
+        _check_percent(entry, where, protocols)
+
+
+def _no_place(experiment: Experiment, entry: Entry, where: str) -> ValueError:
+    axes = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
+    kind = "cell" if entry.baseline is None else "baseline"
+    return ValueError(f"{where}: at: {entry.name} is no {kind} of {experiment.name}; its axes are {axes}")
+
+
+def _check_recipe(entry: Entry, where: str, expected: set[str]) -> None:
+    if entry.origin.recipe not in expected:
+        raise ValueError(
+            f"{where}: origin.recipe is {entry.origin.recipe}, and this version runs {' or '.join(sorted(expected))} "
+            f"at {entry.name}: the settings differ. Have it run by this version"
+        )
+
+
+def _check_names(entry: Entry, where: str, names: set[str], kind: str) -> None:
+    """Every name has a value; beside them there are only their marks (``error:knn``)."""
+    marks = {f"{mark}:{name}" for name in names for mark in (CENSORED, ERROR)}
+    missing, unknown = names - entry.values.keys(), entry.values.keys() - names - marks
+    if missing or unknown:
+        name = min(missing or unknown)
+        what = "is missing" if missing else f"is no {kind}"
+        raise ValueError(f"{where}: values.{name}: {what}; expected {', '.join(sorted(names))}")
+
+
+def _check_percent(entry: Entry, where: str, names: set[str]) -> None:
+    for name in sorted(names & entry.values.keys()):
+        value = entry.values[name]
+        if value is not None and not 0 <= value <= 100:
+            raise ValueError(f"{where}: values.{name} is {value:g}; expected a percentage, 0 to 100")
+
+
+def _plan(
+    experiment: Experiment, entries: Sequence[Entry], settings: Sequence[str]
+) -> dict[frozenset[tuple[str, Value]], Cell]:
+    """The cells of this version at the places of these entries, by place and seed."""
+    first = entries[0]
+    given = {key for key, _ in map(parse, settings)}
+    axes = {**experiment.axes, **experiment.presets[first.preset].axes}
+    words = [*Design.of_entry(first).words, *settings]
+    for axis, known in axes.items():
+        seen = dict.fromkeys(entry.at[axis] for entry in entries if axis in entry.at)
+        if axis not in given and any(value not in known for value in seen):
+            words += Design(experiment.name, first.preset, {axis: [*known, *(v for v in seen if v not in known)]}).words
+    cells = plan(experiment, first.preset, words, seeds=1 + max(entry.seed for entry in entries))
+    return {frozenset(cell.at.items()): cell for cell in cells}

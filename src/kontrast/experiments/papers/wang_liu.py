@@ -2,22 +2,107 @@
 
 At the `cpu` scale the method is the paper's: a memory bank with one slot an image, one augmented view, the paper's
 views and linear head; `SMALL` has what is smaller. The hard loss keeps the share of negatives that the paper's does.
+
+Local separation is how near an anchor's positive is, and its ten nearest negatives (Figure 8). For a run with a memory
+bank its analysis has ``bank_positive [n]`` and ``bank_nearest [n, 10]``: views of training rows, through the network in
+train mode, against the bank, as the paper draws it. For any other run it has ``positive`` and ``nearest``: two views of
+test rows. A ledger keeps histograms over fixed bins, from which the figure is drawn:
+
+    separation         [11, 200] whole numbers: the positive, then the nearest negatives, over bins of 0.01 from −1 to 1
+    separation_bank    1 if they are of the memory bank, else 0
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kontrast import recipes
-from kontrast.experiments import claims, outcome, separation
+from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
-from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset
+from kontrast.experiments.charts import spread
+from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
 from kontrast.experiments.papers import BESIDE
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
+from kontrast.runs import Run
+
+# ----------------------------------------------------------------------------------------------------- local separation
+
+
+EDGES = np.linspace(-1.0, 1.0, 201)
+FEW = 12  # runs that are drawn in bins of 0.02; more in bins of 0.04, else 48 of them would be megabytes
+NAMES = ("bank_positive", "bank_nearest", "positive", "nearest")
+
+
+def similarities(folder: Path) -> tuple[np.ndarray, np.ndarray, bool] | None:
+    """The cosines of a run: positive ``[n]``, nearest negatives ``[n, k]``, whether they are of the memory bank.
+
+    Returns:
+        None for a run whose analysis has neither.
+    """
+    arrays = Run(folder).arrays(NAMES)
+    for before in ("bank_", ""):
+        if f"{before}positive" in arrays and f"{before}nearest" in arrays:
+            return arrays[f"{before}positive"], arrays[f"{before}nearest"], bool(before)
+    return None
+
+
+def keep_separation(folder: Path) -> dict[str, np.ndarray]:
+    """The histograms of a run, for `kontrast.experiments.experiment.Experiment.keeps`."""
+    found = similarities(folder)
+    if found is None:
+        return {}
+    positive, nearest, of_bank = found
+    columns = np.concatenate([positive[:, None], nearest], axis=1).astype(np.float64)
+    inside = np.clip(columns, EDGES[0], EDGES[-1])  # cosines in float32 exceed 1 by a rounding
+    counts = np.stack([np.histogram(column, EDGES)[0] for column in inside.T])
+    return {"separation": counts.astype(np.uint16), "separation_bank": np.array([of_bank], np.uint8)}
+
+
+def separation_gap(folder: Path) -> float | None:
+    """The mean similarity of the positive minus that of the nearest negative."""
+    found = similarities(folder)
+    return None if found is None else float((found[0] - found[1][:, 0]).mean())
+
+
+def positive_similarity(folder: Path) -> float | None:
+    """The mean similarity of the positive."""
+    found = similarities(folder)
+    return None if found is None else float(found[0].mean())
+
+
+def separation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The records of a chart of the kind ``violin``, of the first seed's runs: a panel a temperature (and data set).
+
+    Keys: the row's axes, ``panel``, ``neighbour`` (pos, n1 … n10), ``similarity`` (the middle of a bin), ``share``.
+
+    >>> kept = {"separation": np.eye(2, 200, 150, dtype=np.uint16)}
+    >>> row = Row({"data": "svhn", "temperature": 0.1, "seed": 0}, "run", "done", arrays=kept)
+    >>> [(r["panel"], r["neighbour"]) for r in separation_records([row]) if r["share"] == 1.0]
+    [('τ = 0.1', 'pos'), ('τ = 0.1', 'n1')]
+    """
+    several = len({row.at.get("data") for row in rows}) > 1
+    drawn = [(row, arrays) for row, arrays in outcome.analyses(rows) if "separation" in arrays]
+    merged = 2 if len(drawn) <= FEW else 4
+    found = []
+    for row, arrays in drawn:
+        panel = (f"{row.at['data']}, " if several else "") + f"τ = {row.at['temperature']}"
+        for k, counts in enumerate(arrays["separation"]):
+            name = "pos" if k == 0 else f"n{k}"
+            coarse = counts.astype(np.int64).reshape(-1, merged).sum(1)
+            parts = spread(coarse, EDGES[::merged], "similarity")
+            found += [{**row.at, "panel": panel, "neighbour": name, **part} for part in parts]
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ the experiments
+
 
 TEMPERATURES = (0.05, 0.07, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 SETS = ("cifar10", "cifar100", "svhn", "imagenet100")
@@ -324,8 +409,8 @@ EXPERIMENTS = [
         axes=BOTH,
         presets=presets(None, beside=""),
         measures=(
-            Measure("gap", f"positive − nearest negative ({OF})", separation.gap, digits=3, kind="geometry"),
-            Measure("positive", f"positive ({OF})", separation.positive, digits=3, kind="geometry"),
+            Measure("gap", f"positive − nearest negative ({OF})", separation_gap, digits=3, kind="geometry"),
+            Measure("positive", f"positive ({OF})", positive_similarity, digits=3, kind="geometry"),
         ),
         rows="temperature",
         claims=[
@@ -359,9 +444,9 @@ EXPERIMENTS = [
                 "similarity",
                 "loss",
                 "panel",
-                data=separation.records,
+                data=separation_records,
             ),
         ],
-        keeps=separation.keeps,
+        keeps=keep_separation,
     ),
 ]

@@ -33,8 +33,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from kontrast.experiments.ranges import Range
 from kontrast.experiments.tune.search import Course, Score, Search, Setting, replay
 from kontrast.experiments.tune.trials import reason_to_stop
+from kontrast.runs import TuneFolder
 
-JOURNAL = "optuna.jsonl"
 NAME = "tune"  # of the study in its journal
 ROWS = "held_out"  # the attribute of a trial with the number of its held-out rows
 
@@ -127,7 +127,7 @@ def open_study(folder: Path) -> optuna.Study:
         ValueError: The journal is damaged.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / JOURNAL
+    file = TuneFolder(folder).journal_file
     _drop_unfinished_line(file)
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 import shutil
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,15 +32,13 @@ from typing import Any, TypeAlias
 
 import torch
 
-from kontrast.files import read_json, write_json
 from kontrast.recipe import Recipe
-from kontrast.train import NonFiniteLoss, RunFolder, Stopped, Training, make_job
+from kontrast.runs import MetricsLog, Run, timestamp
+from kontrast.train import NonFiniteLoss, Stopped, Training, make_job
 from kontrast.train import checkpoint as checkpoints
 from kontrast.train.evaluation import evaluate_job
-from kontrast.train.folder import machine
 from kontrast.train.job import Job, held_out, keep_memory
-from kontrast.train.machine import processes
-from kontrast.train.metrics import Metrics, read_metrics
+from kontrast.train.machine import machine, processes
 from kontrast.train.watching import MOST_VALIDATED, Validation
 
 HELD_OUT = "held out of the training rows"
@@ -96,8 +93,8 @@ def run_trial(recipe: Recipe, check: Check = never_stop) -> Outcome:
         ValueError: The recipe does not fit the data.
         kontrast.train.Stopped: A signal ended the process; the next call resumes.
     """
-    folder = RunFolder.of(recipe)
-    result = _read_outcome(folder, check)
+    run = Run.of(recipe)
+    result = _read_outcome(run, check)
     if result is not None:
         return result
     if recipe.run.threads is not None:
@@ -105,13 +102,13 @@ def run_trial(recipe: Recipe, check: Check = never_stop) -> Outcome:
     with processes(recipe.run.device) as device:
         job = without_test_rows(make_job(recipe, device))  # an error here is one of the recipe, not of the trial
         keep_memory(job)
-        folder.begin(recipe)
-        with folder.alone():
-            first = {} if folder.read() else {"started": _now()}
+        run.begin(recipe)
+        with run.lock():
+            first = {} if run.state_file.exists() else {"started": timestamp()}
             about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "held_out": _count_rows(job)}
-            folder.note("training", **about, **first, **machine(device))
-            _train(job, folder, check)
-    result = _read_outcome(folder, check, retry=False)
+            run.note("training", **about, **first, **machine(device))
+            _train(job, run, check)
+    result = _read_outcome(run, check, retry=False)
     assert result is not None
     return result
 
@@ -166,28 +163,29 @@ def without_test_rows(job: Job) -> Job:
     return replace(job, data=replace(data, train=train, test=held, unlabelled=None))
 
 
-def _train(job: Job, folder: RunFolder, check: Check) -> None:
+def _train(job: Job, run: Run, check: Check) -> None:
     try:
-        training = _Trial(job, folder, check)
+        training = _Trial(job, run, check)
         training.run()
-        folder.note("evaluating", step=training.state.step, total_steps=job.total_steps)
-        write_json(folder.result, _evaluate(job, folder, training.state.patience.best_step))
-        folder.note("done", finished=_now(), files=folder.digests())
-        shutil.rmtree(folder.last.parent, ignore_errors=True)
+        run.note("evaluating", step=training.state.step, total_steps=job.total_steps)
+        run.write_result(_evaluate(job, run, training.state.patience.best_step))
+        run.note("done", finished=timestamp(), files=run.digests())
+        shutil.rmtree(run.last_checkpoint.parent, ignore_errors=True)
     except _StopEarly as reason:
-        folder.note("stopped early", note=str(reason))
+        run.note("stopped early", note=str(reason))
     except (Stopped, KeyboardInterrupt):
-        folder.note("interrupted")
+        run.note("interrupted")
         raise
     except Exception as error:
         # A loss that is not finite will not be finite again; anything else may have been the machine's fault.
         diverged = isinstance(error, NonFiniteLoss)
-        folder.note("failed", error=f"{type(error).__name__}: {error}", diverged=diverged)
+        run.note("failed", error=f"{type(error).__name__}: {error}", diverged=diverged)
 
 
-def _evaluate(job: Job, folder: RunFolder, best_step: int) -> dict[str, Any]:
+def _evaluate(job: Job, run: Run, best_step: int) -> dict[str, Any]:
     if job.recipe.train.patience is not None and best_step:
-        job.method.load_state_dict(checkpoints.load_best(folder.best, job.recipe.hash, best_step)["method"])
+        best = checkpoints.load_best(run.best_checkpoint, job.recipe.hash, best_step)
+        job.method.load_state_dict(best["method"])
     results, _ = evaluate_job(job)
     records = [{**result.record(), "split": HELD_OUT} for result in results]
     about = {"recipe": job.recipe.name, "hash": job.recipe.hash, "seed": job.recipe.seed, "results": records}
@@ -203,12 +201,12 @@ class _StopEarly(Exception):
 class _Trial(Training):
     """Training that saves and stops half-way if ``check`` gives a reason."""
 
-    def __init__(self, job: Job, folder: RunFolder, check: Check) -> None:
-        super().__init__(job, folder)
+    def __init__(self, job: Job, run: Run, check: Check) -> None:
+        super().__init__(job, run)
         self.check = check
 
-    def after_validation(self, metrics: Metrics | None) -> None:
-        half_way = find_half_way(read_metrics(self.folder.metrics_file), self.job.total_steps)
+    def after_validation(self, metrics: MetricsLog | None) -> None:
+        half_way = find_half_way(self.folder.metrics(), self.job.total_steps)
         if half_way is not None and half_way[0] == self.state.step:
             reason = self.check(half_way[1], _count_rows(self.job))
             if reason:
@@ -223,31 +221,26 @@ def _count_rows(job: Job) -> int | None:
     return None if held.labels is None else min(len(held), MOST_VALIDATED)
 
 
-def _read_outcome(folder: RunFolder, check: Check, *, retry: bool = True) -> Outcome | None:
+def _read_outcome(run: Run, check: Check, *, retry: bool = True) -> Outcome | None:
     """Read the result of a trial from its folder; None if there is more to do.
 
     With ``retry`` there is more to do where it failed, unless it diverged.
     """
-    state = folder.read()
-    status = state.get("status")
-    if status == "done" and folder.changed():
+    state = run.state
+    if state.status == "done" and run.changed_files():
         return None
-    half_way = find_half_way(read_metrics(folder.metrics), state["total_steps"]) if "total_steps" in state else None
+    half_way = None if state.total_steps is None else find_half_way(run.metrics(), state.total_steps)
     value = None if half_way is None else half_way[1]
-    if status == "done":
-        result = read_json(folder.result, f"remove {folder.path}, and the trial is run again")
-        if result["score"] is None:
-            return Outcome("failed", folder.path, None, value, "the score is not a number")
-        return Outcome("done", folder.path, result["score"], value, by=result["by"], accuracy=bool(result["results"]))
-    if status == "failed" and (state.get("diverged") or not retry):
-        return Outcome("failed", folder.path, None, value, state["error"], retry=not state.get("diverged"))
-    reason = None if value is None else check(value, state["held_out"])
+    if state.status == "done":
+        result = run.read_result()
+        if result.score is None:
+            return Outcome("failed", run.path, None, value, "the score is not a number")
+        return Outcome("done", run.path, result.score, value, by=result.by or "", accuracy=bool(result.results))
+    if state.status == "failed" and (state.diverged or not retry):
+        return Outcome("failed", run.path, None, value, state.error or "", retry=not state.diverged)
+    reason = None if value is None else check(value, state.held_out)
     if reason is None:
         return None
-    if status != "stopped early":  # the process ended between the validation and the note of it
-        folder.note("stopped early", note=reason)
-    return Outcome("stopped early", folder.path, None, value, reason)
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    if state.status != "stopped early":  # the process ended between the validation and the note of it
+        run.note("stopped early", note=reason)
+    return Outcome("stopped early", run.path, None, value, reason)

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from kontrast import recipes
-from kontrast.experiments import claims, outcome
+from kontrast.experiments import claims
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
-from kontrast.experiments.papers.graf._distance import OFF, S1, S2, S3
-from kontrast.experiments.papers.graf._scale import (
+from kontrast.experiments.papers.graf._encoders import (
     FIT_BATCH,
     FIT_EVERY,
     FIT_FRACTIONS,
@@ -28,6 +27,10 @@ from kontrast.experiments.papers.graf._scale import (
     FIT_STEPS,
     FIT_WIDTH,
     METHODS,
+    OFF,
+    S1,
+    S2,
+    S3,
     SETS,
     SMOKE,
     cpu,
@@ -35,6 +38,7 @@ from kontrast.experiments.papers.graf._scale import (
     views,
 )
 from kontrast.recipe import Recipe
+from kontrast.runs import Run
 
 FRACTIONS = tuple(round(0.1 * i, 1) for i in range(11))
 LINEAR = 1 / 8  # "about linear": the curve bends at most half as much against its rise as a square does
@@ -64,19 +68,18 @@ def _labels_paper(at: At) -> Recipe:
 
 
 def _steps(folder: Path) -> float | None:
-    found = outcome.result(folder)
-    return float(found["fitted_at"] or found["steps"])
+    result = Run(folder).read_result()
+    steps = result.fitted_at or result.steps
+    return None if steps is None else float(steps)
 
 
 def _censored(folder: Path) -> float | None:
-    return float(outcome.result(folder)["fitted_at"] is None)
+    return float(Run(folder).read_result().fitted_at is None)
 
 
 def evaluations(folder: Path) -> list[dict[str, Any]]:
     """The lines of the run's log that say how much is fitted."""
-    from kontrast.train.metrics import read_metrics  # with torch, which the names of experiments do without
-
-    return [line for line in read_metrics(folder / "metrics.jsonl") if "fitted" in line]
+    return [dict(line) for line in Run(folder).metrics() if "fitted" in line]
 
 
 def keep_evaluations(folder: Path) -> dict[str, np.ndarray]:

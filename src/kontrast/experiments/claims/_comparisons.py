@@ -1,8 +1,13 @@
-"""One side of the grid against another, on the same seeds: which is higher, not below, not above, varies less.
+"""Claims about values: one side of the grid against another, a target, a level, and every part of the grid.
 
-With one seed the error is that of the values themselves where the rows have it, else it comes from how the difference
-varies over the places that are averaged, three or more (`_own_errors`, `_replicates`). ``pooled=True`` adds a finding
-over all parts together to those of each part, where there are several.
+``higher``, ``lower``, ``not_below``, ``not_above`` and ``varies_less`` compare two sides on the same seeds. With one
+seed the error is that of the values themselves if the rows have it (`_own_errors`), else it comes from how the
+difference varies over the places that are averaged, three or more (`_replicates`). ``pooled=True`` adds a finding over
+all parts together, if there are several parts.
+
+``near`` is for what theory fixes (a loss at its bound): every run must be there, and no interval is needed.
+``collapses`` and ``stays`` are for what may differ between seeds: they take the worst run of each seed, and its
+interval over seeds. ``everywhere`` asks whether a claim holds in every part ("similar on all data sets").
 """
 
 from __future__ import annotations
@@ -10,11 +15,29 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
-from kontrast.experiments.cell import Value
-from kontrast.experiments.claims._parts import Number, Place, Readings, Where, average, lack, named, parts
-from kontrast.experiments.claims._verdict import Alone, opened, sign_over_seeds
-from kontrast.experiments.experiment import Claim, Finding, Row
+from kontrast.experiments.cell import At, Value
+from kontrast.experiments.claims._readings import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    Alone,
+    Number,
+    Place,
+    Readings,
+    Where,
+    at,
+    average,
+    by_part,
+    lack,
+    matches,
+    named,
+    opened,
+    parts,
+    sign_over_seeds,
+)
+from kontrast.experiments.experiment import Claim, Finding, Row, is_censored, value_of
 
 Side = Mapping[Place, Number]  # what a seed has on a side, by place
 Compare = Callable[[Side, Side], Number]
@@ -224,3 +247,119 @@ def _common(ours: Sequence[Place], theirs: Sequence[Place], apart: Collection[st
 
     first, second = ({key(place) for place in places} for places in (ours, theirs))
     return [p for p in ours if key(p) in second], [p for p in theirs if key(p) in first]
+
+
+# --------------------------------------------------------------------------------------------------------------- levels
+
+
+def near(
+    text: str,
+    measure: str,
+    target: float | Callable[[At], float],
+    tolerance: float,
+    where: Where | None = None,
+    within: Sequence[str] = (),
+) -> Claim:
+    """Every run's ``measure`` lies within ``tolerance`` of the target, a number or a function of its place.
+
+    One run that does not decides against it, whatever is still missing.
+
+    >>> rows = [Row({"classes": k, "seed": 0}, "", "done", {"cosine": -1 / (k - 1) + k * 1e-6}) for k in (3, 10)]
+    >>> near("a simplex", "cosine", lambda at: -1 / (at["classes"] - 1), 1e-4).test(rows)[0].says
+    'furthest from its target by 1e-05, at classes=10, seed=0 (2 runs, tolerance 0.0001)'
+    """
+    where = where or {}
+    aim = "its target" if callable(target) else f"{target:g}"
+    statistic = f"the largest distance of {measure} from {aim}{at(where)} over all runs is at most {tolerance:g}"
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        lacking = lack(Readings(rows, measure, where))
+        off: list[tuple[float, Row]] = []
+        for row in rows:
+            if matches(row, where) and (value := value_of(row, measure)) is not None:
+                if is_censored(row, measure):
+                    return opened(part, f"{row.folder} is censored at {value:g}: how far it goes is not known")
+                off.append((abs(value - (target(row.at) if callable(target) else target)), row))
+        if not off:
+            return opened(part, lacking)
+        furthest, there = max(off, key=lambda pair: pair[0])
+        says = f"furthest from {aim} by {furthest:.3g}, at {named(there.at)} ({len(off)} runs, tolerance {tolerance:g})"
+        if furthest > tolerance:
+            return Finding(FAILS, says, part, furthest, None, len(off))
+        if lacking:
+            return opened(part, f"{says}: {lacking}")
+        return Finding(HOLDS, says, part, furthest, None, len(off))
+
+    return Claim(text, statistic, by_part(one, within, *where), (measure,))
+
+
+def collapses(text: str, measure: str, below: float, where: Where | None = None, within: Sequence[str] = ()) -> Claim:
+    """``measure`` ends below a level: each seed's largest value over its cells, and its interval over seeds.
+
+    >>> rows = [Row({"loss": "ressl", "seed": s}, "", "done", {"spread": v}) for s, v in enumerate((0.01, 0.02, 0.015))]
+    >>> collapses("ReSSL collapses", "spread", 0.1, {"loss": "ressl"}).test(rows)[0].says
+    'largest spread = 0.015 ± 0.012 (n = 3), below 0.1; the smallest visible effect is 0.015; 3 of 3 seeds below'
+    """
+    return _level(text, measure, below, where or {}, within, -1)
+
+
+def stays(text: str, measure: str, above: float, where: Where | None = None, within: Sequence[str] = ()) -> Claim:
+    """``measure`` ends above a level: each seed's smallest value over its cells, and its interval over seeds."""
+    return _level(text, measure, above, where or {}, within, 1)
+
+
+def _level(text: str, measure: str, level: float, where: Where, within: Sequence[str], sign: int) -> Claim:
+    word, side, worst = ("smallest", "above", min) if sign > 0 else ("largest", "below", max)
+    statistic = (
+        f"each seed's {word} {measure}{at(where)}; 95 % Student-t interval of its mean over seeds {side} {level:g}"
+    )
+
+    def one(rows: Sequence[Row], part: str) -> Finding:
+        read = Readings(rows, measure, where)
+        chosen: list[Number] = []
+        for seed in read.complete(read.places):
+            values = list(read.seeds[seed].values())
+            # The smallest of lower bounds is a lower bound, and so is the largest.
+            bound = "≥" if any(number.bound for number in values) else ""
+            chosen.append(Number(worst(number.value for number in values), bound))
+        found = sign_over_seeds(f"{word} {measure}", chosen, sign, where=part, lacking=lack(read), about=level)
+        count = sum(sign * (number.value - level) > 0 for number in chosen)
+        says = f"{found.says}; {count} of {len(chosen)} seeds {side}" if chosen else found.says
+        return replace(found, says=says)
+
+    return Claim(text, statistic, by_part(one, within, *where), (measure,))
+
+
+# ----------------------------------------------------------------------------------------------- every part of the grid
+
+
+def everywhere(text: str, claim: Claim, axis: str = "data") -> Claim:
+    """``claim``, which has a finding for each value of ``axis``, holds for every one of them.
+
+    It does not hold as soon as one part does not, and is open while one is; with a single part there is nothing to
+    compare.
+
+    >>> from kontrast.experiments.claims import rises
+    >>> rows = [Row({"data": d, "tau": t, "seed": s}, "", "done", {"knn": sign * t + 0.01 * s * t})
+    ...     for d, sign in (("cifar10", 1), ("svhn", 1)) for t in (0.1, 0.2, 0.4) for s in range(3)]
+    >>> each = rises("it rises", "knn", "tau", within=("data",))
+    >>> everywhere("it rises on all sets", each).test(rows)[0].says
+    'holds on 2 of 2 (data=cifar10, data=svhn)'
+    """
+
+    def test(rows: Sequence[Row]) -> list[Finding]:
+        found = claim.test(rows)
+        parts = [finding for finding in found if finding.where.startswith(f"{axis}=")]
+        if len(parts) < 2:
+            return [opened("", f"{axis} has one value; expected two or more")]
+        verdicts = [finding.verdict for finding in parts]
+        verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+        says = f"holds on {verdicts.count(HOLDS)} of {len(parts)} ({', '.join(f.where for f in parts)})"
+        others = {FAILS: "does not hold on", OPEN: "open on"}
+        for other, words in others.items():
+            if other in verdicts:
+                says += f"; {words} {', '.join(f.where for f in parts if f.verdict == other)}"
+        return [Finding(verdict, says, "", n=len(parts))]
+
+    statistic = f'the verdict of each value of {axis} on "{claim.text}": {claim.statistic}'
+    return replace(claim, text=text, statistic=statistic, test=test)

@@ -1,8 +1,12 @@
-"""Which cells a claim speaks of: a part of the grid for each value of ``within``, and what its runs have.
+"""What the runs of a part of the grid have, and the verdict that a statistic of each seed leads to.
 
-An axis that a claim does not mention is averaged: within a seed, over all its values, the same for both sides of a
-comparison. A cell that is planned and has no value (missing, running, failed, or done without this number) is counted
-as lacking, and the seed that lacks it is left out whole, for a mean over other cells would not be the same mean.
+A part is made of the rows with one value on each axis of ``within``. An axis that a claim does not mention is averaged
+within a seed, over all its values, the same for both sides of a comparison. A cell that is planned and has no value
+(missing, running, failed, or done without this number) counts as lacking, and a seed that lacks a cell is left out
+whole: the mean over its other cells would be another mean.
+
+The interval of a statistic is Student's over seeds. One seed has no interval, unless something else gives its error
+(`Alone`): the residuals of a fitted curve, places of the grid as replicates, or the values' own standard errors.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import Any
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import Finding, Row, error_of, is_censored, value_of
+from kontrast.intervals import Interval, digits, interval, seeds_needed, smallest_visible, student
 
 Place = tuple[tuple[str, Value], ...]
 Where = Mapping[str, Any]  # an axis and its value, or a tuple of values
@@ -145,3 +150,107 @@ def lack(*readings: Readings) -> str:
         return ""
     why = ", ".join(f"{count} {status}" for status, count in sorted(total.items()))
     return f"{sum(total.values())} of {sum(r.count for r in readings)} cells have no value ({why})"
+
+
+# ------------------------------------------------------------------------------------------------------------- verdicts
+
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "not resolved at this scale"
+SEEDS = "seeds"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The standard error of what one seed gives, its degrees of freedom, and what it is taken from.
+
+    >>> round(Alone(0.1, 10, "the residuals of the fit").half, 3)
+    0.223
+    """
+
+    error: float
+    freedom: float
+    source: str
+
+    @property
+    def half(self) -> float:
+        """Half-width of the 95 % interval."""
+        return student(self.freedom) * self.error
+
+
+def opened(where: str, why: str, found: Interval | None = None) -> Finding:
+    """Not resolved, and why."""
+    value, half, n = (None, None, 0) if found is None else (found.mean, found.half, found.n)
+    return Finding(OPEN, why, where, value, half, n)
+
+
+def sign_over_seeds(
+    name: str,
+    numbers: Sequence[Number],
+    claimed: int,
+    *,
+    where: str = "",
+    lacking: str = "",
+    about: float = 0.0,
+    alone: Alone | None = None,
+) -> Finding:
+    """Whether the statistic lies above (``claimed`` = 1) or below (−1) the value ``about``, by its interval.
+
+    What is bounded from below can be shown to lie above, never to lie below; and the reverse. ``alone`` is its error
+    where there is one seed.
+
+    >>> print(sign_over_seeds("tcl − supcon", [Number(0.5), Number(0.6), Number(0.4)], 1).says)
+    tcl − supcon = +0.50 ± 0.25 (n = 3), above 0; the smallest visible effect is 0.31
+    >>> print(sign_over_seeds("tcl − supcon", [Number(0.5)], 1).says)
+    tcl − supcon = +0.5000 (n = 1): one seed has no interval
+    >>> print(sign_over_seeds("tcl − supcon", [Number(0.5)], 1, alone=Alone(0.1, float("inf"), "test rows")).says)
+    tcl − supcon = +0.50 ± 0.20 (n = 1, error from test rows), above 0; the smallest visible effect is 0.28
+    """
+    if not numbers:
+        return opened(where, lacking or "no seed has every cell")
+    found = interval(number.value for number in numbers)
+    source, freedom = SEEDS, float(found.n - 1)
+    if found.half is None and alone is not None:
+        found, source, freedom = Interval(found.mean, alone.half, 1), alone.source, alone.freedom
+    bound = functools.reduce(Number.__add__, numbers).bound
+    count = sum(bool(number.bound) for number in numbers)
+    visible = None if found.half is None else smallest_visible(found.half, freedom)
+    relation = {"": "=", "?": "=", "≥": "≥", "≤": "≤"}[bound]
+    shown = format(found, f"{'' if about else '+'}.{digits(found)}f")
+    shown = shown if source == SEEDS else f"{shown[:-1]}, error from {source})"
+    says = f"{name} {relation} {shown}"
+    says += f" ({count} of {found.n} seeds with censored runs, taken at their bounds)" if count else ""
+    verdict, why = _judged(found, claimed, lacking, about, bound, source, visible)
+    error = "" if found.half is None else source
+    return Finding(verdict, says + why, where, found.mean, found.half, found.n, error, visible)
+
+
+def _judged(
+    found: Interval, claimed: int, lacking: str, about: float, bound: str, source: str, visible: float | None
+) -> tuple[str, str]:
+    """The verdict, and the end of its sentence."""
+    if lacking:
+        return OPEN, f": {lacking}"
+    if found.half is None or visible is None:
+        return OPEN, ": one seed has no interval"
+    if bound == "?":
+        return OPEN, ": the censored runs pull both ways, so this bounds nothing"
+    side = 1 if found.mean - found.half > about else -1 if found.mean + found.half < about else 0
+    if not side:
+        return OPEN, f": the interval holds {about:g}; {_power(found, about, source, visible)}"
+    if bound == ("≤" if side > 0 else "≥"):
+        return OPEN, f": a bound from {'above' if side > 0 else 'below'} leaves its sign open"
+    words = f", {'above' if side > 0 else 'below'} {about:g}; {_seen(visible)}"
+    return HOLDS if side == claimed else FAILS, words
+
+
+def _seen(visible: float) -> str:
+    return f"the smallest visible effect is {visible:.2g}"
+
+
+def _power(found: Interval, about: float, source: str, visible: float) -> str:
+    """The smallest effect that would have been seen, and how many seeds one as small as this needs."""
+    said = _seen(visible)
+    if source != SEEDS or found.half is None:
+        return said
+    count = seeds_needed(found.mean - about, found.half, found.n)
+    return f"{said}, one of this size needs {'more than 9,999' if count is None else f'about {count:,}'} seeds"
