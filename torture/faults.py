@@ -44,9 +44,9 @@ from kontrast.data import load as load_data
 from kontrast.data.cache import CachedImages, write_cache
 from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
-from kontrast.train import RunFolder, Training, checkpoint, load, make_job, resolve
-from kontrast.train.folder import LEFT, digest
-from kontrast.train.metrics import Metrics
+from kontrast.runs import MetricsLog, Run, file_digest
+from kontrast.runs.run import WRITTEN
+from kontrast.train import Training, checkpoint, load, make_job, resolve
 from page import setting, write_part
 from storm import same
 
@@ -116,7 +116,7 @@ def write_files(folder: Path, run: Path) -> list[Kind]:
     rows, labels = images.flatten(1).float().numpy(), np.arange(40) % 4
     np.savez(folder / "features.npz", x_train=rows, y_train=labels)
     np.savez_compressed(folder / "packed.npz", x_train=rows, y_train=labels)
-    for name in (*LEFT, "run.json"):
+    for name in (*WRITTEN, "run.json"):
         (folder / name).write_bytes((run / name).read_bytes())
     return [
         Kind("checkpoint", "last.pt", lambda path: _digest(checkpoint.load(path))),
@@ -124,7 +124,7 @@ def write_files(folder: Path, run: Path) -> list[Kind]:
         Kind("image cache", "images.kimg", lambda path: _digest(CachedImages(path).read(torch.arange(40)))),
         Kind(".npz of data", "features.npz", _read_data),
         Kind(".npz, compressed", "packed.npz", _read_data),
-        *(Kind("each file of a finished run, by its digest", name, _read_run) for name in LEFT),
+        *(Kind("each file of a finished run, by its digest", name, _read_run) for name in WRITTEN),
     ]
 
 
@@ -175,7 +175,7 @@ def _read_data(path: Path) -> str:
 
 
 def _read_run(path: Path) -> bytes:
-    if path.name in RunFolder(path.parent).changed():
+    if path.name in Run(path.parent).changed_files():
         raise ValueError(f"{path} is not what the run wrote")
     return path.read_bytes()
 
@@ -221,13 +221,13 @@ class Lab:
         self.count += 1
         return self.folder / f"case-{self.count}"
 
-    def half(self, recipe: Recipe) -> tuple[Recipe, RunFolder]:
+    def half(self, recipe: Recipe) -> tuple[Recipe, Run]:
         """A run that was interrupted after a checkpoint in the middle."""
         recipe = placed(recipe, self.new_folder())
-        folder = RunFolder.of(recipe)
+        folder = Run.of(recipe)
         folder.begin(recipe)
-        with quiet(), folder.alone(), contextlib.suppress(KeyboardInterrupt):
-            folder.note("training", data_file=digest(recipe.data.name))
+        with quiet(), folder.lock(), contextlib.suppress(KeyboardInterrupt):
+            folder.note("training", data_file=file_digest(recipe.data.name))
             _Halted(make_job(recipe, torch.device("cpu")), folder).run()
         return recipe, folder
 
@@ -242,7 +242,7 @@ class Lab:
 class _Halted(Training):
     """Training that is interrupted at `HALF`."""
 
-    def save(self, metrics: Metrics | None) -> None:
+    def save(self, metrics: MetricsLog | None) -> None:
         super().save(metrics)
         if self.state.step == HALF:
             raise KeyboardInterrupt
@@ -307,14 +307,21 @@ def refusals(lab: Lab, draw: random.Random) -> list[Row]:
     patient = lab.recipe("supcon", data={"validation": 0.2}, train={"patience": 50})
     for how in DAMAGES:
         recipe, folder = lab.half(patient)
-        content = folder.best.read_bytes()
-        description = damage(folder.best, how, draw)
-        judge(best, lab, recipe, str(folder.best), description, partial(folder.best.write_bytes, content))
+        content = folder.best_checkpoint.read_bytes()
+        description = damage(folder.best_checkpoint, how, draw)
+        judge(
+            best,
+            lab,
+            recipe,
+            str(folder.best_checkpoint),
+            description,
+            partial(folder.best_checkpoint.write_bytes, content),
+        )
     for _ in range(3):
         recipe, folder = lab.half(lab.recipe())
-        contents = {path: path.read_bytes() for path in (folder.last, folder.previous)}
+        contents = {path: path.read_bytes() for path in (folder.last_checkpoint, folder.previous_checkpoint)}
         description = " and ".join(damage(path, "flipped", draw) for path in contents)
-        judge(both, lab, recipe, str(folder.last), description, partial(_restore, contents))
+        judge(both, lab, recipe, str(folder.last_checkpoint), description, partial(_restore, contents))
         recipe, folder = lab.half(lab.recipe())
         file = folder.path / "run.json"
         judge(state, lab, recipe, str(file), damage(file, "cut", draw), file.unlink)
@@ -329,11 +336,11 @@ def _restore(contents: dict[Path, bytes]) -> None:
 def finished(lab: Lab, draw: random.Random) -> list[Row]:
     """Each file of a finished run."""
     row = Row("each file of a finished run", "flipped, cut or deleted; made anew")
-    for name in LEFT:
+    for name in WRITTEN:
         for how in DAMAGES:
             recipe = placed(lab.recipe(), lab.new_folder())
             shutil.copytree(lab.whole(recipe), recipe.run.out)
-            judge(row, lab, recipe, name, damage(RunFolder.of(recipe).path / name, how, draw))
+            judge(row, lab, recipe, name, damage(Run.of(recipe).path / name, how, draw))
     return [row]
 
 
@@ -387,7 +394,7 @@ def disks_in_namespace(folder: Path, cases: int) -> list[Row]:
         _mount(out, "size=64m")
         here = placed(recipe, out)
         if begun:
-            shutil.copytree(RunFolder.of(lab.half(recipe)[0]).path, RunFolder.of(here).path)
+            shutil.copytree(Run.of(lab.half(recipe)[0]).path, Run.of(here).path)
         _mount(out, "remount,ro")
         description = "half-way" if begun else "at the beginning"
         judge(locked, lab, here, str(out), description, partial(_mount, out, "remount,rw"))

@@ -36,8 +36,8 @@ from PIL import Image
 from scipy.stats import theilslopes
 
 from kontrast.data import load
+from kontrast.runs import Run
 from kontrast.train import checkpoint
-from kontrast.train.folder import RunFolder
 from page import FOLDER, setting
 
 FLAT = 0.02  # of the median
@@ -157,7 +157,7 @@ def ending(folder: Path) -> dict[str, Any]:
     (events,) = run.rglob("events.out.tfevents.*")
     return {
         "status": json.loads((run / "run.json").read_text())["status"],
-        "checkpoint": checkpoint.load(RunFolder(run).last)["step"],
+        "checkpoint": checkpoint.load(Run(run).last_checkpoint)["step"],
         "left over": sorted(str(path.relative_to(run)) for path in run.rglob("*") if "tmp" in path.name),
         "tensorboard": events.stat().st_size / 2**20,
         "metrics": (run / "metrics.jsonl").stat().st_size / 2**20,

@@ -30,7 +30,6 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -53,9 +52,8 @@ from kontrast.evaluate.features import checked, frozen
 from kontrast.recipe import Recipe
 from kontrast.registry import nearest
 from kontrast.sphere import directions
-from kontrast.train import Job, RunFolder, Stopped, Training, checkpoint, pick_device
+from kontrast.train import Job, Run, Stopped, Training, checkpoint, pick_device
 from kontrast.train.job import held_out
-from kontrast.train.metrics import read_metrics
 from kontrast.train.monitors.knn import NEIGHBOURS
 from kontrast.train.monitors.knn import TEMPERATURE as OF_VOTES
 from kontrast.train.stopping import Patience
@@ -232,7 +230,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         cuda = range(torch.cuda.device_count())
         with _ALONE, torch.random.fork_rng(devices=cuda), tempfile.TemporaryDirectory(prefix="kontrast-") as folder:
             job = self._job(data, data.train.with_labels(labels), seed)
-            lines = train(job, RunFolder(Path(folder)), tol=number("tol", self.tol, least=0.0))
+            lines = train(job, Run(folder), tol=number("tol", self.tol, least=0.0))
         self.method_ = job.recipe.method.name
         self.encoder_ = job.method.encoder.cpu().eval().requires_grad_(False)
         self.encoder_.zero_grad(set_to_none=True)
@@ -631,7 +629,7 @@ class Tolerant(Patience):
         return found
 
 
-def train(job: Job, folder: RunFolder, *, tol: float) -> list[dict[str, Any]]:
+def train(job: Job, folder: Run, *, tol: float) -> list[dict[str, Any]]:
     """Train the job's method to the end, or to its best validation; return the lines of its log."""
     training = Training(job, folder)
     training.state.patience = Tolerant(job.recipe.train.patience, tol=tol)
@@ -640,9 +638,9 @@ def train(job: Job, folder: RunFolder, *, tol: float) -> list[dict[str, Any]]:
     except Stopped as stopped:  # the loop catches signals to save first; here there is nothing to save for
         signal.raise_signal(stopped.signum)
         raise
-    if job.recipe.train.patience is not None and folder.best.exists():
-        job.method.load_state_dict(checkpoint.load(folder.best)["method"])
-    return read_metrics(folder.metrics)
+    if job.recipe.train.patience is not None and folder.best_checkpoint.exists():
+        job.method.load_state_dict(checkpoint.load(folder.best_checkpoint)["method"])
+    return list(folder.metrics())
 
 
 @torch.no_grad()
