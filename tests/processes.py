@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import socket
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -22,15 +24,23 @@ def run_on_ranks(check: Check, world: int, folder: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    if sys.platform != "win32":  # one server imports the libraries, and every rank is a fork of it
+        multiprocessing.set_forkserver_preload(["torch.distributed", "pytest", "kontrast.train", "kontrast.losses"])
+    arguments = (check, world, port, str(folder), dict(os.environ), os.getcwd())
+    start = "spawn" if sys.platform == "win32" else "forkserver"
     try:
-        mp.spawn(_worker, (check, world, port, str(folder)), nprocs=world)
+        mp.start_processes(_worker, arguments, nprocs=world, start_method=start)
     except Exception as error:
         failures = "\n".join(f.read_text() for f in sorted(folder.glob("failure-*.txt")))
         pytest.fail(f"{error}\n{failures}")
 
 
-def _worker(rank: int, check: Check, world: int, port: int, folder: str) -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+def _worker(
+    rank: int, check: Check, world: int, port: int, folder: str, environment: dict[str, str], place: str
+) -> None:
+    os.environ.clear()
+    os.chdir(place)
+    os.environ |= environment | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=world)
     try:

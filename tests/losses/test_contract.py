@@ -53,7 +53,7 @@ def assert_same(
 
 
 @every_case
-@pytest.mark.parametrize("tile", ["auto", 1, 3, 4, 8, 64])
+@pytest.mark.parametrize("tile", ["auto", 1, 4, 8])  # of 11 anchors: whole, single, and cut unevenly
 def test_tiled_is_reference_per_anchor_and_gradient(case: Case, tile: Any) -> None:
     loss = case.make(reduction="none", tile=tile).double()
     inputs = case.inputs()
@@ -68,7 +68,7 @@ def test_tiled_is_reference_per_anchor_and_gradient(case: Case, tile: Any) -> No
 
 
 @every_case
-@pytest.mark.parametrize("temperature", [0.004, 0.05, 2.0])
+@pytest.mark.parametrize("temperature", [0.004, 2.0])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_tiled_is_reference_at_other_temperatures_and_norms(case: Case, temperature: float, normalize: bool) -> None:
     """0.004 and unnormalised rows leave the range in which no maximum is subtracted."""
@@ -149,7 +149,7 @@ def test_learned_temperature_is_a_parameter_and_moves() -> None:
 
 
 @pytest.mark.parametrize("case", TEMPERED, ids=str)
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64], ids=str)  # narrower and wider than the rows
 def test_learned_temperature_of_any_precision(case: Case, dtype: torch.dtype) -> None:
     """Its value is rounded to its dtype; what is computed with it is not."""
     tau = torch.tensor(0.3, dtype=dtype, requires_grad=True)
@@ -221,8 +221,15 @@ def test_length_of_rows_does_not_matter_when_normalised(case: Case) -> None:
 
 
 @every_case
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-@pytest.mark.parametrize("temperature", [1e-3, 0.02, 0.1, 100.0])
+@pytest.mark.parametrize(
+    ("dtype", "temperature"),
+    [
+        *((torch.float16, temperature) for temperature in (1e-3, 0.1)),
+        *((torch.bfloat16, temperature) for temperature in (0.02, 100.0)),
+        *((torch.float32, temperature) for temperature in (1e-3, 0.02)),
+    ],
+    ids=str,
+)
 def test_low_precision_inputs_are_computed_in_float32(case: Case, dtype: torch.dtype, temperature: float) -> None:
     """Against the float64 twin on the same numbers; rounding of similarities is magnified by 1/τ."""
     inputs = case.inputs(seed=9, dtype=dtype)
@@ -297,8 +304,9 @@ DEGENERATE = {
 @pytest.mark.parametrize("case", [c for c in CASES if c.make().normalize], ids=str)
 @pytest.mark.parametrize("rows", DEGENERATE)
 def test_degenerate_rows_give_finite_values_and_gradients(case: Case, rows: str) -> None:
-    for dtype in (torch.float16, torch.bfloat16, torch.float32):
-        for temperature in (1e-3, 0.1, 100.0):
+    """At the two ends of the temperatures; `tests/torture/test_numerics.py` compares such rows with their twin."""
+    for dtype in (torch.float16, torch.float32):
+        for temperature in (1e-3, 100.0):
             inputs = case.inputs(seed=11, dtype=dtype)
             inputs = {k: DEGENERATE[rows](v).to(dtype) if k in EMBEDDINGS else v for k, v in inputs.items()}
             for reduction in ("mean", "none"):

@@ -20,7 +20,7 @@ pytest.importorskip("onnxscript")
 ENCODERS = [
     ("small-resnet", (1, 12, 12), {"width": 4}),
     ("mlp", (5,), {"hidden": 8}),
-    ("resnet18", (3, 16, 16), {}),
+    pytest.param("resnet18", (3, 16, 16), {}, marks=pytest.mark.slow),
     ("timm/resnet10t", (3, 32, 32), {}),
     pytest.param("timm/vit_tiny_patch16_224", (3, 32, 32), {"depth": 2}, marks=pytest.mark.slow),
 ]
