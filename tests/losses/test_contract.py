@@ -144,7 +144,7 @@ def test_learned_temperature_is_a_parameter_and_moves() -> None:
     assert loss.temperature.grad.abs() > 0
     with torch.no_grad():
         loss.temperature.fill_(-1.0)
-    with pytest.raises(ValueError, match="temperature=-1: must be a finite number above 0"):
+    with pytest.raises(ValueError, match=r"temperature=-1.0: must be a finite number above 0"):
         loss(rows, labels)
 
 
