@@ -34,7 +34,7 @@ def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> 
     train_rows, test_rows, values = len(data.train), len(data.test), math.prod(shape)
     if 4 * (train_rows + test_rows) * values > MOST_BYTES:
         return []
-    return [name for name in protocols if PROTOCOLS[name.replace("-", "_")].is_cheap(train_rows, test_rows, values)]
+    return [name for name in protocols if PROTOCOLS[name].is_cheap(train_rows, test_rows, values)]
 
 
 def baselines(
