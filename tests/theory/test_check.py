@@ -103,7 +103,7 @@ def test_the_seed_changes_the_inputs() -> None:
 
 
 def test_a_check_that_raises_fails_and_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(generator: object) -> float:
+    def broken(generator: object) -> list[float]:
         raise RuntimeError("no such formula")
 
     names = ["gradient-balance", "sce-decomposition"]
@@ -117,9 +117,9 @@ def test_a_check_that_raises_fails_and_the_next_one_runs(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("error", [math.nan, math.inf, 2e-9])
 def test_an_error_above_tolerance_or_no_number_fails(error: float) -> None:
-    check = module.Check("name", "source", "statement", "", 1e-9, lambda generator: error)
+    check = module.Check("name", "source", "statement", "", 1e-9, lambda generator: [0.0, error])
     assert not check.run().holds
 
 
 def test_an_error_within_tolerance_holds() -> None:
-    assert module.Check("name", "source", "statement", "", 1e-9, lambda generator: 1e-9).run().holds
+    assert module.Check("name", "source", "statement", "", 1e-9, lambda generator: [1e-9]).run().holds

@@ -1,8 +1,8 @@
 """A check: a statement of a paper, where the paper makes it, and a function that measures how far it is from true.
 
-The function returns the largest error: of an identity the largest deviation, of an inequality the largest violation.
-The check holds if the error is finite and at most its tolerance. Some statements have no such error: that an inequality
-is strict, or that a theorem fails outside its conditions. Their functions add `required`, which is 0 or infinity.
+The function yields errors: the deviations of an identity, the violations of an inequality. The check holds if the
+largest is finite and at most its tolerance. Some statements have no such error: that an inequality is strict, or that a
+theorem fails outside its conditions. For them the function yields `required`, which is 0 or infinity.
 
 A check registers itself when its module is imported. `checks` lists them all in the order of `PAPERS`, `verify` runs
 them: it is what `kontrast verify` prints.
@@ -14,15 +14,16 @@ import fnmatch
 import importlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from kontrast.registry import nearest
+from kontrast.theory._inputs import worst
 from kontrast.theory.free_points import one_thread
 
-Measure = Callable[[torch.Generator], float]
+Measure = Callable[[torch.Generator], Iterable[float]]
 REGISTRY: dict[str, Check] = {}
 PAPERS = ("wang_liu", "tcl", "sce", "graf_cross_entropy", "graf_supcon", "graf_energy")
 """The modules with checks, in the order in which the checks are listed."""
@@ -36,7 +37,7 @@ class Outcome:
     source: str
     statement: str
     conditions: str
-    error: float  # nan if the check raised
+    error: float  # the largest; nan if the check raised
     tolerance: float
     holds: bool
     seconds: float
@@ -53,7 +54,7 @@ class Check:
         statement: The statement, in one line of Unicode mathematics.
         conditions: When it is claimed; empty for always.
         tolerance: The largest error at which it holds.
-        measure: The function: a random generator → the largest error.
+        measure: The function: a random generator → the errors.
     """
 
     name: str
@@ -81,7 +82,7 @@ class Check:
         error, failure = math.nan, ""
         try:
             with one_thread():
-                error = float(self.measure(torch.Generator().manual_seed(seed)))
+                error = worst(list(self.measure(torch.Generator().manual_seed(seed))))
         except Exception as exception:
             failure = f"{type(exception).__name__}: {exception}"
         holds = math.isfinite(error) and error <= self.tolerance

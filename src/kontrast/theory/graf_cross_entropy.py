@@ -276,7 +276,7 @@ def _into_ball(points: Tensor, radius: float) -> Tensor:
 
 
 @check("Graf et al., Theorem (CE)", "L_CE(Z, W) ≥ log(1 + (K−1) e^{−ρ√K‖W‖/(K−1)}) for ‖z‖ ≤ ρ", tolerance=1e-12)
-def cross_entropy_is_above_its_bound(generator: torch.Generator) -> float:
+def cross_entropy_is_above_its_bound(generator: torch.Generator) -> Iterator[float]:
     """Random points and weights, ever closer to the simplex, and all that descent passes through on its way down."""
     slacks: list[float] = []
     for k, n, d, rho in PROBLEMS:
@@ -290,7 +290,7 @@ def cross_entropy_is_above_its_bound(generator: torch.Generator) -> float:
         assert run.weight_path is not None
         for w, value in zip(run.weight_path, run.values.tolist(), strict=True):
             slacks.append(value - cross_entropy_bound(k, rho, float(w.norm())))
-    return worst_violation(slacks)
+    yield worst_violation(slacks)
 
 
 @check(
@@ -298,15 +298,14 @@ def cross_entropy_is_above_its_bound(generator: torch.Generator) -> float:
     "L_CE = log(1 + (K−1) e^{−ρ√K‖W‖/(K−1)}) iff classes collapse to a simplex and W is one, aligned",
     tolerance=1e-12,
 )
-def cross_entropy_bound_is_the_simplex(generator: torch.Generator) -> float:
+def cross_entropy_bound_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """The error is that at the simplex; off it, in each condition of the theorem, the bound must not be reached."""
-    errors: list[float] = []
     for k in (4, 10, 100):
         for d, rho, r in ((k - 1, 1.0, 2.0), (k + 5, 0.5, 3.0), (k, 2.0, 0.5)):
             zeta, labels = turned(k, d, generator), torch.arange(k).repeat(2)
             z, w = rho * zeta[labels], r * zeta
             bound = cross_entropy_bound(k, rho, float(w.norm()))
-            errors.append(abs(_loss(z, labels, w)[0] - bound))
+            yield abs(_loss(z, labels, w)[0] - bound)
             spread = rho * shaken(zeta[labels], 0.3, generator)
             uneven = w * (1 + 0.3 * torch.linspace(-1, 1, k, dtype=torch.float64))[:, None]
             bent = shaken(zeta, 0.3, generator)
@@ -317,8 +316,7 @@ def cross_entropy_bound_is_the_simplex(generator: torch.Generator) -> float:
                 (rho * bent[labels], r * bent),  # collapsed and aligned, but no simplex
                 (z, w.roll(1, 0)),  # two simplices, not aligned
             )
-            errors.append(required(min(_loss(x, labels, v)[0] - bound for x, v in elsewhere) > 1e-4))
-    return worst(errors)
+            yield required(min(_loss(x, labels, v)[0] - bound for x, v in elsewhere) > 1e-4)
 
 
 @check(
@@ -326,18 +324,16 @@ def cross_entropy_bound_is_the_simplex(generator: torch.Generator) -> float:
     "the bound falls strictly with ‖W‖, by ρ√K/(K−1) · (K−1)/(e^x + K−1), x = ρ√K‖W‖/(K−1)",
     tolerance=1e-12,
 )
-def cross_entropy_bound_falls_with_weights(generator: torch.Generator) -> float:
+def cross_entropy_bound_falls_with_weights(generator: torch.Generator) -> Iterator[float]:
     """The slope against autograd through the loss at the simplex; relative to the largest, ρ√K/(K−1)."""
-    errors: list[float] = []
     for k, _, _, rho in PROBLEMS:
         lengths = (8 * torch.rand(20, dtype=torch.float64, generator=generator)).sort().values / rho
         result = [_at_simplex(k, rho, r) for r in lengths.tolist()]
         formula = [cross_entropy_slope(k, rho, math.sqrt(k) * r) for r in lengths.tolist()]
         for (_, slope), expected in zip(result, formula, strict=True):
-            errors.append(abs(slope - expected) * (k - 1) / (rho * math.sqrt(k)))
+            yield abs(slope - expected) * (k - 1) / (rho * math.sqrt(k))
         values = torch.tensor([value for value, _ in result], dtype=torch.float64)
-        errors.append(required(max(formula) < 0 and bool((values.diff() < 0).all())))
-    return worst(errors)
+        yield required(max(formula) < 0 and bool((values.diff() < 0).all()))
 
 
 @check(
@@ -345,16 +341,14 @@ def cross_entropy_bound_falls_with_weights(generator: torch.Generator) -> float:
     "∂(L_CE + λ‖W‖²)/∂r at the simplex vanishes where 2λr (e^{Kρr/(K−1)} + K−1) = ρ",
     tolerance=1e-12,
 )
-def penalised_slope_is_the_radius_equation(generator: torch.Generator) -> float:
+def penalised_slope_is_the_radius_equation(generator: torch.Generator) -> Iterator[float]:
     """The equation's left side, times K/(e^{Kρr/(K−1)} + K − 1), against autograd; relative to the sum of its parts."""
-    errors: list[float] = []
     for k, rho, penalty in CURVES:
         for r in (4 / rho * torch.rand(10, dtype=torch.float64, generator=generator)).tolist():
             by_norm = _at_simplex(k, rho, r, penalty)[1]
             factor = k / (math.exp(k / (k - 1) * rho * r) + k - 1)
             expected = factor * weight_radius_equation(r, k, rho, penalty)
-            errors.append(abs(math.sqrt(k) * by_norm - expected) / (2 * penalty * k * r + factor * rho))
-    return worst(errors)
+            yield abs(math.sqrt(k) * by_norm - expected) / (2 * penalty * k * r + factor * rho)
 
 
 @check(
@@ -362,21 +356,19 @@ def penalised_slope_is_the_radius_equation(generator: torch.Generator) -> float:
     "bound + λ‖W‖² has one minimum, at ‖W‖ = √K r_W",
     tolerance=1e-12,
 )
-def penalty_fixes_the_weights(generator: torch.Generator) -> float:
+def penalty_fixes_the_weights(generator: torch.Generator) -> Iterator[float]:
     """r_W against bisection on the slope of the loss at the simplex, relative; the curve falls before, rises after."""
-    errors: list[float] = []
     for k, rho, penalty in CURVES:
         low, high = 0.0, rho / (2 * penalty)
         while high - low > 1e-14 * high:
             middle = (low + high) / 2
             low, high = (low, middle) if _at_simplex(k, rho, middle, penalty)[1] > 0 else (middle, high)
         r = weight_radius(k, rho, penalty)
-        errors.append(abs(r / high - 1))
+        yield abs(r / high - 1)
         at = (3 * torch.rand(30, dtype=torch.float64, generator=generator)).sort().values
         curve = torch.tensor([_at_simplex(k, rho, x * r, penalty)[0] for x in at.tolist()], dtype=torch.float64)
         steps, after = curve.diff(), at >= 1
-        errors.append(required(bool((steps[~after[1:]] < 0).all() and (steps[after[:-1]] > 0).all())))
-    return worst(errors)
+        yield required(bool((steps[~after[1:]] < 0).all() and (steps[after[:-1]] > 0).all()))
 
 
 @check(
@@ -384,17 +376,16 @@ def penalty_fixes_the_weights(generator: torch.Generator) -> float:
     "points and weights minimising L_CE + λ‖W‖² form aligned simplices of radius ρ and r_W",
     tolerance=1e-9,
 )
-def penalised_cross_entropy_finds_the_simplex(generator: torch.Generator) -> float:
+def penalised_cross_entropy_finds_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """Gradient descent from a random start; deviations from the simplex, from r_W and from the minimum's value."""
-    errors: list[float] = []
     for k, n, d, rho, penalty in RUNS:
         run = free_points("ce-l2", k, n, d, radius=rho, weight_penalty=penalty, seed=seed(generator))
         assert run.weight_radius is not None
         assert run.weight_deviation is not None
-        errors.append(abs(run.weight_radius / weight_radius(k, rho, penalty) - 1))
-        errors.append(abs(run.loss - regularised_minimum(k, rho, penalty)))
-        errors.extend((run.deviation.largest, run.weight_deviation.largest))
-    return worst(errors)
+        yield abs(run.weight_radius / weight_radius(k, rho, penalty) - 1)
+        yield abs(run.loss - regularised_minimum(k, rho, penalty))
+        yield run.deviation.largest
+        yield run.weight_deviation.largest
 
 
 @check(
@@ -402,19 +393,18 @@ def penalised_cross_entropy_finds_the_simplex(generator: torch.Generator) -> flo
     "the fixed weights have mean 0, equal norms and equal distances; random unit weights do not",
     tolerance=1e-12,
 )
-def fixed_weights_are_a_simplex(generator: torch.Generator) -> float:
+def fixed_weights_are_a_simplex(generator: torch.Generator) -> Iterator[float]:
     """S1–S3 in float64; and they are the weights of the loss, which holds them in its own precision."""
-    errors: list[float] = []
     for k, d in ((2, 1), (4, 3), (10, 9), (10, 512), (100, 128)):
         position = seed(generator)
         weights = vertices(k, d, seed=position, dtype=torch.float64)
         distances = torch.pdist(weights)
-        errors.extend((*simplex_conditions(weights), float((distances - distances.mean()).abs().max())))
+        yield from simplex_conditions(weights)
+        yield float((distances - distances.mean()).abs().max())
         held = losses.SimplexCrossEntropyLoss(k, d, seed=position).weight.double()
-        errors.append(required(float((held - weights).abs().max()) < 1e-6))
+        yield required(float((held - weights).abs().max()) < 1e-6)
         if k > 2:
-            errors.append(required(simplex_conditions(unit(normal(generator, k, d)))[2] > 0.1))
-    return worst(errors)
+            yield required(simplex_conditions(unit(normal(generator, k, d)))[2] > 0.1)
 
 
 # ------------------------------------------------------------------------------------------------- checks of the proof
@@ -426,9 +416,9 @@ def fixed_weights_are_a_simplex(generator: torch.Generator) -> float:
     tolerance=1e-12,
     conditions="φ(t) = log(1 + (K−1)e^t)",
 )
-def cross_entropy_jensen_over_classes(generator: torch.Generator) -> float:
+def cross_entropy_jensen_over_classes(generator: torch.Generator) -> Iterator[float]:
     """(C0) ≥ (C1)."""
-    return measure(0, equal_to_other_classes, generator)
+    yield measure(0, equal_to_other_classes, generator)
 
 
 @check(
@@ -436,13 +426,11 @@ def cross_entropy_jensen_over_classes(generator: torch.Generator) -> float:
     "mean_{c≠y} ⟨z, w_c − w_y⟩ = −K/(K−1) ⟨z, w_y − w̄⟩",
     tolerance=1e-12,
 )
-def margins_are_of_centred_weights(generator: torch.Generator) -> float:
+def margins_are_of_centred_weights(generator: torch.Generator) -> Iterator[float]:
     """(C2), relative to the largest |z|·|w|."""
-    errors = []
     for z, labels, w, _ in random_inputs(generator):
         scale = float(z.norm(dim=1).max() * w.norm(dim=1).max())
-        errors.append(float((mean_margins(z, labels, w) - centred_margins(z, labels, w)).abs().max()) / scale)
-    return worst(errors)
+        yield float((mean_margins(z, labels, w) - centred_margins(z, labels, w)).abs().max()) / scale
 
 
 @check(
@@ -451,9 +439,9 @@ def margins_are_of_centred_weights(generator: torch.Generator) -> float:
     tolerance=1e-12,
     conditions="φ(t) = log(1 + (K−1)e^t)",
 )
-def cross_entropy_jensen_over_points(generator: torch.Generator) -> float:
+def cross_entropy_jensen_over_points(generator: torch.Generator) -> Iterator[float]:
     """(C1) ≥ (C3)."""
-    return measure(1, equal_margins, generator)
+    yield measure(1, equal_margins, generator)
 
 
 @check(
@@ -462,16 +450,15 @@ def cross_entropy_jensen_over_points(generator: torch.Generator) -> float:
     tolerance=1e-12,
     conditions="‖z‖ ≤ ρ, balanced labels",
 )
-def cross_entropy_cauchy_schwarz_of_points(generator: torch.Generator) -> float:
+def cross_entropy_cauchy_schwarz_of_points(generator: torch.Generator) -> Iterator[float]:
     """(C3) ≥ (C4); where a centred weight is 0 the points of its class are free."""
-    errors = [measure(2, aligned_points, generator)]
+    yield measure(2, aligned_points, generator)
     for k, n, d in WIDE:
         z, labels, w, rho = aligned_points(k, n, d, 1.0, generator)
         w[0] = w[1:].mean(0)  # v_0 = 0
         z = rho * torch.nn.functional.normalize(centred(w), dim=1)[labels]
         z[labels == 0] = in_ball(normal(generator, n, d), rho)
-        errors.append(gap(2, (z, labels, w, rho)))
-    return worst(errors)
+        yield gap(2, (z, labels, w, rho))
 
 
 @check(
@@ -479,9 +466,9 @@ def cross_entropy_cauchy_schwarz_of_points(generator: torch.Generator) -> float:
     "mean_k ‖w_k − w̄‖ ≤ √mean_k ‖w_k − w̄‖², equal iff all centred weights are equally long",
     tolerance=1e-12,
 )
-def cross_entropy_cauchy_schwarz_of_lengths(generator: torch.Generator) -> float:
+def cross_entropy_cauchy_schwarz_of_lengths(generator: torch.Generator) -> Iterator[float]:
     """(C4) ≥ (C5)."""
-    return measure(3, equal_lengths, generator)
+    yield measure(3, equal_lengths, generator)
 
 
 @check(
@@ -489,13 +476,12 @@ def cross_entropy_cauchy_schwarz_of_lengths(generator: torch.Generator) -> float
     "Σ_k ‖w_k − w̄‖² = ‖W‖² − K‖w̄‖² ≤ ‖W‖², equal iff the weights have mean 0",
     tolerance=1e-12,
 )
-def cross_entropy_centring(generator: torch.Generator) -> float:
+def cross_entropy_centring(generator: torch.Generator) -> Iterator[float]:
     """(C5) ≥ (C6), and the identity, relative."""
-    errors = [measure(4, centred_weights, generator)]
+    yield measure(4, centred_weights, generator)
     for _, _, w, _ in random_inputs(generator):
         spread, whole = centred(w).square().sum(), w.square().sum()
-        errors.append(float((spread - whole + len(w) * w.mean(0).square().sum()) / whole))
-    return worst(errors)
+        yield float((spread - whole + len(w) * w.mean(0).square().sum()) / whole)
 
 
 @check(
@@ -503,14 +489,13 @@ def cross_entropy_centring(generator: torch.Generator) -> float:
     "all equality conditions hold iff (S1), (S2), (S3), collapse and alignment do; the gaps sum to L_CE − bound",
     tolerance=1e-12,
 )
-def cross_entropy_chain_is_the_simplex(generator: torch.Generator) -> float:
+def cross_entropy_chain_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """No gap at the aligned simplices; with any one condition broken there is one, and its place is the condition's."""
-    errors = []
     for k, n, d in WIDE:
         for rho in RADII:
             zeta, labels = turned(k, d, generator), torch.arange(k).repeat(n)
             z, w = rho * zeta[labels], 2 * zeta
-            errors += gaps((z, labels, w, rho))
+            yield from gaps((z, labels, w, rho))
             uneven = w * torch.linspace(0.5, 1.5, k, dtype=torch.float64)[:, None]
             bent = shaken(zeta, 0.3, generator)
             inside = 0.9 * z
@@ -524,6 +509,5 @@ def cross_entropy_chain_is_the_simplex(generator: torch.Generator) -> float:
                 ((z, labels, w.roll(1, 0), rho), {0, 2}),  # not aligned: (C1), (C4)
             ):
                 result = gaps(elsewhere)
-                errors.append(math.fsum(result) - (loss(*elsewhere) - with_centred_weights(*elsewhere)))
-                errors.append(required(all(result[i] > CLEAR for i in strict)))
-    return worst(errors)
+                yield math.fsum(result) - (loss(*elsewhere) - with_centred_weights(*elsewhere))
+                yield required(all(result[i] > CLEAR for i in strict))

@@ -16,6 +16,7 @@ bounds of (4) are then reached at once. There is room for the simplex iff dim �
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from functools import partial
 
 import torch
@@ -38,7 +39,7 @@ SOURCE = "Graf et al., Background (Liu et al. 2018)"
     "E_s of weights ≥ (2K/(K−1))^{−s/2} (s = 0: −½ log), equal iff their directions are a simplex",
     tolerance=1e-12,
 )
-def energy_is_above_the_simplex(generator: torch.Generator) -> float:
+def energy_is_above_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """The value at the simplex, with weights of any lengths; and above it, also where one condition alone holds."""
     errors, slacks = [], []
     for (k, d), s in itertools.product(SIZES, POWERS):
@@ -56,7 +57,7 @@ def energy_is_above_the_simplex(generator: torch.Generator) -> float:
                 float(energy(centred, s)) - smallest_energy(len(centred), s),
             ]
             errors.append(required(min(*elsewhere, *result[:3]) > 1e-6))
-    return worst(errors) + worst_violation(slacks)
+    yield worst(errors) + worst_violation(slacks)
 
 
 @check(
@@ -65,18 +66,18 @@ def energy_is_above_the_simplex(generator: torch.Generator) -> float:
     tolerance=1e-9,
     conditions="dim ≥ K − 1",
 )
-def energy_finds_the_simplex(generator: torch.Generator) -> float:
+def energy_finds_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """Minimised from random directions: value, S1–S3; the slope at a simplex vanishes. Without room: an octahedron."""
-    errors = []
     for (k, d), s in ((3, 2), 2.0), ((4, 6), 0.0), ((10, 9), 1.0):
         of_power = partial(energy, power=s)
         points, _ = minimise_on_sphere(of_power, k, d, radius=1.0, starts=1, seed=seed(generator))
-        errors += [float(energy(points, s)) - smallest_energy(k, s), *simplex_conditions(points)]
-        errors.append(slope(of_power, turned(k, d, generator)))
+        yield float(energy(points, s)) - smallest_energy(k, s)
+        yield from simplex_conditions(points)
+        yield slope(of_power, turned(k, d, generator))
     crowded, _ = minimise_on_sphere(lambda w: energy(w, 1.0), 6, 3, radius=1.0, starts=1, seed=seed(generator))
     octahedron = (12 / 2**0.5 + 3 / 2) / 15  # twelve edges of length √2, three diagonals of length 2
-    errors += [float(energy(crowded, 1.0)) - octahedron, required(octahedron > smallest_energy(6, 1.0) + 0.01)]
-    return worst(errors)
+    yield float(energy(crowded, 1.0)) - octahedron
+    yield required(octahedron > smallest_energy(6, 1.0) + 0.01)
 
 
 @check(
@@ -84,13 +85,12 @@ def energy_finds_the_simplex(generator: torch.Generator) -> float:
     "L_CE + λ‖W‖² + μE_s is smallest at the same simplices as without μ, by μ(2K/(K−1))^{−s/2} higher",
     tolerance=1e-9,
 )
-def energy_penalty_keeps_the_minimum(generator: torch.Generator) -> float:
+def energy_penalty_keeps_the_minimum(generator: torch.Generator) -> Iterator[float]:
     """Gradient descent on points and weights: deviations from the aligned simplices, from r_W and from the value."""
-    errors = []
     for k, d, penalty, mu, s in ((4, 3, 0.05, 0.5, 2.0),):
         loss = losses.CrossEntropyLoss(k, d, penalty, energy_penalty=mu, energy_power=s)
         run = free_points(loss, k, 3, d, seed=seed(generator), record_every=1000)
         assert run.weight_deviation is not None
-        errors += [run.deviation.largest, run.weight_deviation.largest]
-        errors.append(run.loss - regularised_minimum(k, 1.0, penalty) - mu * smallest_energy(k, s))
-    return worst(errors)
+        yield run.deviation.largest
+        yield run.weight_deviation.largest
+        yield run.loss - regularised_minimum(k, 1.0, penalty) - mu * smallest_energy(k, s)

@@ -319,16 +319,14 @@ def _supcon(z: Tensor, labels: Tensor, temperature: float = 1.0, reduction: str 
 
 
 @check("Graf et al., definition of L_SC", "SC on radius ρ = SupCon on unit vectors at τ = 1/ρ²", tolerance=1e-12)
-def temperature_is_a_radius(generator: torch.Generator) -> float:
+def temperature_is_a_radius(generator: torch.Generator) -> Iterator[float]:
     """(1) on z/√τ against the loss on z; labels of any kind, lonely ones too; relative."""
-    errors = []
     for b, d, k in ((2, 3, 1), (7, 2, 3), (20, 8, 4), (30, 16, 20)):
         labels = torch.randint(k, (b,), generator=generator)
         z = on_sphere(generator, b, d)
         for tau in (0.05, *TEMPERATURES, 10.0):
             expected = float(batch_loss(z / math.sqrt(tau), labels))
-            errors.append((_supcon(z, labels, tau) - expected) / max(1.0, abs(expected)))
-    return worst(errors)
+            yield (_supcon(z, labels, tau) - expected) / max(1.0, abs(expected))
 
 
 @check(
@@ -336,17 +334,15 @@ def temperature_is_a_radius(generator: torch.Generator) -> float:
     "M_l = K·C(n+l−1, l)·C(n(K−1)+b−l−1, b−l) pairs of a batch and a class with l in it",
     tolerance=0.0,
 )
-def batches_are_counted(generator: torch.Generator) -> float:
+def batches_are_counted(generator: torch.Generator) -> Iterator[float]:
     """Against counting; sizes at random, every l from 0 to b."""
-    errors = []
     for _ in range(6):
         k, n, b = (int(torch.randint(low, high, (1,), generator=generator)) for low, high in ((2, 5), (1, 4), (2, 6)))
         result: Counter[int] = Counter()
         for batch in itertools.combinations_with_replacement(range(k * n), b):
             inside = Counter(i // n for i in batch)
             result.update(inside[c] for c in range(k))
-        errors += [result[size] - batches_with(k, n, b, size) for size in range(b + 1)]
-    return worst(errors)
+        yield from [result[size] - batches_with(k, n, b, size) for size in range(b + 1)]
 
 
 @check(
@@ -354,15 +350,13 @@ def batches_are_counted(generator: torch.Generator) -> float:
     "L_SC over all multiset batches is Σ_l l·M_l·log(l−1+(b−l)e^{−Kρ²/(K−1)}) at the simplex",
     tolerance=1e-12,
 )
-def all_batches_bound_is_the_simplex(generator: torch.Generator) -> float:
+def all_batches_bound_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """Against the sum over every batch, with the simplex in a random position and in more dimensions; relative."""
-    errors = []
     for k, n, b, rho in SUMS:
         labels = torch.arange(k).repeat(n)
         for d in (k - 1, k + 3):
             value = float(all_batches_loss(rho * turned(k, d, generator)[labels], labels, b))
-            errors.append(all_batches_bound(k, n, b, rho) / value - 1)
-    return worst(errors)
+            yield all_batches_bound(k, n, b, rho) / value - 1
 
 
 @check(
@@ -370,7 +364,7 @@ def all_batches_bound_is_the_simplex(generator: torch.Generator) -> float:
     "L_SC > Σ_l l·M_l·log(l−1+(b−l)e^{−Kρ²/(K−1)}) for points on the sphere off the simplex",
     tolerance=1e-12,
 )
-def all_batches_are_above_their_bound(generator: torch.Generator) -> float:
+def all_batches_are_above_their_bound(generator: torch.Generator) -> Iterator[float]:
     """Random points, ever closer to the simplex, their classes collapsed or not; relative to the bound."""
     slacks, clear = [], []
     for k, n, b, rho in SUMS[:4]:
@@ -383,7 +377,7 @@ def all_batches_are_above_their_bound(generator: torch.Generator) -> float:
             result = [float(loss(rho * z)) / bound - 1 for z in points]
             slacks += result
             clear += result if k > 2 and noise >= 0.1 else []  # two classes may be opposite again by chance
-    return worst_violation(slacks) + required(min(clear) > 1e-9)
+    yield worst_violation(slacks) + required(min(clear) > 1e-9)
 
 
 @check(
@@ -391,16 +385,15 @@ def all_batches_are_above_their_bound(generator: torch.Generator) -> float:
     "points minimising L_SC over all batches form a regular simplex of radius ρ",
     tolerance=1e-10,
 )
-def all_batches_find_the_simplex(generator: torch.Generator) -> float:
+def all_batches_find_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """Minimised from random points: deviations from the bound (relative) and the simplex; the slope there vanishes."""
-    errors = []
     for (k, n, b, rho), d in zip((*SUMS[:4], SUMS[4]), (2, 4, 3, 2, 2), strict=True):
         result = minimise_all_batches(k, n, b, d, radius=rho, starts=2, seed=seed(generator))
         bound = all_batches_bound(k, n, b, rho)
-        errors += [result.value / bound - 1, deviation(result.points, result.labels, rho).largest]
+        yield result.value / bound - 1
+        yield deviation(result.points, result.labels, rho).largest
         labels = torch.arange(k).repeat(n)
-        errors.append(slope(all_batches(labels, b), rho * turned(k, d, generator)[labels]) / bound)
-    return worst(errors)
+        yield slope(all_batches(labels, b), rho * turned(k, d, generator)[labels]) / bound
 
 
 @check(
@@ -409,28 +402,27 @@ def all_batches_find_the_simplex(generator: torch.Generator) -> float:
     tolerance=1e-10,
     conditions="K = 3, b = 9 on the circle",
 )
-def batches_have_no_common_minimiser(generator: torch.Generator) -> float:
+def batches_have_no_common_minimiser(generator: torch.Generator) -> Iterator[float]:
     """(5) against the loss at the simplex and against the minima that are known; the others are lower than the simplex
     by a margin, and no two arrangements of three classes are alike."""
     k, b = 3, 9
     zeta = turned(k, 2, generator)
-    errors, arrangements = [], []
+    arrangements = []
     for counts in configurations(k, b):
         result = minimise_configuration(counts, 2, starts=3, seed=seed(generator))
         at_simplex, opposite = configuration_value(counts, k / (k - 1)), configuration_value(counts, 2.0)
-        errors.append(_supcon(zeta[result.labels], result.labels) - at_simplex)
-        errors.append(required(result.value > opposite - 1e-9))
+        yield _supcon(zeta[result.labels], result.labels) - at_simplex
+        yield required(result.value > opposite - 1e-9)
         if counts[1] <= 1 or counts[2] == 0:  # one class with others or without, or two classes
-            errors.append(result.value - opposite)
+            yield result.value - opposite
         elif counts == (3, 3, 3):
-            errors.append(result.value - at_simplex)
+            yield result.value - at_simplex
         if counts[0] != b and counts != (3, 3, 3):
-            errors.append(required(at_simplex - result.value > MARGIN))
+            yield required(at_simplex - result.value > MARGIN)
         if min(counts) > 0:
             arrangements.append(result.cosines[torch.triu_indices(k, k, 1).unbind()].sort().values)
     for one, other in itertools.combinations(arrangements, 2):
-        errors.append(required(float((one - other).abs().max()) > MARGIN))
-    return worst(errors)
+        yield required(float((one - other).abs().max()) > MARGIN)
 
 
 @check(
@@ -438,7 +430,7 @@ def batches_have_no_common_minimiser(generator: torch.Generator) -> float:
     "SupCon ≥ log(m−1+(b−m)e^{−K/((K−1)τ)}) with m of each of K classes, and equal only at the simplex",
     tolerance=1e-12,
 )
-def balanced_batch_bound_is_the_simplex(generator: torch.Generator) -> float:
+def balanced_batch_bound_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """The error at the simplex, and any violation off it; there it must not be reached."""
     errors, slacks, clear = [], [], []
     for (k, m), tau in itertools.product(BATCHES, TEMPERATURES):
@@ -450,7 +442,7 @@ def balanced_batch_bound_is_the_simplex(generator: torch.Generator) -> float:
             result = [_supcon(z, labels, tau, "mean") - bound for z in points]
             slacks += result
             clear += result if k > 2 and noise >= 0.1 else []
-    return worst(errors) + worst_violation(slacks) + required(min(clear) > 1e-9)
+    yield worst(errors) + worst_violation(slacks) + required(min(clear) > 1e-9)
 
 
 @check(
@@ -459,13 +451,12 @@ def balanced_batch_bound_is_the_simplex(generator: torch.Generator) -> float:
     tolerance=1e-9,
     conditions="τ from 0.3",
 )
-def supcon_finds_the_simplex(generator: torch.Generator) -> float:
+def supcon_finds_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """Gradient descent from random points, K = 4 on S² among them; deviations from simplex and bound."""
-    errors = []
     for k, n, d, tau in ((4, 20, 3, 0.3), (3, 4, 2, 0.5), (10, 3, 12, 0.3)):
         run = free_points("sc", k, n, d, temperature=tau, seed=seed(generator))
-        errors += [run.loss - balanced_batch_bound(k, n, tau), run.deviation.largest]
-    return worst(errors)
+        yield run.loss - balanced_batch_bound(k, n, tau)
+        yield run.deviation.largest
 
 
 # ------------------------------------------------------------------------------------------------- checks of the proof
@@ -476,13 +467,12 @@ def supcon_finds_the_simplex(generator: torch.Generator) -> float:
     "Σ_j e^{s_ij} ≥ (l−1) e^{mean s_ij} over an anchor's positives, equal iff all these s_ij are equal",
     tolerance=1e-12,
 )
-def supcon_jensen_over_positives(generator: torch.Generator) -> float:
+def supcon_jensen_over_positives(generator: torch.Generator) -> Iterator[float]:
     """(C0) ≥ (C1) within ℓ_i; (C0) summed over all batches is the loss."""
-    errors = [measure(0, equal_positives, generator)]
+    yield measure(0, equal_positives, generator)
     for points, labels, b in itertools.islice(balanced_points(generator), 0, None, 9):
         whole = float(all_batches_loss(points, labels, b))
-        errors.append(float(values(every_batch(points, labels, b)).sum()) / whole - 1)
-    return worst(errors)
+        yield float(values(every_batch(points, labels, b)).sum()) / whole - 1
 
 
 @check(
@@ -490,9 +480,9 @@ def supcon_jensen_over_positives(generator: torch.Generator) -> float:
     "Σ_k e^{s_ik} ≥ (b−l) e^{mean s_ik} over an anchor's negatives, equal iff all these s_ik are equal",
     tolerance=1e-12,
 )
-def supcon_jensen_over_negatives(generator: torch.Generator) -> float:
+def supcon_jensen_over_negatives(generator: torch.Generator) -> Iterator[float]:
     """(C1) ≥ (C2) within ℓ_i."""
-    return measure(1, equal_negatives, generator)
+    yield measure(1, equal_negatives, generator)
 
 
 @check(
@@ -501,9 +491,9 @@ def supcon_jensen_over_negatives(generator: torch.Generator) -> float:
     tolerance=1e-12,
     conditions="φ(t) = log(l−1+(b−l)e^t), P and Q an anchor's mean s with its positives and negatives",
 )
-def supcon_jensen_over_anchors(generator: torch.Generator) -> float:
+def supcon_jensen_over_anchors(generator: torch.Generator) -> Iterator[float]:
     """(C2) ≥ (C3)."""
-    return measure(2, equal_anchors, generator)
+    yield measure(2, equal_anchors, generator)
 
 
 @check(
@@ -512,24 +502,21 @@ def supcon_jensen_over_anchors(generator: torch.Generator) -> float:
     tolerance=1e-12,
     conditions="n ≥ 2, b ≥ 3; S_By the mean of Q_i − P_i over the class in the batch",
 )
-def supcon_jensen_over_batches(generator: torch.Generator) -> float:
+def supcon_jensen_over_batches(generator: torch.Generator) -> Iterator[float]:
     """(C3) ≥ (C4); equal angles whose vectors do not sum to 0 are enough; collapse alone, or equal means, are not."""
-    errors = [worst_violation([mean_gaps(every_batch(*inputs))[3] for inputs in balanced_points(generator)])]
+    yield worst_violation([mean_gaps(every_batch(*inputs))[3] for inputs in balanced_points(generator)])
     for (k, n, b), rho in itertools.product(SMALL_SUMS, RADII):
         labels = torch.arange(k).repeat(n)
         (frame,) = frames(generator, k)
         zeta = rho * at_equal_angles(k, frame, 0.4)
-        errors.append(mean_gaps(every_batch(zeta[labels], labels, b))[3])
-        errors.append(
-            required(counted_gap(zeta[labels], labels) - gap_with_centred_means(zeta[labels], labels) > CLEAR)
-        )
+        yield mean_gaps(every_batch(zeta[labels], labels, b))[3]
+        yield required(counted_gap(zeta[labels], labels) - gap_with_centred_means(zeta[labels], labels) > CLEAR)
         apart = rho * shaken(zeta[labels] / rho, 0.5, generator)
-        errors.append(required(mean_gaps(every_batch(apart, labels, b))[3] > CLEAR))
+        yield required(mean_gaps(every_batch(apart, labels, b))[3] > CLEAR)
         if k > 2:  # two classes have one angle
             bent = zeta.clone()
             bent[0] = rho * unit(zeta[:2].sum(0))
-            errors.append(required(mean_gaps(every_batch(bent[labels], labels, b))[3] > CLEAR))
-    return worst(errors)
+            yield required(mean_gaps(every_batch(bent[labels], labels, b))[3] > CLEAR)
 
 
 @check(
@@ -537,19 +524,17 @@ def supcon_jensen_over_batches(generator: torch.Generator) -> float:
     "over all batches with l of a class, mean S = mean_y [mean_{k≠y} ⟨μ_y, μ_k⟩ − (n‖μ_y‖² + ρ²)/(n+1)], any l < b",
     tolerance=1e-12,
 )
-def supcon_batches_average_to_class_means(generator: torch.Generator) -> float:
+def supcon_batches_average_to_class_means(generator: torch.Generator) -> Iterator[float]:
     """(C5) against counting, for each l; a whole batch of one class has no negatives, and only the second part."""
-    errors = []
     for (k, n, b), rho in itertools.product((*SMALL_SUMS, (2, 1, 4), (2, 4, 3)), RADII):
         labels = torch.arange(k).repeat(n)
         points = rho * on_sphere(generator, k * n, 3)
         on = every_batch(points, labels, b)
         result = mean_gap(on)
         expected = counted_gap(points, labels)
-        errors += [float(result[on.members == size].mean()) - expected for size in range(2, b)]
+        yield from [float(result[on.members == size].mean()) - expected for size in range(2, b)]
         squares = class_means(points, labels).square().sum(1)
-        errors.append(float(result[on.members == b].mean() + (n * squares.mean() + rho**2) / (n + 1)))
-    return worst(errors)
+        yield float(result[on.members == b].mean() + (n * squares.mean() + rho**2) / (n + 1))
 
 
 @check(
@@ -557,7 +542,7 @@ def supcon_batches_average_to_class_means(generator: torch.Generator) -> float:
     "Σ_{k≠l} ⟨μ_k, μ_l⟩ = ‖Σ_k μ_k‖² − Σ_k ‖μ_k‖² ≥ −Σ_k ‖μ_k‖², equal iff the class means sum to 0",
     tolerance=1e-12,
 )
-def supcon_means_sum(generator: torch.Generator) -> float:
+def supcon_means_sum(generator: torch.Generator) -> Iterator[float]:
     """(C6): the identity by pairs, the mean gap before and after, and means that sum to 0 and nothing else."""
     errors, slacks = [], []
     for points, labels, _ in balanced_points(generator):
@@ -576,7 +561,7 @@ def supcon_means_sum(generator: torch.Generator) -> float:
         errors.append(required(mean_gaps(every_batch(points, labels, b))[3] > CLEAR))
         shifted = rho * unit(points / rho + 0.5 * on_sphere(generator, 1, 4))
         errors.append(required(counted_gap(shifted, labels) - gap_with_centred_means(shifted, labels) > CLEAR))
-    return worst(errors) + worst_violation(slacks)
+    yield worst(errors) + worst_violation(slacks)
 
 
 @check(
@@ -584,7 +569,7 @@ def supcon_means_sum(generator: torch.Generator) -> float:
     "‖μ_k‖ ≤ ρ, so the mean of S over all batches is ≥ −Kρ²/(K−1) if Σμ = 0; equal iff the classes collapse",
     tolerance=1e-12,
 )
-def supcon_class_means_are_inside(generator: torch.Generator) -> float:
+def supcon_class_means_are_inside(generator: torch.Generator) -> Iterator[float]:
     """(C7): collapsed to random points, which do not sum to 0 and are at unequal angles; and points apart."""
     errors, slacks = [], []
     for points, labels, _ in balanced_points(generator):
@@ -598,7 +583,7 @@ def supcon_class_means_are_inside(generator: torch.Generator) -> float:
             errors.append(required(mean_gaps(every_batch(points, labels, b))[3] > CLEAR))
         apart = rho * shaken(points / rho, 0.3, generator)
         errors.append(required(gap_with_centred_means(apart, labels) - gap_at_collapse(apart, labels) > CLEAR))
-    return worst(errors) + worst_violation(slacks)
+    yield worst(errors) + worst_violation(slacks)
 
 
 @check(
@@ -606,9 +591,8 @@ def supcon_class_means_are_inside(generator: torch.Generator) -> float:
     "all equality conditions hold iff (S1), (S2), (S3) and collapse do; the gaps sum to L_SC − bound",
     tolerance=1e-12,
 )
-def supcon_chain_is_the_simplex(generator: torch.Generator) -> float:
+def supcon_chain_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """L_SC from step to step down to the bound; relative to it. No gap at the simplex; off it the condition's own."""
-    errors = []
     for (k, n, b), rho in itertools.product(SMALL_SUMS, RADII):
         labels, bound = torch.arange(k).repeat(n), all_batches_bound(k, n, b, rho)
         zeta = turned(k, k, generator)
@@ -625,11 +609,11 @@ def supcon_chain_is_the_simplex(generator: torch.Generator) -> float:
             result = descent(rho * points, labels, b)
             steps = [above - below for above, below in itertools.pairwise(result)]
             scale = abs(bound)
-            errors += [result[0] / float(all_batches_loss(rho * points, labels, b)) - 1, result[-1] / bound - 1]
-            errors.append(worst_violation(steps) / scale)
-            errors.append(required(all(steps[i] > CLEAR * scale for i in strict)))
-            errors += [] if strict else [step / scale for step in steps]
-    return worst(errors)
+            yield result[0] / float(all_batches_loss(rho * points, labels, b)) - 1
+            yield result[-1] / bound - 1
+            yield worst_violation(steps) / scale
+            yield required(all(steps[i] > CLEAR * scale for i in strict))
+            yield from [] if strict else [step / scale for step in steps]
 
 
 def descent(points: Tensor, labels: Tensor, batch_size: int) -> list[float]:

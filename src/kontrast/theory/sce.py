@@ -258,91 +258,81 @@ def _sce(case: _Case, weight: float) -> Tensor:
 
 
 @check("SCE, supplement B", "L_SCE = −Σ_k w_ik log p_ik with w_ik = λ 1[i=k] + (1−λ) s_ik", tolerance=1e-12)
-def sce_is_cross_entropy(generator: torch.Generator) -> float:
+def sce_is_cross_entropy(generator: torch.Generator) -> Iterator[float]:
     """SCELoss against (4) as it is written."""
-    error = 0.0
     for case in _cases(generator):
         for lam in LAMBDAS:
             options = {"temperature": case.tau, "target_temperature": case.tau_m, "contrastive_weight": lam}
-            error = max(error, largest_error(sce_loss(relations(*case.rows), **options), _sce(case, lam)))
-    return error
+            yield largest_error(sce_loss(relations(*case.rows), **options), _sce(case, lam))
 
 
 @check("SCE, Proposition 1", "L_SCE = λ L_InfoNCE + (1−λ)(L_ReSSL + L_Ceil)", tolerance=1e-12)
-def sce_decomposition(generator: torch.Generator) -> float:
+def sce_decomposition(generator: torch.Generator) -> Iterator[float]:
     """SCELoss against (5), (6) and (7) as they are written."""
-    error = 0.0
     for case in _cases(generator):
         r = relations(*case.rows)
         soft = ressl(r, temperature=case.tau, target_temperature=case.tau_m) + ceil(r, temperature=case.tau)
         for lam in LAMBDAS:
             parts = lam * info_nce(r, temperature=case.tau) + (1 - lam) * soft
-            error = max(error, largest_error(parts, _sce(case, lam)))
-    return error
+            yield largest_error(parts, _sce(case, lam))
 
 
 @check(
     "SCE, Proposition 1", "losses.sce_terms are L_InfoNCE, L_ReSSL and L_Ceil, and combine to SCELoss", tolerance=1e-12
 )
-def sce_terms_are_the_parts(generator: torch.Generator) -> float:
+def sce_terms_are_the_parts(generator: torch.Generator) -> Iterator[float]:
     """Each against its formula; ReSSLLoss too."""
-    error = 0.0
     for case in _cases(generator):
         r, tau, tau_m = relations(*case.rows), case.tau, case.tau_m
         terms = sce_terms(*case.rows, temperature=tau, target_temperature=tau_m)
         relational = ressl(r, temperature=tau, target_temperature=tau_m)
-        error = max(error, largest_error(info_nce(r, temperature=tau), terms.info_nce))
-        error = max(error, largest_error(relational, terms.ressl))
-        error = max(error, largest_error(ceil(r, temperature=tau), terms.ceil))
-        error = max(error, largest_error(relational, ReSSLLoss(tau, tau_m, reduction="none")(*case.rows)))
-        error = max(error, *(largest_error(terms.combine(contrastive_weight=x), _sce(case, x)) for x in LAMBDAS))
-    return error
+        yield largest_error(info_nce(r, temperature=tau), terms.info_nce)
+        yield largest_error(relational, terms.ressl)
+        yield largest_error(ceil(r, temperature=tau), terms.ceil)
+        yield largest_error(relational, ReSSLLoss(tau, tau_m, reduction="none")(*case.rows))
+        yield from (largest_error(terms.combine(contrastive_weight=x), _sce(case, x)) for x in LAMBDAS)
 
 
 @check("SCE, supplement B", "λ = 1: L_SCE = L_InfoNCE", tolerance=1e-12)
-def sce_with_full_weight_is_infonce(generator: torch.Generator) -> float:
+def sce_with_full_weight_is_infonce(generator: torch.Generator) -> Iterator[float]:
     """SCELoss and (4) against InfoNCELoss, whose negatives are the batch or the queue; τ_m does not matter."""
-    error = 0.0
     for case in _cases(generator):
         expected = InfoNCELoss(case.tau, reduction="none")(*case.rows)
         options = {"temperature": case.tau, "target_temperature": case.tau_m, "contrastive_weight": 1.0}
         result = sce_loss(relations(*case.rows), **options)
-        error = max(error, largest_error(_sce(case, 1.0), expected), largest_error(result, expected))
-    return error
+        yield largest_error(_sce(case, 1.0), expected)
+        yield largest_error(result, expected)
 
 
 @check("SCE, Proposition 1", "λ = 0: L_SCE − L_ReSSL = L_Ceil = −log(1 − p_ii) > 0", tolerance=1e-12)
-def sce_without_contrast_is_not_ressl(generator: torch.Generator) -> float:
+def sce_without_contrast_is_not_ressl(generator: torch.Generator) -> Iterator[float]:
     """The difference of SCELoss and ReSSLLoss against (7). An anchor's ceiling can be as small as p_ii; it is asked to
     be above zero in the formula, and in the losses on average."""
-    error = 0.0
     for case in _cases(generator):
         difference = _sce(case, 0.0) - ReSSLLoss(case.tau, case.tau_m, reduction="none")(*case.rows)
         r = relations(*case.rows)
         ceiling, p = ceil(r, temperature=case.tau), online_distribution(r, temperature=case.tau)[r.own]
-        error = max(error, largest_error(ceiling, difference), largest_error((-ceiling).exp(), 1 - p))
-        error += required(bool((p > 0).all() and difference.mean() > 1e-9))
-    return error
+        yield largest_error(ceiling, difference)
+        yield largest_error((-ceiling).exp(), 1 - p)
+        yield required(bool((p > 0).all() and difference.mean() > 1e-9))
 
 
 @check("SCE, supplement B", "L_SCE − H(w_i) = KL(w_i ‖ p_i) ≥ 0, and 0 only where p_i = w_i", tolerance=1e-12)
-def sce_is_at_least_target_entropy(generator: torch.Generator) -> float:
+def sce_is_at_least_target_entropy(generator: torch.Generator) -> Iterator[float]:
     """SCELoss against the entropy of (3). Online rows (not normalised) whose p is w must make the difference vanish."""
-    error = 0.0
     for case in _cases(generator):
         r = relations(*case.rows)
         for lam in LAMBDAS:
             w = soft_target(r, temperature=case.tau_m, contrastive_weight=lam)
             excess = _sce(case, lam) - entr(w).sum(1)
-            error = max(error, largest_error(divergence(w, online_distribution(r, temperature=case.tau)), excess))
-            error += required(bool((excess > 0).all()))
+            yield largest_error(divergence(w, online_distribution(r, temperature=case.tau)), excess)
+            yield required(bool((excess > 0).all()))
     for tau, tau_m, lam in ((0.1, 0.1, 0.5), (0.1, 0.05, 0.9), (0.5, 0.2, 0.2)):
         target = on_sphere(generator, 8, 24)
         w = soft_target(relations(target, target), temperature=tau_m, contrastive_weight=lam)
         online = tau * w.log() @ torch.linalg.pinv(target).T  # ⟨z¹_i, z²_k⟩ = τ log w_ik
         value = SCELoss(tau, tau_m, lam, normalize=False, reduction="none")(online, target)
-        error = max(error, largest_error(value, entr(w).sum(1)))
-    return error
+        yield largest_error(value, entr(w).sum(1))
 
 
 # -------------------------------------------------------------------------------------------------- checks of collapse
@@ -363,38 +353,33 @@ def _backward_at_equal_views(loss: Callable[..., Tensor], z: Tensor, queue: Tens
 
 
 @check("SCE, supplement F", "equal views: ∂L_ReSSL/∂z¹ = 0 and L_ReSSL = H(s)", conditions="τ_m = τ", tolerance=1e-12)
-def ressl_is_content_with_equal_views(generator: torch.Generator) -> float:
+def ressl_is_content_with_equal_views(generator: torch.Generator) -> Iterator[float]:
     """The gradient and the value of ReSSLLoss; with a sharper target the gradient must not vanish."""
-    error = 0.0
     for z, queue, tau in _targets(generator):
         loss = ReSSLLoss(tau, tau, normalize=False, reduction="none")
-        error = max(error, largest(_backward_at_equal_views(loss, z, queue)))
-        error = max(error, largest_error(ressl_bound(z, queue, temperature=tau), loss(z, z, queue)))
+        yield largest(_backward_at_equal_views(loss, z, queue))
+        yield largest_error(ressl_bound(z, queue, temperature=tau), loss(z, z, queue))
         sharper = _backward_at_equal_views(ReSSLLoss(tau, tau / 2, normalize=False, reduction="none"), z, queue)
         few = len(z if queue is None else queue) < 10  # both distributions can be all on one of them
-        error += required(few or float(sharper.norm(dim=1).mean()) > 1e-3)
-    return error
+        yield required(few or float(sharper.norm(dim=1).mean()) > 1e-3)
 
 
 @check(
     "SCE, supplement F", "equal views: ∂L_SCE/∂z¹_i = ((p_ii − λ)/τ)(c_i − m_i)", conditions="τ_m = τ", tolerance=1e-12
 )
-def sce_learns_from_equal_views(generator: torch.Generator) -> float:
+def sce_learns_from_equal_views(generator: torch.Generator) -> Iterator[float]:
     """Against the backward of SCELoss. It must not vanish for 0 < λ < 1; at λ = 1 it may where p_ii ≈ 1, far apart."""
-    error = 0.0
     for z, queue, tau in _targets(generator):
         for lam in LAMBDAS:
             measured = _backward_at_equal_views(SCELoss(tau, tau, lam, normalize=False, reduction="none"), z, queue)
             result = gradient_at_equal_views(z, queue, temperature=tau, contrastive_weight=lam)
-            error = max(error, largest_error(result, measured))
-            error += required(lam in (0.0, 1.0) or float(measured.norm(dim=1).mean()) > 1e-3)
-    return error
+            yield largest_error(result, measured)
+            yield required(lam in (0.0, 1.0) or float(measured.norm(dim=1).mean()) > 1e-3)
 
 
 @check("SCE, supplement F", "all rows equal: L_ReSSL = H(s); L_SCE = H(w) + KL(w ‖ 1/n) > H(w)", tolerance=1e-12)
-def sce_is_above_its_bound_at_collapse(generator: torch.Generator) -> float:
+def sce_is_above_its_bound_at_collapse(generator: torch.Generator) -> Iterator[float]:
     """The values of both losses at any temperatures; (12) must be above 0, and 0 for λ = 1/n."""
-    error = 0.0
     for n, queue_size in ((2, 0), (8, 0), (5, 20)):
         z = on_sphere(generator, 1, 6).expand(n, -1)
         queue = z[:1].expand(queue_size, -1) if queue_size else None
@@ -402,31 +387,28 @@ def sce_is_above_its_bound_at_collapse(generator: torch.Generator) -> float:
         r = relations(z, z, queue)
         for tau, tau_m in ((0.1, 0.1), (0.1, 0.04), (0.2, 0.1)):
             relational = ReSSLLoss(tau, tau_m, reduction="none")(z, z, queue)
-            error = max(error, largest_error(ressl_bound(z, queue, temperature=tau_m), relational))
-            error = max(error, largest_error(torch.full_like(relational, math.log(candidates - 1)), relational))
+            yield largest_error(ressl_bound(z, queue, temperature=tau_m), relational)
+            yield largest_error(torch.full_like(relational, math.log(candidates - 1)), relational)
             for lam in (*LAMBDAS, 1 / candidates):
                 bound = entr(soft_target(r, temperature=tau_m, contrastive_weight=lam)).sum(1)
                 value = SCELoss(tau, tau_m, lam, reduction="none")(z, z, queue)
                 excess = collapse_excess(candidates, lam)
-                error = max(error, largest_error(bound + excess, value))
-                error = max(error, largest_error(torch.full_like(value, math.log(candidates)), value))
-                error += required(abs(excess) < 1e-12 if lam == 1 / candidates else excess > 1e-3)
-    return error
+                yield largest_error(bound + excess, value)
+                yield largest_error(torch.full_like(value, math.log(candidates)), value)
+                yield required(abs(excess) < 1e-12 if lam == 1 / candidates else excess > 1e-3)
 
 
 @check("SCE, supplement F", "near collapse: d log V/dt = 2(nλ − 1)/((n−1)τ); for ReSSL 0", tolerance=1e-8)
-def sce_leaves_collapse(generator: torch.Generator) -> float:
+def sce_leaves_collapse(generator: torch.Generator) -> Iterator[float]:
     """V's change along the losses' own descent direction, through the normalisation, in units of 2/τ, at the smallest
     distance; from the largest to the next the error must fall with the square of the distance."""
-    error = 0.0
     for n, dim, tau, tau_m in ((3, 4, 0.1, 0.1), (8, 5, 0.1, 0.05), (16, 32, 0.5, 0.5)):
         centre, aside = on_sphere(generator, 1, dim), on_sphere(generator, n, dim)
         for lam in (None, 0.0, 0.5, 1.0):
             rate = 0.0 if lam is None else spreading_rate(n, temperature=tau, contrastive_weight=lam)
             off = [abs(_rate(unit(centre + near * aside), tau, tau_m, lam) - rate) * tau / 2 for near in NEAR]
-            error = max(error, off[-1])
-            error += required(all(x <= off[0] / 50 + 1e-9 for x in off[1:]))
-    return error
+            yield off[-1]
+            yield required(all(x <= off[0] / 50 + 1e-9 for x in off[1:]))
 
 
 def _rate(z: Tensor, tau: float, tau_m: float, weight: float | None) -> float:

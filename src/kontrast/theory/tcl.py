@@ -259,40 +259,34 @@ def _by_formula(gradient: Callable[..., Tensor], z: Tensor, labels: Tensor, **tu
 
 
 @check("TCL, Lemma 1", "SupCon: ∂L_i/∂z_i = (1/τ)[Σ_p z_p (P^s_ip − X_ip) + Σ_n z_n P^s_in]", tolerance=1e-12)
-def supcon_gradient_is_lemma_1(generator: torch.Generator) -> float:
+def supcon_gradient_is_lemma_1(generator: torch.Generator) -> Iterator[float]:
     """Against the backward of SupConLoss."""
-    error = 0.0
     for z, labels, tau in _batches(generator):
         measured = _as_anchor(SupConLoss(tau, normalize=False, reduction="none"), z, labels)
-        error = max(error, largest_error(_by_formula(supcon_gradient, z, labels, temperature=tau), measured))
-    return error
+        yield largest_error(_by_formula(supcon_gradient, z, labels, temperature=tau), measured)
 
 
 @check("TCL, Lemma 2", "∂L_i/∂z_i = (1/τ)[Σ_p z_p (P^t_ip − X_ip − Y^t_ip) + Σ_n z_n P^t_in]", tolerance=1e-12)
-def tcl_gradient_is_lemma_2(generator: torch.Generator) -> float:
+def tcl_gradient_is_lemma_2(generator: torch.Generator) -> Iterator[float]:
     """Against the backward of TCLLoss."""
-    error = 0.0
     for z, labels, tau in _batches(generator):
         for k1, k2 in TUNINGS:
             measured = _as_anchor(TCLLoss(tau, k1, k2, normalize=False, reduction="none"), z, labels)
             result = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=k1, k2=k2)
-            error = max(error, largest_error(result, measured))
-    return error
+            yield largest_error(result, measured)
 
 
 @check("TCL, Lemmas 1 and 2", "k1 = 0, k2 = 1: TCL is SupCon, in value and gradient", tolerance=1e-12)
-def untuned_tcl_is_supcon(generator: torch.Generator) -> float:
+def untuned_tcl_is_supcon(generator: torch.Generator) -> Iterator[float]:
     """TCLLoss, (6) and (1) against SupConLoss."""
-    error = 0.0
     for z, labels, tau in _batches(generator):
         supcon = SupConLoss(tau, normalize=False, reduction="none")
         tcl = TCLLoss(tau, 0.0, 1.0, normalize=False, reduction="none")
-        error = max(error, largest_error(tcl(z, labels), supcon(z, labels)))
+        yield largest_error(tcl(z, labels), supcon(z, labels))
         result = _by_formula(tcl_gradient, z, labels, temperature=tau, k1=0.0, k2=1.0)
-        error = max(error, largest_error(result, _as_anchor(supcon, z, labels)))
+        yield largest_error(result, _as_anchor(supcon, z, labels))
         s = spread(generator, 20, 3), spread(generator, 20, 7)
-        error = max(error, largest_error(tcl_loss(*s, temperature=tau, k1=0.0, k2=1.0), group_values(supcon, *s)))
-    return error
+        yield largest_error(tcl_loss(*s, temperature=tau, k1=0.0, k2=1.0), group_values(supcon, *s))
 
 
 def _parts(loss: Callable[..., Tensor], w: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
@@ -308,9 +302,8 @@ def _parts(loss: Callable[..., Tensor], w: Tensor, positives: Tensor, negatives:
 @check(
     "TCL, proof of Theorem 1", "positive p's part of ∂L_i/∂w_i has length |P−X−Y| √(1−s_ip²)/(τ‖w_i‖)", tolerance=1e-12
 )
-def normalisation_scales_positives(generator: torch.Generator) -> float:
+def normalisation_scales_positives(generator: torch.Generator) -> Iterator[float]:
     """Against the parts of TCLLoss's backward through w/‖w‖; that their sum is its backward on w is asked too."""
-    error = 0.0
     for dim, tau, k1, k2 in ((4, 0.1, 1.0, 1.5), (16, 0.1, 5000.0, 1.0), (16, 0.5, 0.0, 1.0)):
         w = on_sphere(generator, 25, dim) * (0.5 + 3 * torch.rand(25, 1, generator=generator, dtype=torch.float64))
         c, theirs = on_sphere(generator, 12, dim), torch.tensor([0] * 5 + [1] * 7)
@@ -320,17 +313,15 @@ def normalisation_scales_positives(generator: torch.Generator) -> float:
         s = w @ c.T / norm
         pull = _pull(s[:, :5], s[:, 5:], temperature=tau, k1=k1, k2=k2)
         result = normalised_pull(pull, s[:, :5], temperature=tau, norm=norm)
-        error = max(error, largest_error(result, parts[:, :5].norm(dim=2)))
+        yield largest_error(result, parts[:, :5].norm(dim=2))
         leaf = w.clone().requires_grad_()
         loss = TCLLoss(tau, k1, k2, reduction="sum")(leaf, [0] * 25, ref_emb=c, ref_labels=theirs)
-        error = max(error, largest_error(parts.sum(1), torch.autograd.grad(loss, leaf)[0]))
-    return error
+        yield largest_error(parts.sum(1), torch.autograd.grad(loss, leaf)[0])
 
 
 @check("TCL, proof of Theorem 1", "s_ip = 1: no pull through w/‖w‖; s_ip = 0: |P−X−Y|/(τ‖w_i‖)", tolerance=1e-12)
-def easy_positives_vanish(generator: torch.Generator) -> float:
+def easy_positives_vanish(generator: torch.Generator) -> Iterator[float]:
     """Positives of one anchor at 0, 0.9, 0.99, 0.9999 and 1; SupCon and TCL. At 1 what is left counts as the error."""
-    error = 0.0
     similarity = torch.tensor([0.0, 0.9, 0.99, 0.9999, 1.0], dtype=torch.float64)
     for tau, k1, k2 in ((0.1, 0.0, 1.0), (0.1, 5000.0, 1.0), (0.5, 1.0, 1.5)):
         z, negatives = on_sphere(generator, 20, 8), on_sphere(generator, 20, 6, 8)
@@ -341,9 +332,10 @@ def easy_positives_vanish(generator: torch.Generator) -> float:
         s_n = (negatives * z[:, None]).sum(2)
         pull = _pull(similarity.expand(20, -1), s_n, temperature=tau, k1=k1, k2=k2)
         result = normalised_pull(pull, similarity, temperature=tau, norm=torch.full_like(similarity, 2.0))
-        error = max(error, largest_error(result, length), largest_error(length[:, 0], pull[:, 0].abs() / (2 * tau)))
-        error = max(error, largest(length[:, -1])) + required(bool((length[:, 0] > 0).all()))
-    return error
+        yield largest_error(result, length)
+        yield largest_error(length[:, 0], pull[:, 0].abs() / (2 * tau))
+        yield largest(length[:, -1])
+        yield required(bool((length[:, 0] > 0).all()))
 
 
 # ---------------------------------------------------------------------------------------------- checks of the theorems
@@ -371,44 +363,38 @@ def _measured(tau: float, k1: float, k2: float, positives: Tensor, negatives: Te
 
 
 @check("TCL (16)", "P^t_ip < P^s_ip", conditions="k1, k2 ≥ 1", tolerance=1e-12)
-def tuning_lowers_positive_probability(generator: torch.Generator) -> float:
+def tuning_lowers_positive_probability(generator: torch.Generator) -> Iterator[float]:
     """Both as the losses' values have them; the formulas deviate from those by the error."""
-    error = 0.0
     for *s, tau in _random(generator):
         supcon = _measured(tau, 0.0, 1.0, *s)[0]
-        error = max(error, largest_error(supcon_probability(*s, temperature=tau), supcon))
+        yield largest_error(supcon_probability(*s, temperature=tau), supcon)
         for k1, k2 in THEOREM_1_TUNINGS:
             tcl = _measured(tau, k1, k2, *s)[0]
-            error = max(error, largest_error(positive_probability(*s, temperature=tau, k1=k1, k2=k2), tcl))
-            error += required(bool((tcl < supcon).all()))
-    return error
+            yield largest_error(positive_probability(*s, temperature=tau, k1=k1, k2=k2), tcl)
+            yield required(bool((tcl < supcon).all()))
 
 
 @check("TCL (17)", "Y^t_ip > 0, and Y^t_ip = 0 without k1", conditions="k1 > 0", tolerance=1e-12)
-def tuned_pull_is_positive(generator: torch.Generator) -> float:
+def tuned_pull_is_positive(generator: torch.Generator) -> Iterator[float]:
     """Y is what is left of TCLLoss's backward once X and P, which its value has, are taken out."""
-    error = 0.0
     for *s, tau in _random(generator):
         for k1, k2 in (*THEOREM_1_TUNINGS, (0.0, 2.0)):
             p, response, _ = _measured(tau, k1, k2, *s)
             y = tuned_pull(*s, temperature=tau, k1=k1, k2=k2)
-            error = max(error, largest_error(y, response - mean_weight(s[0]) + p))
-            error += required(bool((y > 0).all() if k1 > 0 else (y == 0).all()))
-    return error
+            yield largest_error(y, response - mean_weight(s[0]) + p)
+            yield required(bool((y > 0).all() if k1 > 0 else (y == 0).all()))
 
 
 @check("TCL, Theorem 1", "|X − P^t + Y| > |X − P^s|", conditions="k1, k2 ≥ 1; least similar positive", tolerance=1e-12)
-def tuning_raises_hardest_positive(generator: torch.Generator) -> float:
+def tuning_raises_hardest_positive(generator: torch.Generator) -> Iterator[float]:
     """On the losses' own gradients, for every anchor; the formulas deviate from those by the error."""
-    error = 0.0
     for *s, tau in _random(generator):
         supcon, hardest = _measured(tau, 0.0, 1.0, *s)[1].abs(), s[0].argmin(1, keepdim=True)
-        error = max(error, largest_error(supcon_response(*s, temperature=tau), supcon))
+        yield largest_error(supcon_response(*s, temperature=tau), supcon)
         for k1, k2 in THEOREM_1_TUNINGS:
             tcl = _measured(tau, k1, k2, *s)[1].abs()
-            error = max(error, largest_error(tcl_response(*s, temperature=tau, k1=k1, k2=k2), tcl))
-            error += required(bool((tcl.gather(1, hardest) > supcon.gather(1, hardest)).all()))
-    return error
+            yield largest_error(tcl_response(*s, temperature=tau, k1=k1, k2=k2), tcl)
+            yield required(bool((tcl.gather(1, hardest) > supcon.gather(1, hardest)).all()))
 
 
 @check(
@@ -417,60 +403,55 @@ def tuning_raises_hardest_positive(generator: torch.Generator) -> float:
     conditions="k1, k2 ≥ 1; any positive",
     tolerance=1e-12,
 )
-def tuning_can_lower_easy_positives(generator: torch.Generator) -> float:
+def tuning_can_lower_easy_positives(generator: torch.Generator) -> Iterator[float]:
     """On the losses' own gradients. The theorem must fail for some positives here, and never for the hardest one; the
     error is that of |X − P^t + Y|² − |X − P^s|², as the product (P^s − P^t + Y) · (25) that (25) is read from."""
-    error = 0.0
     for p, tau, k1, k2 in ((4, 0.1, 1.0, 1.5), (9, 0.1, 1.0, 1.5), (4, 0.07, 1.0, 1.0), (4, 0.5, 1.0, 1.5)):
         s = spread(generator, 2000, p), spread(generator, 2000, 10)
         probability, supcon, _ = _measured(tau, 0.0, 1.0, *s)
         tcl = _measured(tau, k1, k2, *s)[1]
         bound = margin(*s, temperature=tau, k1=k1, k2=k2)
-        error = max(error, largest_error((tcl - supcon) * bound, tcl**2 - supcon**2))
+        yield largest_error((tcl - supcon) * bound, tcl**2 - supcon**2)
         clear = bound.abs() > 1e-9  # the two sides of (15) are equal at 0
         fails = (tcl.abs() <= supcon.abs()) & clear
-        error += required(torch.equal(fails, (bound < 0) & clear))
-        error += required(bool(fails.any() and (probability[fails] > mean_weight(s[0])).all()))
-        error += required(not bool(fails.gather(1, s[0].argmin(1, keepdim=True)).any()))
-    return error
+        yield required(torch.equal(fails, (bound < 0) & clear))
+        yield required(bool(fails.any() and (probability[fails] > mean_weight(s[0])).all()))
+        yield required(not bool(fails.gather(1, s[0].argmin(1, keepdim=True)).any()))
 
 
 @check("TCL, Theorem 2", "P^t_in = e^{s_in/τ}/((D₁ + k1 D₂)/k2 + D₃) rises strictly with k2", tolerance=1e-12)
-def negatives_rise_with_k2(generator: torch.Generator) -> float:
+def negatives_rise_with_k2(generator: torch.Generator) -> Iterator[float]:
     """On TCLLoss's own gradient, at every k1; (23) deviates from it by the error."""
-    error = 0.0
     for *s, tau in _random(generator):
         for k1 in K1:
             result = torch.stack([_measured(tau, k1, k2, *s)[2] for k2 in K2])
             formula = torch.stack([negative_response(*s, temperature=tau, k1=k1, k2=k2) for k2 in K2])
-            error = max(error, largest_error(formula, result)) + required(bool((result.diff(dim=0) > 0).all()))
-    return error
+            yield largest_error(formula, result)
+            yield required(bool((result.diff(dim=0) > 0).all()))
 
 
 @check("TCL, supplement section 3", "raising k1 lowers P^t_in and P^t_ip strictly", tolerance=1e-12)
-def probabilities_fall_with_k1(generator: torch.Generator) -> float:
+def probabilities_fall_with_k1(generator: torch.Generator) -> Iterator[float]:
     """P^t_ip as TCLLoss's value has it, P^t_in as its gradient has; (3) and (5) deviate from those by the error."""
-    error = 0.0
     for *s, tau in _random(generator):
         for k2 in K2:
             measured = [_measured(tau, k1, k2, *s) for k1 in K1]
             for which, formula in ((0, positive_probability), (2, negative_probability)):
                 result = torch.stack([m[which] for m in measured])
                 expected = torch.stack([formula(*s, temperature=tau, k1=k1, k2=k2) for k1 in K1])
-                error = max(error, largest_error(expected, result)) + required(bool((result.diff(dim=0) < 0).all()))
-    return error
+                yield largest_error(expected, result)
+                yield required(bool((result.diff(dim=0) < 0).all()))
 
 
 @check("TCL, supplement section 3", "raising k2 lowers P^t_ip strictly", tolerance=1e-12)
-def positive_probability_falls_with_k2(generator: torch.Generator) -> float:
+def positive_probability_falls_with_k2(generator: torch.Generator) -> Iterator[float]:
     """As TCLLoss's value has it; (3) deviates from that by the error."""
-    error = 0.0
     for *s, tau in _random(generator):
         for k1 in K1:
             result = torch.stack([_measured(tau, k1, k2, *s)[0] for k2 in K2])
             expected = torch.stack([positive_probability(*s, temperature=tau, k1=k1, k2=k2) for k2 in K2])
-            error = max(error, largest_error(expected, result)) + required(bool((result.diff(dim=0) < 0).all()))
-    return error
+            yield largest_error(expected, result)
+            yield required(bool((result.diff(dim=0) < 0).all()))
 
 
 @check(
@@ -479,9 +460,8 @@ def positive_probability_falls_with_k2(generator: torch.Generator) -> float:
     conditions="a rise only where P^t_ip > Y^t_ip",
     tolerance=1e-12,
 )
-def positives_rise_with_k2_where_unsaturated(generator: torch.Generator) -> float:
+def positives_rise_with_k2_where_unsaturated(generator: torch.Generator) -> Iterator[float]:
     """On TCLLoss's own values (for D'/D) and gradients. Rises and falls must both occur, as they do at large k1."""
-    error = 0.0
     for p, n, tau in ((2, 20, 0.1), (4, 20, 0.1), (9, 3, 0.5)):
         s, rises, falls = (spread(generator, 200, p), spread(generator, 200, n)), 0, 0
         for k1 in (1.0, 100.0, 5000.0):
@@ -490,7 +470,6 @@ def positives_rise_with_k2_where_unsaturated(generator: torch.Generator) -> floa
                 growth = (group_values(after, *s) - group_values(before, *s)).exp()[:, None]
                 change = _measured(tau, k1, raised, *s)[1] - _measured(tau, k1, k2, *s)[1]
                 result = response_change(*s, growth, temperature=tau, k1=k1, k2=k2)
-                error = max(error, largest_error(result, change))
+                yield largest_error(result, change)
                 rises, falls = rises + int((change > 1e-9).sum()), falls + int((change < -1e-9).sum())
-        error += required(rises > 0 and falls > 0)
-    return error
+        yield required(rises > 0 and falls > 0)

@@ -221,111 +221,96 @@ def _measured_entropy(s: Tensor, tau: float | list[float]) -> Tensor:
 
 
 @check("Wang & Liu, supplement (3)", "−Σ r log r = −ΣP log P/ΣP + log ΣP", tolerance=1e-12)
-def entropy_closed_form(generator: torch.Generator) -> float:
+def entropy_closed_form(generator: torch.Generator) -> Iterator[float]:
     """Against −Σ r log r, summed up as it stands, and against `geometry.penalty_entropy`."""
-    error = 0.0
     for s, tau in _random_negatives(generator):
         r, result = (s / tau).softmax(1), entropy(weights(s, temperature=tau))
-        error = max(error, largest_error(result, entr(r).sum(1)), largest_error(result, _measured_entropy(s, tau)))
-    return error
+        yield largest_error(result, entr(r).sum(1))
+        yield largest_error(result, _measured_entropy(s, tau))
 
 
 @check("Wang & Liu, supplement (4)", "∂H/∂P_l = −log P_l/ΣP + ΣP log P/(ΣP)²", tolerance=1e-12)
-def entropy_slope_by_weight(generator: torch.Generator) -> float:
+def entropy_slope_by_weight(generator: torch.Generator) -> Iterator[float]:
     """Against autograd through the entropy of P/ΣP; as P_l ∂H/∂P_l, since P goes up to e²⁰ and (S4) with 1/P."""
-    error = 0.0
     for s, tau in _random_negatives(generator):
         p = weights(s, temperature=tau).requires_grad_()
         (slope,) = torch.autograd.grad(entr(p / p.sum(1, keepdim=True)).sum(), p)
-        error = max(error, largest_error(p * entropy_by_weight(p), p * slope))
-    return error
+        yield largest_error(p * entropy_by_weight(p), p * slope)
 
 
 @check("Wang & Liu, supplement (5)", "∂P_l/∂(1/τ) = τ P_l log P_l", tolerance=1e-12)
-def weight_slope_by_inverse_temperature(generator: torch.Generator) -> float:
+def weight_slope_by_inverse_temperature(generator: torch.Generator) -> Iterator[float]:
     """Against autograd through e^{s·(1/τ)}."""
-    error = 0.0
     for s, tau in _random_negatives(generator):
         inverse = torch.full_like(s, 1 / tau).requires_grad_()
         (slope,) = torch.autograd.grad((s * inverse).exp().sum(), inverse)
-        error = max(
-            error, largest_error(weight_by_inverse_temperature(weights(s, temperature=tau), temperature=tau), slope)
-        )
-    return error
+        yield largest_error(weight_by_inverse_temperature(weights(s, temperature=tau), temperature=tau), slope)
 
 
 @check("Wang & Liu, supplement (6)", "∂H/∂(1/τ) = τ[(ΣP log P)² − ΣP·ΣP log²P]/(ΣP)²", tolerance=1e-12)
-def entropy_slope_by_inverse_temperature(generator: torch.Generator) -> float:
+def entropy_slope_by_inverse_temperature(generator: torch.Generator) -> Iterator[float]:
     """Against autograd from H to 1/τ, and against the chain rule over (S4) and (S5)."""
-    error = 0.0
     for s, tau in _random_negatives(generator):
         inverse = torch.full((len(s), 1), 1 / tau, dtype=s.dtype).requires_grad_()
         (slope,) = torch.autograd.grad(entr((s * inverse).softmax(1)).sum(), inverse)
         p = weights(s, temperature=tau)
         result = entropy_by_inverse_temperature(p, temperature=tau)
         chain = (entropy_by_weight(p) * weight_by_inverse_temperature(p, temperature=tau)).sum(1)
-        error = max(error, largest_error(result, slope[:, 0]), largest_error(result, chain))
-    return error
+        yield largest_error(result, slope[:, 0])
+        yield largest_error(result, chain)
 
 
 @check("Wang & Liu, supplement (7)", "ΣP·ΣP log²P ≥ (ΣP log P)², equal only where all P are", tolerance=1e-12)
-def cauchy_inequality(generator: torch.Generator) -> float:
+def cauchy_inequality(generator: torch.Generator) -> Iterator[float]:
     """Against Lagrange's identity, by which the difference is ½ Σ_jl P_j P_l (log P_j − log P_l)², relative to the
     larger side. Wherever the difference is larger than rounding, the inequality is strict and ∂H/∂(1/τ) < 0."""
-    error = 0.0
     for s, tau in _random_negatives(generator):
         p, log_p = weights(s, temperature=tau), s / tau
         larger, smaller = cauchy(p)
         pairs = p[:, :, None] * p[:, None] * (log_p[:, :, None] - log_p[:, None]) ** 2
         difference = pairs.sum((1, 2)) / 2
-        error = max(error, largest((larger - smaller - difference) / larger))
+        yield largest((larger - smaller - difference) / larger)
         visible = difference > 1e-12 * larger
         slope = entropy_by_inverse_temperature(p, temperature=tau)
-        error += required(bool((larger > smaller)[visible].all() and (slope < 0)[visible].all() and visible.sum() > 15))
+        yield required(bool((larger > smaller)[visible].all() and (slope < 0)[visible].all() and visible.sum() > 15))
         larger, smaller = cauchy(weights(s[:, :1].expand_as(s), temperature=tau))
-        error = max(error, largest((larger - smaller) / larger))
-    return error
+        yield largest((larger - smaller) / larger)
 
 
 @check(
     "Wang & Liu, supplement section 2", "H(r) rises strictly with τ; where all s are equal H = log n", tolerance=1e-12
 )
-def entropy_rises_with_temperature(generator: torch.Generator) -> float:
+def entropy_rises_with_temperature(generator: torch.Generator) -> Iterator[float]:
     """Over the paper's temperatures and hotter ones."""
-    error, grid = 0.0, (*PAPER_TEMPERATURES, 2.0, 5.0, 10.0)
+    grid = (*PAPER_TEMPERATURES, 2.0, 5.0, 10.0)
     for n in (3, 10, 100):
         s = spread(generator, 100, n)
         result = torch.stack([entropy(weights(s, temperature=tau)) for tau in grid], 1)
-        error += required(bool((result.diff(dim=1) > 0).all()))
-        error = max(error, largest_error(result, _measured_entropy(s, list(grid))))
+        yield required(bool((result.diff(dim=1) > 0).all()))
+        yield largest_error(result, _measured_entropy(s, list(grid)))
         equal = s[:, :1].expand_as(s)
         for tau in grid:
             flat = entropy(weights(equal, temperature=tau))
-            error = max(error, largest_error(flat, torch.full_like(flat, math.log(n))))
-    return error
+            yield largest_error(flat, torch.full_like(flat, math.log(n)))
 
 
 @check("Wang & Liu, supplement (6)", "dH/dτ = Var_r(s)/τ³", tolerance=1e-12)
-def entropy_slope_is_variance(generator: torch.Generator) -> float:
+def entropy_slope_is_variance(generator: torch.Generator) -> Iterator[float]:
     """Against autograd from H to τ."""
-    error = 0.0
     for s, tau in _random_negatives(generator):
         t = torch.full((len(s), 1), tau, dtype=s.dtype).requires_grad_()
         (slope,) = torch.autograd.grad(entr((s / t).softmax(1)).sum(), t)
-        error = max(error, largest_error(entropy_by_temperature(s, temperature=tau), slope[:, 0]))
-    return error
+        yield largest_error(entropy_by_temperature(s, temperature=tau), slope[:, 0])
 
 
 @check("Wang & Liu, supplement (6)", "∂H/∂τ of geometry.penalty_entropy = Var_r(s)/τ³", tolerance=1e-9)
-def penalty_entropy_slope_is_variance(generator: torch.Generator) -> float:
+def penalty_entropy_slope_is_variance(generator: torch.Generator) -> Iterator[float]:
     """Central differences of fourth order: their own error is about 1e-10 here."""
-    error = 0.0
     for s, tau in _random_negatives(generator):
         h = STEP * tau
         back2, back, on, on2 = _measured_entropy(s, [tau - 2 * h, tau - h, tau + h, tau + 2 * h]).unbind(1)
         slope = (8 * (on - back) - (on2 - back2)) / (12 * h)
-        error = max(error, largest_error(entropy_by_temperature(s, temperature=tau), slope))
-    return error
+        yield largest_error(entropy_by_temperature(s, temperature=tau), slope)
 
 
 # --------------------------------------------------------------------------------------------- checks, main text
@@ -343,61 +328,54 @@ def _info_nce(tau: float) -> InfoNCELoss:
 
 
 @check("Wang & Liu (4)", "∂L/∂s_ii = −(1/τ) Σ P_ik and ∂L/∂s_ij = P_ij/τ", tolerance=1e-12)
-def infonce_gradient(generator: torch.Generator) -> float:
+def infonce_gradient(generator: torch.Generator) -> Iterator[float]:
     """Against the backward of InfoNCELoss."""
-    error = 0.0
     for positive, negatives, tau in _random(generator):
         by_positive, by_negative = key_slopes(_info_nce(tau), positive, negatives)
-        error = max(error, largest_error(positive_slope(positive, negatives, temperature=tau), by_positive))
-        error = max(error, largest_error(negative_slope(positive, negatives, temperature=tau), by_negative))
-    return error
+        yield largest_error(positive_slope(positive, negatives, temperature=tau), by_positive)
+        yield largest_error(negative_slope(positive, negatives, temperature=tau), by_negative)
 
 
 @check("Wang & Liu (4)", "|∂L/∂s_ii| = Σ_j |∂L/∂s_ij|", tolerance=1e-12)
-def gradient_balance(generator: torch.Generator) -> float:
+def gradient_balance(generator: torch.Generator) -> Iterator[float]:
     """The backward of InfoNCELoss with itself, and with the formula."""
-    error = 0.0
     for positive, negatives, tau in _random(generator):
         by_positive, by_negative = key_slopes(_info_nce(tau), positive, negatives)
         total = by_negative.abs().sum(1)
         formula = positive_slope(positive, negatives, temperature=tau).abs()
-        error = max(error, largest_error(by_positive.abs(), total), largest_error(formula, total))
-    return error
+        yield largest_error(by_positive.abs(), total)
+        yield largest_error(formula, total)
 
 
 @check("Wang & Liu (5)", "|∂L/∂s_ij|/|∂L/∂s_ii| = e^{s_ij/τ}/Σ_{k≠i} e^{s_ik/τ}, a distribution", tolerance=1e-12)
-def relative_penalty_is_boltzmann(generator: torch.Generator) -> float:
+def relative_penalty_is_boltzmann(generator: torch.Generator) -> Iterator[float]:
     """The ratio of what InfoNCELoss's backward yields; the positive does not enter."""
-    error = 0.0
     for positive, negatives, tau in _random(generator):
         by_positive, by_negative = key_slopes(_info_nce(tau), positive, negatives)
         r = relative_penalty(negatives, temperature=tau)
-        error = max(error, largest_error(r, by_negative.abs() / by_positive.abs()[:, None]))
-        error = max(error, largest_error(r.sum(1), torch.ones_like(positive)))
-    return error
+        yield largest_error(r, by_negative.abs() / by_positive.abs()[:, None])
+        yield largest_error(r.sum(1), torch.ones_like(positive))
 
 
 @check("Wang & Liu (6)", "τ → 0⁺: τL → max(s_max − s_ii, 0), within τ log N", tolerance=1e-12)
-def infonce_cold_limit(generator: torch.Generator) -> float:
+def infonce_cold_limit(generator: torch.Generator) -> Iterator[float]:
     """The distance from the limit at the lowest temperature (with the largest similarity ahead by 0.05 or more), and at
     every temperature how far it is outside (a). Ties, where it falls with τ alone, are counted in (a) too."""
-    error = 0.0
     for n in (1, 7, 40):
         positive, negatives = spread(generator, 2000), spread(generator, 2000, n)
         top = torch.cat([positive[:, None], negatives], 1).topk(2, 1).values
         clear = top[:, 0] - top[:, 1] > 0.05
         positive, negatives = positive[clear], negatives[clear]
-        error += required(bool((positive > negatives.amax(1)).any() and (positive < negatives.amax(1)).any()))
+        yield required(bool((positive > negatives.amax(1)).any() and (positive < negatives.amax(1)).any()))
         distances = []
         for tau in COLD:
             distances.append(excess := _above_cold(positive, negatives, tau))
-            error = max(error, _outside(excess, *cold_excess(positive, negatives, temperature=tau)))
+            yield _outside(excess, *cold_excess(positive, negatives, temperature=tau))
             tied = torch.where(negatives < 0, negatives, negatives.amax(1, keepdim=True))
             excess = _above_cold(positive, tied, tau)
-            error = max(error, _outside(excess, *cold_excess(positive, tied, temperature=tau)))
-        error += required(all(ratio > 1 for ratio in ratios([largest(d) for d in distances[:-1]])))
-        error = max(error, largest(distances[-1]))
-    return error
+            yield _outside(excess, *cold_excess(positive, tied, temperature=tau))
+        yield required(all(ratio > 1 for ratio in ratios([largest(d) for d in distances[:-1]])))
+        yield largest(distances[-1])
 
 
 def _above_cold(positive: Tensor, negatives: Tensor, tau: float) -> Tensor:
@@ -411,10 +389,9 @@ def _outside(result: Tensor, least: Tensor, most: Tensor) -> float:
 
 
 @check("Wang & Liu (7)", "τ → ∞: L → log N − (N−1)/(Nτ) s_ii + 1/(Nτ) Σ s_ik, as 1/τ²", tolerance=1e-12)
-def infonce_hot_limit(generator: torch.Generator) -> float:
+def infonce_hot_limit(generator: torch.Generator) -> Iterator[float]:
     """The distance from the limit at the highest temperature; on the way it falls by four with each doubling, and is
     the variance of (b) to within 1/τ of it."""
-    error = 0.0
     for n in (1, 7, 40):
         positive, negatives = spread(generator, 200), spread(generator, 200, n)
         keys = as_keys(positive, negatives)
@@ -424,29 +401,25 @@ def infonce_hot_limit(generator: torch.Generator) -> float:
             distances.append(largest(distance))
             if tau < HOT[-1]:
                 leading = hot_excess(positive, negatives, temperature=tau)
-                error += required(bool(((distance - leading).abs() <= leading / tau + 1e-14).all()))
-        error += required(all(3.5 < ratio < 4.5 for ratio in ratios(distances[:-1])))
-        error = max(error, distances[-1])
-    return error
+                yield required(bool(((distance - leading).abs() <= leading / tau + 1e-14).all()))
+        yield required(all(3.5 < ratio < 4.5 for ratio in ratios(distances[:-1])))
+        yield distances[-1]
 
 
 @check("Wang & Liu (3), (7)", "(7) = log N + (N−1)/(Nτ) L_simple, with λ = 1/(N−1)", tolerance=1e-12)
-def simple_loss_is_hot_limit(generator: torch.Generator) -> float:
+def simple_loss_is_hot_limit(generator: torch.Generator) -> Iterator[float]:
     """(7) and SimpleContrastiveLoss against the formula."""
-    error = 0.0
     for positive, negatives, tau in _random(generator):
         keys, n = as_keys(positive, negatives), 1 + negatives.shape[1]
         simple = simple_loss(positive, negatives)
-        error = max(error, largest_error(SimpleContrastiveLoss(normalize=False, reduction="none")(*keys), simple))
+        yield largest_error(SimpleContrastiveLoss(normalize=False, reduction="none")(*keys), simple)
         affine = math.log(n) + (n - 1) / (n * tau) * simple
-        error = max(error, largest_error(affine, hot_limit(*keys, temperature=tau)))
-    return error
+        yield largest_error(affine, hot_limit(*keys, temperature=tau))
 
 
 @check("Wang & Liu (3), (7)", "τ → ∞: (Nτ/(N−1)) ∂L/∂s → ∂L_simple/∂s, as 1/τ", tolerance=1e-12)
-def infonce_gradient_becomes_simple(generator: torch.Generator) -> float:
+def infonce_gradient_becomes_simple(generator: torch.Generator) -> Iterator[float]:
     """The largest difference of InfoNCELoss's backward from the slopes of (3), −1 and 1/(N−1), at τ = 10¹³."""
-    error = 0.0
     for n in (2, 8, 41):
         positive, negatives = spread(generator, 50).requires_grad_(), spread(generator, 50, n - 1).requires_grad_()
         simple = torch.autograd.grad(simple_loss(positive, negatives).sum(), (positive, negatives))
@@ -455,21 +428,18 @@ def infonce_gradient_becomes_simple(generator: torch.Generator) -> float:
             slopes = key_slopes(_info_nce(tau), positive.detach(), negatives.detach())
             scale = n * tau / (n - 1)
             distances.append(max(largest_error(scale * a, b) for a, b in zip(slopes, simple, strict=True)))
-        error += required(all(9 < ratio < 11 for ratio in ratios(distances[:-1])))
-        error = max(error, distances[-1])
-    return error
+        yield required(all(9 < ratio < 11 for ratio in ratios(distances[:-1])))
+        yield distances[-1]
 
 
 @check("Wang & Liu (8), (9)", "the hard loss's |∂L/∂s_ij|/|∂L/∂s_ii| is r_i over the kept negatives", tolerance=1e-12)
-def hard_relative_penalty_is_renormalised(generator: torch.Generator) -> float:
+def hard_relative_penalty_is_renormalised(generator: torch.Generator) -> Iterator[float]:
     """Against the backward of HardContrastiveLoss; it sums to 1, and what is not kept gets nothing."""
-    error = 0.0
     for positive, negatives, tau in _random(generator):
         for k in {1, (negatives.shape[1] + 1) // 2, negatives.shape[1]}:
             loss = HardContrastiveLoss(tau, k, normalize=False, reduction="none")
             by_positive, by_negative = key_slopes(loss, positive, negatives)
             r = hard_relative_penalty(negatives, temperature=tau, hard_negatives=k)
-            error = max(error, largest_error(r, by_negative.abs() / by_positive.abs()[:, None]))
-            error = max(error, largest_error(r.sum(1), torch.ones_like(positive)))
-            error += required(bool(((by_negative > 0).sum(1) == k).all()))
-    return error
+            yield largest_error(r, by_negative.abs() / by_positive.abs()[:, None])
+            yield largest_error(r.sum(1), torch.ones_like(positive))
+            yield required(bool(((by_negative > 0).sum(1) == k).all()))
