@@ -29,5 +29,5 @@ def test_random_weights_are_of_that_length_and_no_simplex() -> None:
     off = cosines[~torch.eye(CLASSES, dtype=torch.bool)]
     assert off.std() > 0.05  # a simplex has one cosine
     assert torch.equal(weight, made("ce-fix", radius=2.0, weights="random").loss.weight)
-    with pytest.raises(ValueError, match="expected 'simplex' or 'random'"):
+    with pytest.raises(ValueError, match="must be 'simplex' or 'random'"):
         made("ce-fix", weights="square")

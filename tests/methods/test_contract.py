@@ -114,7 +114,7 @@ def test_report_is_numbers(name: str) -> None:
 def test_errors(name: str) -> None:
     method, seen = made(name), batch(name)
     if method.needs_labels:
-        with pytest.raises(ValueError, match="learns from labels, and this batch has none"):
+        with pytest.raises(ValueError, match="needs labels, and this batch has none"):
             method.step(methods.ViewBatch(seen.views, None, seen.indices))
     if method.most_views is not None:
         with pytest.raises(ValueError, match="views of each sample, got 4"):
@@ -148,3 +148,16 @@ def test_a_constructor_and_an_objective_are_enough() -> None:
     assert network.weight.grad.abs().sum() > 0
     assert method.standing(1.0) is None, "chance and bound are not known, and that is no error"
     assert method.report().keys() == {"positive_similarity"}
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_each_method_answers_what_other_stages_ask(name: str) -> None:
+    method = made(name)
+    classifier = name in ("ce", "ce-l2", "ce-fix")
+    assert (method.class_weights is not None) == classifier
+    assert method.protocol_options("graf-sgd") == ({"normalize": False} if classifier else {})
+    assert method.protocol_options("knn20") == {}
+    response = {"supcon": (0.0, 1.0), "sc": (0.0, 1.0), "tcl": (5000.0, 1.0), "tcl-self": (1.0, 1.5)}
+    assert method.response == response.get(name)
+    assert method.interaction_temperature == (0.1 if name in ("supcon", "sc") else None)
+    assert (method.temperature is None) == classifier

@@ -40,7 +40,7 @@ def test_after_a_step_the_slots_have_moved_half_way() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="instance has ordinary, hard"):
+    with pytest.raises(ValueError, match="must be one of ordinary, hard"):
         made("instance", loss="soft")
     with pytest.raises(ValueError, match="needs each sample's index"):
         made("instance").step(ViewBatch(batch("instance").views))

@@ -51,5 +51,5 @@ def test_warm_up_is_a_number_of_steps(steps: object) -> None:
 
 
 def test_unknown_loss() -> None:
-    with pytest.raises(ValueError, match="simclr has ordinary"):
+    with pytest.raises(ValueError, match="must be one of ordinary"):
         made("simclr", loss="soft")

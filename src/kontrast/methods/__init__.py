@@ -20,6 +20,7 @@ A method holds the networks, and whatever memory it needs, as one module; it wor
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from torch import nn
@@ -75,5 +76,8 @@ def method(name: str, encoder: nn.Module, head: nn.Module, *, setting: Setting |
     Raises:
         ValueError: an unknown name or option; the error names the nearest one.
     """
-    made: Method = METHODS.make(name, encoder, head, setting=setting or Setting(), **options)
+    passed: dict[str, Any] = (
+        {"setting": setting or Setting()} if "setting" in inspect.signature(find(name)).parameters else {}
+    )
+    made: Method = METHODS.make(name, encoder, head, **passed, **options)
     return made

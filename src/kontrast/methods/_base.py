@@ -1,12 +1,15 @@
-"""What every method shares: networks and views in, a loss out, and what is to be done after the optimiser's step.
+"""What every method shares: networks and views in, a loss out, and the updates after the optimiser's step.
 
-A step falls into parts that can be called one by one, so that batches larger than memory can go through the networks
-in pieces (`kontrast.train.gradients`) while the loss sees them whole:
+A step has parts that can be called one by one, so that batches larger than memory can go through the networks in
+pieces (`kontrast.train.gradients`) while the loss sees them whole:
 
     keys = method.keys(views, seed)            without gradient: what the loss compares with (momentum methods)
     z    = method.embed(views)                 with gradient, [n, V', D]: sample by sample but for batch norm
     loss = method.objective(z, keys, batch)    on the whole batch; may have parameters of its own
     method.remember(z, keys, batch)            for `after_step`, `report` and `standing`
+
+What other stages want to know of a method they ask it (the last part of `Method`); every answer has a default, so that
+a constructor and `objective` are a method.
 """
 
 from __future__ import annotations
@@ -25,15 +28,26 @@ from kontrast.geometry import bounds
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method may need to know of its run; None where nobody said."""
+    """What a method may need to know of its run.
 
-    num_samples: int | None = None  # rows of the training split, for a memory bank
+    Args:
+        num_samples: Rows of the training split, for a memory bank.
+        num_classes: Classes of the labels.
+        total_steps: Steps of the run, for schedules of the method.
+        seed: Seed of the method's own random numbers.
+    """
+
+    num_samples: int | None = None
     num_classes: int | None = None
-    total_steps: int | None = None  # for schedules of its own
+    total_steps: int | None = None
     seed: int = 0
 
     def need(self, name: str, who: str) -> int:
-        """A number that must have been said."""
+        """The number of this name.
+
+        Raises:
+            ValueError: It was not passed.
+        """
         value: int | None = getattr(self, name)
         if value is None:
             raise ValueError(f"{who} needs {name}: pass setting=Setting({name}=…)")
@@ -42,10 +56,13 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class ViewBatch:
-    """One rank's rows of a batch, augmented: views float ``[n, V, C, H, W]`` or ``[n, V, D]``, labels and indices.
+    """One rank's rows of a batch, augmented.
 
-    Labels are int64 ``[n]``, indices the rows of the training split ``[n]``. ``seed`` belongs to the step and is the
-    same on every rank.
+    Args:
+        views: float ``[n, V, C, H, W]`` or ``[n, V, D]``.
+        labels: int64 ``[n]``, or None.
+        indices: The rows of the training split, int64 ``[n]``, or None.
+        seed: The seed of the step, the same on every rank.
     """
 
     views: Tensor
@@ -70,7 +87,18 @@ class Network(nn.Module):
 
 
 class Method(nn.Module, ABC):
-    """Base of the methods. A new one writes its constructor and `objective`, and whatever else it needs."""
+    """Base of the methods. A new method needs a constructor and `objective`.
+
+    Args:
+        encoder: The encoder that is trained.
+        head: The projector behind it.
+
+    Attributes:
+        needs_labels: Whether the method learns from labels.
+        fewest_views: How many views of each sample it takes at least.
+        most_views: How many views at most; None is any number.
+        loss: The loss; a method that has one gets its temperature into log lines and monitors.
+    """
 
     needs_labels: ClassVar[bool] = False
     fewest_views: ClassVar[int] = 1
@@ -86,22 +114,22 @@ class Method(nn.Module, ABC):
 
     @property
     def online(self) -> Network:
-        """The network that learns and that is evaluated."""
+        """The network that is trained and evaluated."""
         return self.network
 
     @property
-    def learning(self) -> list[nn.Module]:
-        """The networks that `embed` runs through."""
+    def embedding_modules(self) -> list[nn.Module]:
+        """Trained modules: the networks that `embed` runs through."""
         return [self.online]
 
     @property
     def fewest_at_once(self) -> int:
-        """Images that must at least go through the networks together in training: batch norm needs two values."""
+        """How many images must go through the networks together in training: batch norm needs two values."""
         return 2
 
     @property
     def encoder(self) -> nn.Module:
-        """What a run is for."""
+        """The online encoder: what is evaluated, exported and returned by `kontrast.load`."""
         return self.online.encoder
 
     # ---------------------------------------------------------------------------------------- the parts of a step
@@ -121,11 +149,21 @@ class Method(nn.Module, ABC):
         """The loss of the whole batch, a scalar."""
 
     def remember(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> None:
-        """Keep what `after_step`, `report` and `standing` look at."""
+        """Keep the embeddings, keys and views of the step for `after_step`, `report` and `standing`."""
         self._last = z.detach(), keys, batch
 
     def step(self, batch: ViewBatch) -> dict[str, Tensor]:
-        """The loss of a batch, with gradient: all parts in turn."""
+        """Compute the loss of a batch, with gradient: all parts in order.
+
+        Args:
+            batch: The views of this rank.
+
+        Returns:
+            ``{"loss": …}``.
+
+        Raises:
+            ValueError: The batch does not fit the method.
+        """
         self.check(batch)
         keys = self.keys(batch.views, batch.seed)
         z = self.embed(batch.views)
@@ -134,16 +172,16 @@ class Method(nn.Module, ABC):
         return {"loss": loss}
 
     def after_step(self) -> None:
-        """What follows the optimiser's step: moving averages, queues, banks. Nothing, unless a method says so."""
+        """Update moving averages, queues or banks after the optimiser's step; nothing by default."""
 
     def across_ranks(self) -> None:
-        """Batch norm over the values of all ranks from here on, so that many processes are as one."""
+        """Use batch norm over the values of all ranks from now on, so that many processes compute as one."""
         models.sync_batch_norm(self)
 
-    # ---------------------------------------------------------------------------------------- what it tells
+    # ---------------------------------------------------------------------------------------- what others ask it
 
     def check(self, batch: ViewBatch) -> None:
-        """An error if the batch is not what the method works on."""
+        """Raise a ValueError if the number of views or the labels of a batch do not fit the method."""
         v = batch.views.shape[1]
         if v < self.fewest_views or (self.most_views is not None and v > self.most_views):
             most = "or more" if self.most_views is None else f"to {self.most_views}"
@@ -152,7 +190,7 @@ class Method(nn.Module, ABC):
                 f"{type(self).__name__} takes {wanted} views of each sample, got {v} (views {list(batch.views.shape)})"
             )
         if self.needs_labels and batch.labels is None:
-            raise ValueError(f"{type(self).__name__} learns from labels, and this batch has none")
+            raise ValueError(f"{type(self).__name__}: needs labels, and this batch has none. Use data with labels")
 
     @classmethod
     def protocol_options(cls, protocol: str) -> dict[str, Any]:
@@ -165,7 +203,7 @@ class Method(nn.Module, ABC):
 
     @torch.no_grad()
     def report(self) -> dict[str, float]:
-        """Scalars of the step remembered, for the log: here the mean similarity of two views of a sample."""
+        """Scalars of the last step for the log; by default the mean similarity of two views of a sample."""
         if self._last is None:
             return {}
         z, _, _ = self._last
@@ -176,29 +214,56 @@ class Method(nn.Module, ABC):
 
     @torch.no_grad()
     def standing(self, value: float) -> bounds.Standing | None:
-        """Where the loss of the step remembered stands: chance, collapsed, bound. Every rank must ask."""
-        if self._last is None:
-            return None
-        composition = self._composition(*self._last)
-        return None if composition is None else bounds.standing(self.loss, value, **composition)
+        """Where a loss value of the last step stands between chance and its bound; every rank must call it.
 
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any] | None:
-        """The arguments of `bounds.standing` for this batch; None (the default) if no limits are known."""
+        Returns:
+            The standing; None if nothing is known of the batch or of the loss's limits.
+        """
+        composition = None if self._last is None else self.composition(*self._last)
+        limits = None if composition is None else self.loss.limits(composition)
+        return None if limits is None else bounds.Standing(*limits, value)
+
+    def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch | None:
+        """What the batch of all ranks consists of, for `kontrast.losses.Loss.limits`; None (the default) if unknown."""
+        return None
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of the loss now; None if it has none."""
+        temperature = getattr(getattr(self, "loss", None), "temperature", None)
+        return None if temperature is None else float(temperature)
+
+    @property
+    def class_weights(self) -> Tensor | None:
+        """The weights of the method's linear classifier ``[K, D]``; None (the default) if it has none."""
+        return None
+
+    @property
+    def response(self) -> tuple[float, float] | None:
+        """(k1, k2) of the loss's response to hard positives and negatives (`kontrast.geometry.gradient_response`).
+
+        (0, 1) is SupCon's; None (the default) if the loss has no such response.
+        """
+        return None
+
+    @property
+    def interaction_temperature(self) -> float | None:
+        """The temperature by which rows interact as in SupCon (`kontrast.train.interaction`); None if they do not."""
         return None
 
 
 def everyone(rows: Tensor) -> Tensor:
-    """The rows of all ranks, without gradient."""
+    """Gather the rows of all ranks, without gradient."""
     return distributed.gather(rows.detach(), distributed.row_counts(rows))
 
 
 def how_many(rows: Tensor) -> int:
-    """Rows of all ranks."""
+    """Count the rows of all ranks."""
     return sum(distributed.row_counts(rows))
 
 
 def out_dim(head: nn.Module) -> int:
-    """The length of what a head gives."""
+    """The number of values that a head gives for a sample."""
     out = getattr(head, "out_dim", None)
     if not isinstance(out, int):
         raise ValueError(

@@ -9,13 +9,11 @@ of the whole batch, 8 in sce's code); with batch norm across ranks and neither, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from kontrast import distributed, models
+from kontrast import distributed, losses, models
 from kontrast.data.loader import Stream, generator
 from kontrast.geometry import penalty_entropy
 from kontrast.methods._base import Method, Network, Setting, ViewBatch, out_dim
@@ -25,7 +23,16 @@ from kontrast.sphere import unit_rows
 class MomentumMethod(Method):
     """Base of the methods with a target network and a queue; its options are theirs too.
 
-    ``queue`` is how many past keys are kept, ``momentum`` and ``momentum_schedule`` how the target follows.
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``total_steps`` for a cosine momentum, and ``seed`` of the queue's first rows.
+        symmetric: Whether both views go both ways.
+        queue: How many past keys are kept.
+        momentum: The weight of the target's old weights in its update.
+        momentum_schedule: ``constant``, or ``cosine`` from ``momentum`` to 1.
+        shuffle_keys: Whether keys go through the target in another order than the queries.
+        key_parts: In how many parts the batch norm of the target sees the whole batch.
     """
 
     fewest_views = most_views = 2
@@ -55,16 +62,16 @@ class MomentumMethod(Method):
 
     @property
     def online(self) -> Network:
-        """The network that learns."""
+        """The online network."""
         return self.pair.online  # type: ignore[return-value]
 
     @property
     def fewest_at_once(self) -> int:
-        """Two images in each part of the target's batch norm."""
+        """Two images for each part of the target's batch norm."""
         return 2 * max(1, self.key_parts // distributed.world_size())
 
     def across_ranks(self) -> None:
-        """A target whose batch norm is split on purpose keeps as many parts in all, shared by the ranks."""
+        """Synchronise batch norm; a target with split batch norm keeps its number of parts, shared by the ranks."""
         models.sync_batch_norm(self.pair.online)
         if self.key_parts == 1:
             models.sync_batch_norm(self.pair.target)
@@ -72,8 +79,8 @@ class MomentumMethod(Method):
         ranks = distributed.world_size()
         if self.key_parts % ranks:
             raise ValueError(
-                f"key_parts is {self.key_parts}, which {ranks} processes cannot share evenly; take a multiple of "
-                f"{ranks}, or 1 for batch norm over all keys"
+                f"method.key_parts={self.key_parts}: must be a multiple of the number of processes ({ranks}), or 1 for "
+                f"batch norm over all keys. Use {ranks} or 1"
             )
         models.split_batch_norm(self.pair.target, self.key_parts // ranks)
 
@@ -104,7 +111,7 @@ class MomentumMethod(Method):
         return self.loss(online, target, self.queue.rows)  # type: ignore[no-any-return]
 
     def after_step(self) -> None:
-        """The target follows; the keys join the queue, after the loss has seen it without them."""
+        """Update the target, and add the keys to the queue: the loss has used the queue without them."""
         if self._last is not None and self._last[1] is not None:
             self.queue.enqueue(self._last[1].flatten(0, 1))
         if self.key_parts > 1:  # each rank has seen its own parts' statistics
@@ -113,7 +120,7 @@ class MomentumMethod(Method):
 
     @torch.no_grad()
     def report(self) -> dict[str, float]:
-        """How similar a sample's two views are, online against target, and the nearest row of the queue."""
+        """Mean similarity of a sample's two views, online against target, and of the nearest row of the queue."""
         if self._last is None or self._last[1] is None:
             return {}
         z, keys = F.normalize(self._last[0].float(), dim=2)[:, -1], self._last[1][:, 0]
@@ -122,12 +129,11 @@ class MomentumMethod(Method):
             "nearest_in_queue": float((z @ self.queue.rows.T).amax(1).mean()),
         }
 
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
-        """With the mean entropy of the target's relations to the queue, where there are such (on at most 64 rows)."""
-        found: dict[str, Any] = {"num_negatives": len(self.queue)}
+    def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
+        """The queue, and the mean entropy of the target's relations to it, if there are any (on at most 64 rows)."""
         temperature = getattr(self.loss, "target_temperature", None)
-        if temperature is not None and keys is not None:
-            target = keys[:64, 0]
-            entropy = penalty_entropy(target, target, self.queue.rows, temperature=temperature)
-            found["target_entropy"] = float(entropy.mean())
-        return found
+        if temperature is None or keys is None:
+            return losses.Batch(num_negatives=len(self.queue))
+        target = keys[:64, 0]
+        entropy = penalty_entropy(target, target, self.queue.rows, temperature=temperature)
+        return losses.Batch(num_negatives=len(self.queue), target_entropy=float(entropy.mean()))

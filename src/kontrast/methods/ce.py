@@ -17,10 +17,18 @@ from kontrast.methods._base import Method, Setting, ViewBatch, everyone, out_dim
 
 
 class CE(Method):
-    """Cross-entropy; several views of a sample are so many samples.
+    """Cross-entropy; every view counts as a sample.
 
-    ``energy_penalty`` μ times the hyperspherical energy of the weights, ‖ŵ_i − ŵ_j‖^(−s) on average over pairs of
-    classes, s being ``energy_power`` (2 if left out), is added to the loss.
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``num_classes``, and ``seed`` of the first weights.
+        energy_penalty: μ, by which the hyperspherical energy of the weights, the mean of ‖ŵ_i − ŵ_j‖^(−s) over pairs
+            of classes, is added to the loss; None adds nothing.
+        energy_power: s; 2 by default.
+
+    Raises:
+        ValueError: ``num_classes`` is missing, or ``energy_power`` is given without ``energy_penalty``.
     """
 
     needs_labels = True
@@ -32,7 +40,7 @@ class CE(Method):
         head: nn.Module,
         *,
         setting: Setting | None = None,
-        energy_penalty: float | None = None,  # None and not 0: what is not asked for does not rename a run
+        energy_penalty: float | None = None,  # None and not 0: a new option must not change a run's hash
         energy_power: float | None = None,
     ) -> None:
         super().__init__(encoder, head)
@@ -51,7 +59,7 @@ class CE(Method):
             )
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
-        """2."""
+        """The loss of all views (step 2 of the module docstring)."""
         assert batch.labels is not None
         return self.loss(z.flatten(0, 1), batch.labels.repeat_interleave(z.shape[1]))  # type: ignore[no-any-return]
 
@@ -71,8 +79,12 @@ class CE(Method):
         right = (z @ self.loss.weight.T.float()).argmax(1) == batch.labels.repeat_interleave(len(z) // len(batch))
         return {"batch_accuracy": float(right.float().mean()), "largest_norm": float(z.norm(dim=1).max())}
 
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
+    @property
+    def class_weights(self) -> Tensor:
+        return self.loss.weight
+
+    def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
         assert batch.labels is not None
         largest = z.float().norm(dim=-1).max().view(1)
         radius = float(everyone(largest).max()) if distributed.active() else float(largest)
-        return {"labels": everyone(batch.labels).tolist(), "radius": radius}
+        return losses.Batch(labels=everyone(batch.labels).tolist(), radius=radius)

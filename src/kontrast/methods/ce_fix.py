@@ -17,7 +17,15 @@ from kontrast.sphere import unit
 
 
 class CEFix(CE):
-    """Cross-entropy towards fixed directions, a "simplex" or "random"; ``radius`` is the weights' length."""
+    """Cross-entropy with fixed weights.
+
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``num_classes``, and ``seed`` of random weights.
+        radius: The length of the weights.
+        weights: Their directions: ``simplex`` or ``random``.
+    """
 
     def __init__(
         self,
@@ -36,4 +44,4 @@ class CEFix(CE):
             drawn = torch.randn(shape, generator=generator(seed, Stream.NETWORK, 3))
             self.loss.weight.copy_(radius * unit(drawn))
         elif weights != "simplex":
-            raise ValueError(f"weights is {weights!r}; expected 'simplex' or 'random'")
+            raise ValueError(f"method.weights={weights!r}: must be 'simplex' or 'random'")

@@ -14,7 +14,14 @@ from kontrast.methods.ce import CE
 
 
 class CEL2(CE):
-    """Cross-entropy plus ``weight_penalty`` ‖W‖²."""
+    """Cross-entropy with a penalty on the weights.
+
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``num_classes``, and ``seed`` of the first weights.
+        weight_penalty: λ, by which ‖W‖² is added to the loss.
+    """
 
     def __init__(
         self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, weight_penalty: float = 5e-4

@@ -10,8 +10,6 @@ L is Wang & Liu's "ordinary" contrastive loss, "hard" (only the nearest negative
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -23,7 +21,20 @@ KINDS = ("ordinary", "hard", "simple", "hard-simple")
 
 
 class Instance(Method):
-    """``loss`` is one of the four; ``hard_negatives`` is how many the two hard ones keep."""
+    """Instance discrimination, with one of Wang & Liu's four losses.
+
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``num_samples`` of the memory bank, and ``seed`` of its first rows.
+        loss: ``ordinary``, ``hard``, ``simple`` or ``hard-simple``.
+        temperature: τ of the loss; the simple losses have none.
+        hard_negatives: How many nearest negatives the hard losses keep.
+        bank_momentum: The weight of the old slot in its update.
+
+    Raises:
+        ValueError: The loss is unknown, or ``num_samples`` is missing.
+    """
 
     fewest_views = most_views = 1
 
@@ -41,7 +52,7 @@ class Instance(Method):
         setting = setting or Setting()
         super().__init__(encoder, head)
         if loss not in KINDS:
-            raise ValueError(f"loss is {loss!r}; instance has {', '.join(KINDS)}")
+            raise ValueError(f"method.loss={loss!r}: must be one of {', '.join(KINDS)}")
         made: dict[str, losses.Loss] = {
             "ordinary": losses.InfoNCELoss(temperature),
             "hard": losses.HardContrastiveLoss(temperature, hard_negatives),
@@ -54,27 +65,27 @@ class Instance(Method):
         self.bank = models.MemoryBank(samples, out_dim(head), bank_momentum, generator=draw)
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
-        """2."""
+        """The loss of the view against the bank (step 2 of the module docstring)."""
         own = _indices(batch)
         return self.loss(z[:, 0], self.bank.keys(own), self.bank.rows, own_index=own)  # type: ignore[no-any-return]
 
     def after_step(self) -> None:
-        """3."""
+        """Update the slots of the batch (step 3 of the module docstring)."""
         if self._last is not None:
             z, _, batch = self._last
             self.bank.update(_indices(batch), z[:, 0])
 
     @torch.no_grad()
     def report(self) -> dict[str, float]:
-        """How similar a view is to its sample's slot."""
+        """The mean similarity of a view to its sample's slot."""
         if self._last is None:
             return {}
         z, _, batch = self._last
         own = self.bank.keys(_indices(batch))
         return {"positive_similarity": float(torch.cosine_similarity(z[:, 0].float(), own, dim=1).mean())}
 
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
-        return {"num_negatives": max(len(self.bank) - 1, 1)}
+    def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
+        return losses.Batch(num_negatives=max(len(self.bank) - 1, 1))
 
 
 def _indices(batch: ViewBatch) -> Tensor:

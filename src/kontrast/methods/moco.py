@@ -18,7 +18,15 @@ from kontrast.methods._momentum import MomentumMethod
 
 
 class MoCo(MomentumMethod):
-    """MoCo with SCE's settings for small sets; ``memory`` are the options of `MomentumMethod`."""
+    """MoCo with SCE's settings for small sets.
+
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``total_steps`` for a cosine momentum, and ``seed`` of the queue's first rows.
+        temperature: τ of the loss.
+        memory: ``queue``, ``momentum``, ``momentum_schedule``, ``symmetric``, ``shuffle_keys`` and ``key_parts``.
+    """
 
     def __init__(
         self,

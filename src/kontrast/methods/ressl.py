@@ -20,7 +20,16 @@ from kontrast.methods._momentum import MomentumMethod
 
 
 class ReSSL(MomentumMethod):
-    """Relational self-supervised learning."""
+    """Relational self-supervised learning.
+
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``total_steps`` for a cosine momentum, and ``seed`` of the queue's first rows.
+        temperature: τ of the online network's similarities.
+        target_temperature: τ of the target network's.
+        memory: ``queue``, ``momentum``, ``momentum_schedule``, ``symmetric``, ``shuffle_keys`` and ``key_parts``.
+    """
 
     loss: losses.ReSSLLoss
 

@@ -16,7 +16,14 @@ from kontrast.methods.supcon import SupCon
 
 
 class SC(SupCon):
-    """Graf et al.'s supervised contrastive training; made for ``head: none`` and one view."""
+    """Graf et al.'s supervised contrastive training; made for ``head: none`` and one view.
+
+    Args:
+        encoder: The encoder.
+        head: The projector.
+        setting: Not used.
+        temperature: τ of the loss.
+    """
 
     def __init__(
         self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, temperature: float = 0.1

@@ -24,7 +24,20 @@ from kontrast.methods._momentum import MomentumMethod
 
 
 class SCE(MomentumMethod):
-    """Similarity contrastive estimation; ``contrastive_weight`` is λ: 1 is MoCo."""
+    """Similarity contrastive estimation.
+
+    Args:
+        encoder: The encoder.
+        head: The projector; it must say its ``out_dim``.
+        setting: ``total_steps`` for a cosine momentum, and ``seed`` of the queue's first rows.
+        temperature: τ of the online network's similarities.
+        target_temperature: τ of the target network's.
+        contrastive_weight: λ; 1 is MoCo.
+        self_logit: The anchor's own slot in the target's relations: ``masked`` (the formula) or ``zero`` (the code).
+        symmetric: Whether both views go both ways.
+        predictor: Name of a further head on the online network, or None.
+        memory: ``queue``, ``momentum``, ``momentum_schedule``, ``shuffle_keys`` and ``key_parts``.
+    """
 
     loss: losses.SCELoss
 
@@ -48,18 +61,18 @@ class SCE(MomentumMethod):
         self.predictor = None if predictor is None else models.head(predictor, in_dim=out, out=out, seed=seed)
 
     @property
-    def learning(self) -> list[nn.Module]:
-        """The predictor too."""
+    def embedding_modules(self) -> list[nn.Module]:
+        """Trained modules: the online network and, if set, the predictor."""
         return [self.online] if self.predictor is None else [self.online, self.predictor]
 
     def across_ranks(self) -> None:
-        """The predictor's too."""
+        """Synchronise the predictor's batch norm too."""
         super().across_ranks()
         if self.predictor is not None:
             models.sync_batch_norm(self.predictor)
 
     def embed(self, views: Tensor) -> Tensor:
-        """2."""
+        """The online embeddings, through the predictor if set (step 2 of the module docstring)."""
         z = super().embed(views)
         if self.predictor is None:
             return z

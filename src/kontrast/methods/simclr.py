@@ -10,8 +10,6 @@ chance alone. ``warmup_steps`` trains on NT-Xent first.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -21,7 +19,20 @@ from kontrast.methods.instance import KINDS
 
 
 class SimCLR(Method):
-    """SimCLR; ``loss`` is one of Wang & Liu's four; the hard ones keep ``hard_negatives``."""
+    """SimCLR, with one of Wang & Liu's four losses.
+
+    Args:
+        encoder: The encoder.
+        head: The projector.
+        setting: ``total_steps``, to compare with ``warmup_steps``.
+        temperature: τ of the loss; the simple losses have none.
+        loss: ``ordinary`` (NT-Xent), ``hard``, ``simple`` or ``hard-simple``.
+        hard_negatives: How many nearest negatives the hard losses keep.
+        warmup_steps: How many steps NT-Xent is trained first.
+
+    Raises:
+        ValueError: An option is wrong, or the run ends within the warm-up.
+    """
 
     fewest_views = most_views = 2
     steps: Tensor
@@ -39,14 +50,14 @@ class SimCLR(Method):
     ) -> None:
         super().__init__(encoder, head)
         if loss not in KINDS:
-            raise ValueError(f"loss is {loss!r}; simclr has {', '.join(KINDS)}")
+            raise ValueError(f"method.loss={loss!r}: must be one of {', '.join(KINDS)}")
         if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int) or warmup_steps < 0:
-            raise ValueError(f"warmup_steps is {warmup_steps!r}; expected a number of steps, 0 or more")
+            raise ValueError(f"method.warmup_steps={warmup_steps!r}: must be a number of steps, 0 or more")
         total = None if setting is None else setting.total_steps
         if total is not None and 0 < total <= warmup_steps:
             raise ValueError(
-                f"warmup_steps is {warmup_steps}, and the run has {total} steps: it would never come to the {loss} "
-                "loss; lower method.warmup_steps, or train longer"
+                f"method.warmup_steps={warmup_steps}: must be below the run's {total} steps, else the {loss} loss is "
+                "never used. Lower it, or train longer"
             )
         made: dict[str, losses.Loss] = {
             "ordinary": losses.NTXentLoss(temperature),
@@ -60,7 +71,7 @@ class SimCLR(Method):
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
-        """2."""
+        """The loss of the two views (step 2 of the module docstring)."""
         first, second = z.unbind(1)
         self.loss = self.first if self.steps < self.warmup_steps else self.main
         if isinstance(self.loss, losses.NTXentLoss):
@@ -68,8 +79,8 @@ class SimCLR(Method):
         return (self.loss(first, second) + self.loss(second, first)) / 2  # type: ignore[no-any-return]
 
     def after_step(self) -> None:
-        """Counts, for the warm-up."""
+        """Count the steps of the warm-up."""
         self.steps += 1
 
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
-        return {"num_pairs": how_many(z)}
+    def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
+        return losses.Batch(num_pairs=how_many(z))

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor, nn
 
 from kontrast import losses
@@ -15,7 +13,14 @@ from kontrast.methods._base import Method, Setting, ViewBatch, everyone
 
 
 class SupCon(Method):
-    """Supervised contrastive learning."""
+    """Supervised contrastive learning.
+
+    Args:
+        encoder: The encoder.
+        head: The projector.
+        setting: Not used.
+        temperature: τ of the loss.
+    """
 
     needs_labels = True
 
@@ -26,9 +31,17 @@ class SupCon(Method):
         self.loss = losses.SupConLoss(temperature)
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
-        """2."""
+        """SupCon loss of all views (step 2 of the module docstring)."""
         return self.loss(z, batch.labels)  # type: ignore[no-any-return]
 
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
+    def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
         assert batch.labels is not None
-        return {"labels": everyone(batch.labels).tolist(), "num_views": z.shape[1]}
+        return losses.Batch(labels=everyone(batch.labels).tolist(), num_views=z.shape[1])
+
+    @property
+    def response(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    @property
+    def interaction_temperature(self) -> float | None:
+        return self.temperature

@@ -14,7 +14,18 @@ from kontrast.methods.supcon import SupCon
 
 
 class TCL(SupCon):
-    """Tuned contrastive learning with labels; ``k1=0, k2=1`` is SupCon."""
+    """Tuned contrastive learning with labels; ``k1=0, k2=1`` is SupCon.
+
+    Args:
+        encoder: The encoder.
+        head: The projector.
+        setting: Not used.
+        temperature: τ of the loss.
+        k1: Strength of the pull on hard positives.
+        k2: Strength of the push on negatives.
+    """
+
+    loss: losses.TCLLoss
 
     def __init__(
         self,
@@ -28,3 +39,11 @@ class TCL(SupCon):
     ) -> None:
         super().__init__(encoder, head)
         self.loss = losses.TCLLoss(temperature, k1, k2)
+
+    @property
+    def response(self) -> tuple[float, float]:
+        return self.loss.k1, self.loss.k2
+
+    @property
+    def interaction_temperature(self) -> None:
+        return None

@@ -9,8 +9,6 @@ solo-learn's, on whose code the experiments ran.
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor, nn
 
 from kontrast import losses
@@ -18,7 +16,18 @@ from kontrast.methods._base import Method, Setting, ViewBatch, how_many
 
 
 class TCLSelf(Method):
-    """Tuned contrastive learning without labels."""
+    """Tuned contrastive learning without labels.
+
+    Args:
+        encoder: The encoder.
+        head: The projector.
+        setting: Not used.
+        temperature: τ of the loss.
+        k1: Strength of the pull on hard positives.
+        k2: Strength of the push on negatives.
+    """
+
+    loss: losses.TCLLoss
 
     fewest_views = 2
 
@@ -36,8 +45,12 @@ class TCLSelf(Method):
         self.loss = losses.TCLLoss(temperature, k1, k2)
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
-        """2."""
+        """TCL loss of all views (step 2 of the module docstring)."""
         return self.loss(z)  # type: ignore[no-any-return]
 
-    def _composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> dict[str, Any]:
-        return {"num_pairs": how_many(z), "num_views": z.shape[1]}
+    def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
+        return losses.Batch(num_pairs=how_many(z), num_views=z.shape[1])
+
+    @property
+    def response(self) -> tuple[float, float]:
+        return self.loss.k1, self.loss.k2

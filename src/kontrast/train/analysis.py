@@ -36,7 +36,6 @@ from torch import Tensor
 from kontrast import geometry, models
 from kontrast.data import CentreCrop, Rows, Split, Stream, generator
 from kontrast.evaluate import Result, Subject
-from kontrast.losses import CrossEntropyLoss, SimplexCrossEntropyLoss
 from kontrast.runs import Run
 from kontrast.train.job import Job
 from kontrast.train.watching import FixedViews, features, fixed_views
@@ -83,8 +82,11 @@ def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Resul
     z, apart = _embeddings(job, part)
     simplex, cosines = _simplex(job)
     arrays |= apart | _of_bank(job) | cosines
-    tau = getattr(method.loss, "temperature", None)
-    options = {"temperature": 0.1 if tau is None else float(tau), "anchors": 1000, "seed": job.recipe.seed}
+    options = {
+        "temperature": 0.1 if method.temperature is None else method.temperature,
+        "anchors": 1000,
+        "seed": job.recipe.seed,
+    }
     measured = {
         "features": _geometry(h, part.labels, options),
         "embeddings": _geometry(z, part.labels, options),
@@ -158,9 +160,9 @@ def _simplex(job: Job) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return {}, {}
     h = features(job, part)
     z = job.method.online.head(h.to(job.device)).float().cpu()
-    loss, weights = job.method.loss, None
-    if isinstance(loss, CrossEntropyLoss | SimplexCrossEntropyLoss):
-        weights = loss.weight.detach().float().cpu()[torch.unique(part.labels)]
+    weights = job.method.class_weights
+    if weights is not None:
+        weights = weights.detach().float().cpu()[torch.unique(part.labels)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", geometry.TooFewSamples)
         at_encoder, at_head = geometry.simplex(h, part.labels), geometry.simplex(z, part.labels, weights)

@@ -24,7 +24,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast.losses import SupConLoss
 from kontrast.sphere import unit
 from kontrast.train import interaction
 from kontrast.train.job import Job
@@ -52,9 +51,10 @@ class Fit:
         h = features(job, job.train)
         weight = fit_linear(unit(h), self.labels, job.data.num_classes)
         found = {"fitted": share_predicted(unit(h), self.labels, weight)}
-        if isinstance(method.loss, SupConLoss):
+        tau = method.interaction_temperature
+        if tau is not None:
             z = unit(method.online.head(h.to(job.device)).float().cpu())
-            batch, tau = job.recipe.train.batch_size, float(method.loss.temperature)
+            batch = job.recipe.train.batch_size
             found |= interaction.measure(z, self.labels, tau, batch_size=batch, seed=job.recipe.seed)
         method.train()
         return found

@@ -111,7 +111,7 @@ def backward(
         return loss.detach()
     method.check(batch)
     views = batch.views.tensor_split(pieces)
-    with torch.no_grad(), unmoved(*method.learning), precision.autocast():
+    with torch.no_grad(), unmoved(*method.embedding_modules), precision.autocast():
         embedded = []
         for i, piece in enumerate(views):
             _seed(batch, rank, i)

@@ -190,12 +190,11 @@ class Training:
 
     def _check(self, value: float) -> None:
         if value - value != 0:  # infinite, or not a number
-            temperature = getattr(self.job.method.loss, "temperature", None)
             check_finite(
                 value,
                 step=self.state.step + 1,
                 lr=self.rates[0] * self.factor,
-                temperature=None if temperature is None else float(temperature),
+                temperature=self.job.method.temperature,
                 scalars=self.job.method.report(),
             )
 

@@ -88,7 +88,7 @@ def _kept(job: Job, views: Tensor) -> int:
     method.train()
     devices = [] if job.device.type == "cpu" else [job.device]
     try:
-        with torch.random.fork_rng(devices, device_type=job.device.type), unmoved(*method.learning):
+        with torch.random.fork_rng(devices, device_type=job.device.type), unmoved(*method.embedding_modules):
             return peak_bytes(step)
     finally:
         method.zero_grad(set_to_none=True)

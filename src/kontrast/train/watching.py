@@ -19,7 +19,7 @@ from kontrast.data import Split, Stream, generator
 from kontrast.evaluate import extract
 from kontrast.evaluate.activations import in_chunks, rows_at_once
 from kontrast.evaluate.features import fraction_of
-from kontrast.losses import InfoNCELoss, SupConLoss, TCLLoss
+from kontrast.losses import InfoNCELoss
 from kontrast.train.job import Job
 from kontrast.train.monitors import Snapshot, default, find, measure
 
@@ -38,12 +38,11 @@ class Watch:
         self.held = held.limited(HELD, job.recipe.seed)
         self.reference = job.train.limited(REFERENCE, job.recipe.seed)
         labelled = self.held.labels is not None and self.reference.labels is not None
-        loss = job.method.loss
         can_run = default(
             labels=labelled,
             views=len(job.views),
-            temperature=hasattr(loss, "temperature"),
-            response=isinstance(loss, SupConLoss | TCLLoss),
+            temperature=job.method.temperature is not None,
+            response=job.method.response is not None,
         )
         self.names = can_run if names is None else list(names)
         for name in self.names:
@@ -59,17 +58,16 @@ class Watch:
         job, method = self.job, self.job.method
         method.eval()
         z = self.views.embedded()
-        loss = method.loss
-        temperature = getattr(loss, "temperature", None)
+        k1, k2 = method.response or (None, None)
         snapshot = Snapshot(
             features=features(job, self.held),
             embeddings=z,
             labels=self.held.labels,
             reference=features(job, self.reference),
             reference_labels=self.reference.labels,
-            temperature=None if temperature is None else float(temperature),
-            k1=getattr(loss, "k1", None),
-            k2=getattr(loss, "k2", None),
+            temperature=method.temperature,
+            k1=k1,
+            k2=k2,
             supervised=method.needs_labels,
         )
         method.train()
