@@ -13,20 +13,20 @@ FOLDER = re.compile(r"^<\w+>/.*(?:\n.+)*", re.MULTILINE)  # <out>/<recipe>/ and 
 
 
 class Doctests(griffe.Extension):
-    """Examples become blocks of code, not quotations as in Markdown; so do folders, which it takes for HTML."""
+    """Show examples and folders as blocks of code: Markdown takes them for quotations and HTML."""
 
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Each module, class and function as it is read."""
+        """Convert the docstring of each module, class and function."""
         if obj.docstring is not None:
-            obj.docstring.value = shown(obj.docstring.value)
+            obj.docstring.value = as_markdown(obj.docstring.value)
 
 
-def shown(docstring: str) -> str:
-    r"""A docstring as Markdown.
+def as_markdown(docstring: str) -> str:
+    r"""Convert a docstring to Markdown.
 
-    >>> shown("Half of it::\n\n    x / 2\n\n>>> half(4)\n2.0")
+    >>> as_markdown("Half of it::\n\n    x / 2\n\n>>> half(4)\n2.0")
     'Half of it:\n\n    x / 2\n\n\n```pycon\n>>> half(4)\n2.0\n```\n'
     """
     text = re.sub(r"::$", ":", docstring, flags=re.MULTILINE)
-    text = FOLDER.sub(lambda found: f"```\n{found[0]}\n```", text)
-    return EXAMPLE.sub(lambda found: f"\n```pycon\n{found[0]}\n```\n", text)
+    text = FOLDER.sub(lambda match: f"```\n{match[0]}\n```", text)
+    return EXAMPLE.sub(lambda match: f"\n```pycon\n{match[0]}\n```\n", text)

@@ -1,15 +1,15 @@
-"""Numbers that pages quote: each stands before a comment that says where it is from, and this writes it there.
+"""Fill in the numbers that pages quote: each stands before a comment that names its source.
 
-    python docs/quotes.py        writes every quoted number of the pages anew; a test asks whether that changes anything
+    python docs/quotes.py        updates every quoted number; a test checks that nothing changes
 
     82.20 ± 0.57<!--= wl-table-1-cpu linear temperature=0.1 -->          a cell of docs/results/…/result.json
-    -0.33 ± 0.47<!--= wl-table-1-cpu claim 0 -->                         what a claim's statistic came to
+    -0.33 ± 0.47<!--= wl-table-1-cpu claim 0 -->                         the value of a claim's statistic
     not resolved at this scale<!--= wl-table-1-cpu verdict 0 -->         and its verdict
     83.78<!--= published WANG_LIU cifar10 ordinary 0.2 -->               a paper's table, kontrast.recipes.published
     5.53<!--= benchmarks/training: gradient caching, …: seconds -->      a cell of a page of docs/benchmarks
     3682<!--= reliability/faults: **all**: cases -->                     and of docs/reliability
 
-What comes before the comment, up to a space, bar, bracket or comma, is replaced (a "±" goes with its neighbours).
+The text before the comment, up to a space, bar, bracket or comma, is replaced (a "±" goes with its neighbours).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QUOTE = re.compile(rf"(?P<value>(?:{'|'.join(VERDICTS)})|[^\s|()*]+(?: ± [^\s|(
 
 
 def value(source: str) -> str:
-    """What stands at a source, as it is to be printed.
+    """The value of a source, as pages print it.
 
     >>> value("published WANG_LIU cifar10 ordinary 0.2"), value("published TCL cifar10 ('tcl',150)")
     ('83.78', '96.3 ± 0.1')
@@ -48,11 +48,11 @@ def value(source: str) -> str:
 
 def _cell(found: dict[str, Any], measure: str, at: dict[str, str], source: str) -> str:
     """Mean ± half-width, with the measure's digits."""
-    fitting = [p for p in found["places"] if all(str(p["at"].get(axis)) == asked for axis, asked in at.items())]
-    if len(fitting) != 1:
-        raise ValueError(f"{source!r} names {len(fitting)} places; name one by {', '.join(found['axes'])}")
+    places = [p for p in found["places"] if all(str(p["at"].get(axis)) == wanted for axis, wanted in at.items())]
+    if len(places) != 1:
+        raise ValueError(f"{source!r} names {len(places)} places; name one by {', '.join(found['axes'])}")
     digits = next(m["digits"] for m in found["measures"] if m["name"] == measure)
-    cell = fitting[0]["cells"][measure]
+    cell = places[0]["cells"][measure]
     half = "" if cell["half"] is None else f" ± {cell['half']:.{digits}f}"
     return f"{cell['mean']:.{digits}f}{half}".replace("-", "−")
 
@@ -86,21 +86,21 @@ def _page(page: str, row: str, column: str) -> str:
     raise ValueError(f"{page}.md has no table with the row {row!r} and the column {column!r}")
 
 
-def filled(page: str) -> str:
-    """A page with every quoted number as its source has it.
+def fill_in(page: str) -> str:
+    """Fill in every quoted number of a page from its source.
 
-    >>> filled("best 80.00<!--= published WANG_LIU cifar10 ordinary 0.2 --> there")
+    >>> fill_in("best 80.00<!--= published WANG_LIU cifar10 ordinary 0.2 --> there")
     'best 83.78<!--= published WANG_LIU cifar10 ordinary 0.2 --> there'
     """
-    return QUOTE.sub(lambda found: f"{value(found['source'])}<!--= {found['source']} -->", page)
+    return QUOTE.sub(lambda match: f"{value(match['source'])}<!--= {match['source']} -->", page)
 
 
 def pages() -> list[Path]:
-    """Those that quote."""
+    """The pages that quote numbers."""
     found = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
     return sorted(page for page in found if "<!--= " in page.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
     for path in pages():
-        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(fill_in(path.read_text(encoding="utf-8")), encoding="utf-8")

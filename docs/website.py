@@ -1,9 +1,9 @@
-"""What mkdocs is told about this repository: a hook, named in mkdocs.yml.
+"""The hook of mkdocs, named in mkdocs.yml: pages outside docs/, links, navigation, weights in the search.
 
 A link in a page is written for the code host, relative to its file. On the site the same link leads to a page:
 
     docs/losses/supervised.md → itself   README.md → the home page, other pages of the root → pages of their own
-    src/kontrast/losses/tcl.py → its page of the reference, which is made of the docstrings
+    src/kontrast/losses/tcl.py → its page of the reference, which is generated from the docstrings
     examples/plain_loop.py → a page that shows it
 """
 
@@ -36,20 +36,20 @@ REFERENCE = """# {title}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Folders of the navigation become their pages."""
-    config.nav = expanded(config.nav or [])
+    """Replace folders of the navigation by their pages."""
+    config.nav = expand_nav(config.nav or [])
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The pages that are not in docs/."""
+    """Add the pages that are not in docs/: README and others of the root, examples, the reference."""
     from mkdocs.structure.files import File
 
     for name, page in OUTSIDE.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for file in EXAMPLES:
-        shown = f"# {file.name}\n\n```python\n{file.read_text(encoding='utf-8')}\n```\n"
-        files.append(File.generated(config, f"examples/{file.stem}.md", content=shown))
+        content = f"# {file.name}\n\n```python\n{file.read_text(encoding='utf-8')}\n```\n"
+        files.append(File.generated(config, f"examples/{file.stem}.md", content=content))
     for module, page in reference().items():
         title = module.removeprefix("kontrast.")
         files.append(File.generated(config, page, content=REFERENCE.format(title=title, module=module)))
@@ -57,16 +57,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links as they are on the site, and how much the page weighs in a search."""
-    page.meta["search"] = {"boost": weight(page.file.src_uri), **page.meta.get("search", {})}
-    return linked(markdown, page.file.src_uri)
+    """Convert the links of a page and set its weight in the search."""
+    page.meta["search"] = {"boost": search_weight(page.file.src_uri), **page.meta.get("search", {})}
+    return site_links(markdown, page.file.src_uri)
 
 
-def weight(page: str) -> float:
-    """Of a page among those that a search finds: guides first, records last.
+def search_weight(page: str) -> float:
+    """The weight of a page among the results of a search: guides first, records last.
 
-    >>> weight("temperature.md"), weight("losses/supervised.md"), weight("results/wl-table-1-cpu/README.md")
-    (3.0, 1.0, 0.1)
+    >>> [search_weight(page) for page in ("temperature.md", "losses/supervised.md", "results/wl-table-1-cpu/README.md")]
+    [3.0, 1.0, 0.1]
     """
     if page.startswith(RECORDS):
         return 0.1
@@ -75,19 +75,19 @@ def weight(page: str) -> float:
     return 3.0 if page.removesuffix(".md") in GUIDES else 1.0
 
 
-def linked(markdown: str, page: str) -> str:
-    """The text of a page with its links out of docs/ turned into links of the site.
+def site_links(markdown: str, page: str) -> str:
+    """Convert the links of a page that lead out of docs/ into links of the site.
 
-    >>> linked("[code](../../src/kontrast/losses/tcl.py), [home](../../README.md#losses)", "losses/supervised.md")
+    >>> site_links("[code](../../src/kontrast/losses/tcl.py), [home](../../README.md#losses)", "losses/supervised.md")
     '[code](../api/losses/tcl.md), [home](../index.md#losses)'
-    >>> linked("[losses](docs/losses/README.md), [paper](https://arxiv.org)", "index.md")
+    >>> site_links("[losses](docs/losses/README.md), [paper](https://arxiv.org)", "index.md")
     '[losses](losses/README.md), [paper](https://arxiv.org)'
     """
     outside = {where: name for name, where in OUTSIDE.items()}
     here = PurePosixPath(outside.get(page, f"docs/{page}")).parent
 
-    def target(found: re.Match[str]) -> str:
-        to = os.path.normpath(here / found[1])
+    def target(match: re.Match[str]) -> str:
+        to = os.path.normpath(here / match[1])
         if to in OUTSIDE:
             to = OUTSIDE[to]
         elif to.startswith("src/kontrast"):
@@ -97,46 +97,46 @@ def linked(markdown: str, page: str) -> str:
         elif to.startswith("docs/"):
             to = to.removeprefix("docs/")
         else:
-            return found[0]
-        return f"]({os.path.relpath(to, PurePosixPath(page).parent)}{found[2] or ''})"
+            return match[0]
+        return f"]({os.path.relpath(to, PurePosixPath(page).parent)}{match[2] or ''})"
 
     return LINK.sub(target, markdown)
 
 
-def expanded(nav: list[Any]) -> list[Any]:
-    """The navigation with each folder as its README and its pages, and api/ as the tree of modules."""
-    made: list[Any] = []
+def expand_nav(nav: list[Any]) -> list[Any]:
+    """Replace each folder of the navigation by its README and pages, and api/ by the tree of modules."""
+    entries: list[Any] = []
     for entry in nav:
         ((title, under),) = entry.items() if isinstance(entry, dict) else ((None, entry),)
         if isinstance(under, list):
-            under = expanded(under)
+            under = expand_nav(under)
         elif under == f"{API}/":
             under = _modules(SOURCE)
         elif under == "examples/":
             under = [f"examples/{file.stem}.md" for file in EXAMPLES]
         elif under.endswith("/"):
             under = _pages(DOCS / under)
-        made.append(under if title is None else {title: under})
-    return made
+        entries.append(under if title is None else {title: under})
+    return entries
 
 
 def reference() -> dict[str, str]:
-    """Every public module and its page.
+    """Every public module and its page of the reference.
 
     >>> reference()["kontrast.losses.tcl"], reference()["kontrast.losses"]
     ('api/losses/tcl.md', 'api/losses/index.md')
     """
-    found = {}
+    pages = {}
     for file in sorted(SOURCE.rglob("*.py")):
         inside = file.relative_to(SOURCE)
         parts = inside.parts[:-1] if inside.name == "__init__.py" else (*inside.parts[:-1], inside.stem)
         if not any(part.startswith("_") for part in parts):
-            found[".".join(("kontrast", *parts))] = _reference_page(inside)
-    return found
+            pages[".".join(("kontrast", *parts))] = _reference_page(inside)
+    return pages
 
 
 def _reference_page(inside: PurePosixPath | Path) -> str:
-    """Of a file or package of src/kontrast."""
+    """The page of a file or package of src/kontrast."""
     if inside.name == "__init__.py" or not inside.suffix:
         return (
             PurePosixPath(API) / inside.with_name("index.md") if inside.suffix else API / inside / "index.md"
@@ -145,20 +145,20 @@ def _reference_page(inside: PurePosixPath | Path) -> str:
 
 
 def _pages(folder: Path) -> list[Any]:
-    """README first, then pages by name, then folders, named as they are."""
-    made: list[Any] = [file.relative_to(DOCS).as_posix() for file in folder.glob("README.md")]
-    made += sorted(file.relative_to(DOCS).as_posix() for file in folder.glob("*.md") if file.name != "README.md")
-    return made + [{sub.name: _pages(sub)[0]} for sub in sorted(folder.iterdir()) if (sub / "README.md").exists()]
+    """The pages of a folder: README first, then pages by name, then subfolders."""
+    entries: list[Any] = [file.relative_to(DOCS).as_posix() for file in folder.glob("README.md")]
+    entries += sorted(file.relative_to(DOCS).as_posix() for file in folder.glob("*.md") if file.name != "README.md")
+    return entries + [{sub.name: _pages(sub)[0]} for sub in sorted(folder.iterdir()) if (sub / "README.md").exists()]
 
 
 def _modules(folder: Path) -> list[Any]:
     """A package's own page, then its modules and packages by name."""
-    made: list[Any] = [_reference_page((folder / "__init__.py").relative_to(SOURCE))]
+    entries: list[Any] = [_reference_page((folder / "__init__.py").relative_to(SOURCE))]
     for entry in sorted(folder.iterdir()):
         if entry.name.startswith("_"):
             continue
         if (entry / "__init__.py").exists():
-            made.append({entry.name: _modules(entry)})
+            entries.append({entry.name: _modules(entry)})
         elif entry.suffix == ".py":
-            made.append({entry.stem: _reference_page(entry.relative_to(SOURCE))})
-    return made
+            entries.append({entry.stem: _reference_page(entry.relative_to(SOURCE))})
+    return entries

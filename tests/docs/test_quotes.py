@@ -20,7 +20,7 @@ SETTINGS = {f"{t:g}" for t in published.WANG_LIU_TEMPERATURES} | {"0.04"}
 def test_quoted_numbers_are_those_of_their_sources(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.count("<!--= ") == len(quotes.QUOTE.findall(text)), "a source has nothing before it to be filled in"
-    assert quotes.filled(text) == text, "run python docs/quotes.py"
+    assert quotes.fill_in(text) == text, "run python docs/quotes.py"
 
 
 @pytest.mark.parametrize("name", ["temperature", "choosing-a-loss"])

@@ -181,7 +181,7 @@ def test_every_page_is_in_the_navigation() -> None:
     config = yaml.load(
         (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader
     )  # its tags are mkdocs's
-    named = set(_leaves(website.expanded(config["nav"])))
+    named = set(_leaves(website.expand_nav(config["nav"])))
     there = {path.relative_to(ROOT / "docs").as_posix() for path in pages()[2:]}
     examples = [f"examples/{file.stem}.md" for file in website.EXAMPLES]
     made = {*website.OUTSIDE.values(), *website.reference().values(), *examples}
