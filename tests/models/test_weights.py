@@ -108,7 +108,7 @@ def test_an_encoder_takes_a_prefix_beside_its_file(tmp_path: Path) -> None:
     torch.save(prefixed("target.0.", seed=2) | prefixed("online.0.", seed=1), tmp_path / "x.pt")
     made = models.encoder("small-resnet", width=4, pretrained=tmp_path / "x.pt", prefix="target.0.", seed=0)
     assert same(made, network(2))
-    with pytest.raises(ValueError, match=r"prefix='target.' is of the names in a file: give the file too, pretrained="):
+    with pytest.raises(ValueError, match=r"prefix='target.': must go with pretrained=FILE"):
         models.encoder("small-resnet", width=4, prefix="target.")
 
 

@@ -35,6 +35,14 @@ from kontrast.registry import FAMILIES
 class LinearHead(nn.Module):
     """One linear layer, ``h [N, in_dim] → z [N, out]``.
 
+    Args:
+        in_dim: The length of the features.
+        out: The length of z.
+        bias: Whether it has a bias.
+
+    Raises:
+        ValueError: A length is below 1.
+
     >>> import torch
     >>> LinearHead(512)(torch.zeros(2, 512)).shape
     torch.Size([2, 128])
@@ -51,11 +59,21 @@ class LinearHead(nn.Module):
 
 
 class MLPHead(nn.Module):
-    """``layers`` linear layers, the inner ones ``hidden`` wide (``in_dim``, if None), ``h [N, in_dim] → z [N, out]``.
+    """Linear layers with [BN and] ReLU between them, ``h [N, in_dim] → z [N, out]``.
 
-    ``batch_norm`` puts BN after every linear layer but the last; ``last_batch_norm`` after that one too, with weight
-    and bias only if ``last_affine``. ``bias`` is that of the linear layers which no BN follows, and of those alone;
-    ``last_bias`` that of the last one, ``bias`` if None.
+    Args:
+        in_dim: The length of the features.
+        hidden: The width of the inner layers; ``in_dim`` if left out.
+        out: The length of z.
+        layers: How many linear layers.
+        batch_norm: Whether BN follows every linear layer but the last.
+        bias: Whether the linear layers without a following BN have a bias.
+        last_bias: The same for the last one; ``bias`` if left out.
+        last_batch_norm: Whether BN follows the last linear layer.
+        last_affine: Whether that BN has a weight and a bias.
+
+    Raises:
+        ValueError: A number is below 1.
 
     >>> MLPHead(512, 512, 256, batch_norm=True).layers
     Sequential(
@@ -83,14 +101,14 @@ class MLPHead(nn.Module):
         self.in_dim, self.out_dim = size("in_dim", in_dim), size("out", out)
         inner = [self.in_dim if hidden is None else size("hidden", hidden)] * (size("layers", layers, MOST_LAYERS) - 1)
         *pairs, (a, b) = itertools.pairwise([self.in_dim, *inner, self.out_dim])
-        made: list[nn.Module] = []
+        modules: list[nn.Module] = []
         for i, o in pairs:
-            made.append(nn.Linear(i, o, bias=bias and not batch_norm))
-            made += [nn.BatchNorm1d(o), nn.ReLU(inplace=True)] if batch_norm else [nn.ReLU(inplace=True)]
-        made.append(nn.Linear(a, b, bias=(bias if last_bias is None else last_bias) and not last_batch_norm))
+            modules.append(nn.Linear(i, o, bias=bias and not batch_norm))
+            modules += [nn.BatchNorm1d(o), nn.ReLU(inplace=True)] if batch_norm else [nn.ReLU(inplace=True)]
+        modules.append(nn.Linear(a, b, bias=(bias if last_bias is None else last_bias) and not last_batch_norm))
         if last_batch_norm:
-            made.append(nn.BatchNorm1d(self.out_dim, affine=last_affine))
-        self.layers = nn.Sequential(*made)
+            modules.append(nn.BatchNorm1d(self.out_dim, affine=last_affine))
+        self.layers = nn.Sequential(*modules)
 
     def forward(self, features: Tensor) -> Tensor:
         """``features [N, in_dim]`` → ``[N, out]``."""
@@ -158,5 +176,5 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
     ValueError: no head 'tlc'; did you mean 'tcl'? Known: none, wang-liu, tcl, tcl-ssl, sce, sce-imagenet, sce-predictor
     """
     with seeded(seed):
-        made: nn.Module = HEADS.make(name, in_dim, **options)
-    return made
+        module: nn.Module = HEADS.make(name, in_dim, **options)
+    return module

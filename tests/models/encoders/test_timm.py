@@ -54,7 +54,7 @@ def test_batch_norm_with_an_activation_keeps_it_when_converted() -> None:
 def test_an_unknown_model_names_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"has no model 'resnet10tt'; did you mean 'resnet10t'"):
         models.encoder("timm/resnet10tt")
-    with pytest.raises(ValueError, match="stem='small' is for resnet18"):
+    with pytest.raises(ValueError, match="stem='small': must be left out for encoders of timm"):
         models.encoder("timm/resnet10t", stem="small")
 
 

@@ -71,7 +71,7 @@ def encoder(
     torch.Size([2, 64])
     """
     if prefix is not None and pretrained is None:
-        raise ValueError(f"prefix={prefix!r} is of the names in a file: give the file too, pretrained=…")
+        raise ValueError(f"prefix={prefix!r}: must go with pretrained=FILE, the file whose names have it")
     norm = norm_of(norm, pretrained)
     refuse_tag(name)
     of_data = {"in_channels": in_channels, "image_size": image_size}  # an encoder takes of them what it needs
@@ -79,11 +79,11 @@ def encoder(
     if stem != "auto":
         options["stem"] = stem
     with seeded(seed):
-        made: Encoder = FAMILY.make(name, **options)
+        module: Encoder = FAMILY.make(name, **options)
     if pretrained is not None:
-        made.loaded = load_weights(made, pretrained, prefix=prefix)
-    made.norm = norm
-    return made.train(made.training)
+        module.loaded = load_weights(module, pretrained, prefix=prefix)
+    module.norm = norm
+    return module.train(module.training)
 
 
 def norm_of(norm: str | None, pretrained: object) -> str | None:

@@ -20,10 +20,18 @@ FILES = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_d
 
 
 class TimmEncoder(ImageEncoder):
-    """``timm.create_model`` behind the call that all encoders have; ``options`` are timm's.
+    """A model of timm with the interface of all encoders.
 
-    ``image_size`` reaches the models that need it before they are made (transformers); ``stem`` is for our own
-    ResNets, timm has names for such variants.
+    Args:
+        model: Its name in timm.
+        in_channels: Channels of the images.
+        image_size: Their sides; used by models that are built for one size (transformers).
+        channels_last: The memory layout.
+        **options: Those of ``timm.create_model``.
+
+    Raises:
+        ValueError: timm has no such model, or the model no such option.
+        ImportError: timm is not installed.
     """
 
     def __init__(
@@ -38,12 +46,12 @@ class TimmEncoder(ImageEncoder):
         super().__init__()
         if "stem" in options:
             raise ValueError(
-                f"stem={options['stem']!r} is for resnet18 … resnet101 and small-resnet; timm's stems go with its names"
+                f"stem={options['stem']!r}: must be left out for encoders of timm, which names stems itself"
             )
-        if named := [option for option in FILES if option in options]:
-            # Older versions of timm unpickle whatever lies there, and a recipe or a model.json may be another's.
+        if files := [option for option in FILES if option in options]:
+            # Older versions of timm unpickle such a file, and a recipe or a model.json may be somebody else's.
             raise ValueError(
-                f"{named[0]} is not taken: timm would read a file by it. Start from weights by pretrained=…"
+                f"{files[0]}={options[files[0]]!r}: must be left out, since timm would read a file. Use pretrained=FILE"
             )
         timm = _timm()
         if not timm.is_model(model):
@@ -57,11 +65,11 @@ class TimmEncoder(ImageEncoder):
             self.net = timm.create_model(
                 model, pretrained=False, num_classes=0, in_chans=in_channels, **resolution, **options
             )
-        except TypeError as error:  # timm hands options on, through several calls, to what each model is made of
-            given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-            raise ValueError(f"timm/{model} cannot be made with {given or 'no options'}: {error}") from error
+        except TypeError as error:  # timm passes options on to the parts of each model
+            text = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            raise ValueError(f"timm/{model} cannot be made with {text or 'no options'}: {error}") from error
         self._as_declared(in_channels=in_channels, channels_last=channels_last)
-        # What timm calls num_features is not what all of its models return, so one image is asked.
+        # Some of timm's models return another number than num_features, so one image is tried.
         mode, (height, width) = self.net.training, sides or self.net.default_cfg.get("input_size", (3, 224, 224))[1:]
         with torch.no_grad():
             self.feature_dim = int(self.net.eval()(torch.zeros(1, in_channels, height, width)).shape[1])
