@@ -3,7 +3,7 @@
 encoder.safetensors has the plain names of the model it is: torchvision's for ``resnet…``, timm's for ``timm/…``, those
 of a `torch.nn.Sequential` for ``mlp``, and of a class in plain torch for ``small-resnet``, which model.json carries as
 text. It also says for which inputs, cropped, resized and normalised how, and which lines do that and load the weights
-without kontrast. An image file becomes an input by
+without kontrast (an encoder that only kontrast has is loaded with it). An image file becomes an input by
 
     (1)  s = round(f · min(H, W));   the middle s × s pixels, resized to S × S: bilinear, with antialiasing
 
@@ -30,7 +30,7 @@ from kontrast import models
 from kontrast.data.folder import OTHER
 from kontrast.evaluate.features import FRACTION
 from kontrast.files import RUN_AGAIN, read_regular
-from kontrast.models.encoders import _plain_resnet
+from kontrast.models.encoders import _plain_resnet, resnet
 from kontrast.registry import one_line
 from kontrast.runs import ModelCard, Run
 from kontrast.train.job import Job
@@ -58,6 +58,11 @@ model.eval()  # of vectors; of images as model(x.flatten(1))"""
 SMALL_RESNET = """from safetensors.torch import load_file
 from small_resnet import PlainSmallResNet  # "class" of this card, saved as small_resnet.py: it needs torch alone
 model = PlainSmallResNet({arguments})
+model.load_state_dict(load_file("encoder.safetensors"))
+model.eval()"""
+KONTRAST = """from kontrast import models
+from safetensors.torch import load_file
+model = models.encoder({name!r}, {arguments})
 model.load_state_dict(load_file("encoder.safetensors"))
 model.eval()"""
 PREPARE = """import math, torch
@@ -151,6 +156,10 @@ def loading(encoder: nn.Module, name: str, options: Mapping[str, Any], shape: Se
     if name == "small-resnet":
         assert isinstance(encoder, _plain_resnet.PlainSmallResNet)
         return SMALL_RESNET.format(arguments=", ".join(f"{k}={v!r}" for k, v in encoder.arguments.items()))
+    if name not in resnet.ENTRIES:  # an encoder that only this package has
+        given = {"in_channels": channels, "image_size": shape[-1], **options}
+        given = {key: value for key, value in given.items() if key not in OF_TRAINING}
+        return KONTRAST.format(name=name, arguments=", ".join(f"{key}={value!r}" for key, value in given.items()))
     stem = SMALL_STEM if small_stem(encoder) else OTHER_CHANNELS if channels != 3 else ""
     return TORCHVISION.format(name=name, stem=stem.format(channels=channels))
 
@@ -164,9 +173,9 @@ def timm_arguments(encoder: nn.Module, options: Mapping[str, Any], shape: Sequen
     return {"num_classes": 0, "in_chans": shape[0], **size, **{k: v for k, v in options.items() if k not in ours}}
 
 
-def small_stem(resnet: nn.Module) -> bool:
+def small_stem(encoder: nn.Module) -> bool:
     """Whether a ResNet begins with the 3×3 convolution of small images."""
-    return tuple(resnet.get_parameter("conv1.weight").shape[2:]) == (3, 3)
+    return tuple(encoder.get_parameter("conv1.weight").shape[2:]) == (3, 3)
 
 
 def _constructor(layer: nn.Module) -> str:

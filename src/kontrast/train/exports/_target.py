@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import models
+from kontrast.models.encoders import resnet
 from kontrast.models.encoders._base import ImageEncoder
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
@@ -66,7 +67,7 @@ class Source:
     @property
     def is_resnet(self) -> bool:
         """Whether it is one of torchvision's."""
-        return self.name.startswith("resnet")
+        return self.name in resnet.ENTRIES
 
     @property
     def results(self) -> list[dict[str, Any]]:

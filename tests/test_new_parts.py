@@ -1,0 +1,83 @@
+"""A new contributor's first day: the files of docs/contributing.md, put into a copy of the tree, are parts at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kontrast
+from tests.docs.loading import DOCS
+
+PAGE = (DOCS / "contributing.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"<!-- file: (src/\S+\.py) -->\n```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+KINDS = {
+    "losses": "losses",
+    "methods": "methods",
+    "augment/operations": "augmentations",
+    "data/sets": "datasets",
+    "models/encoders": "encoders",
+    "train/monitors": "monitors",
+    "doctor/rules": "rules",
+    "evaluate/protocols": "protocols",
+}
+"""What each folder's parts are called by ``kontrast list``."""
+WITH_ALL_PARTS = (
+    "method=pairs method.loss=decoupled data=stripes encoder=one-conv augment.views=[[invert],[flip,invert]] "
+    "schedule=constant evaluate.protocols=[nearest-mean,knn20] evaluate.baselines=false "
+    "train.steps=4 train.batch_size=16 run.log_every=2 run.monitor_every=2 run.progress=false"
+)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tree with every file of the page in it."""
+    copy = tmp_path_factory.mktemp("tree")
+    source = Path(kontrast.__file__).parent
+    shutil.copytree(source, copy / "src" / "kontrast", ignore=shutil.ignore_patterns("__pycache__"))
+    for path, text in FILES.items():
+        assert not (copy / path).exists(), f"{path} is in the tree already"
+        (copy / path).write_text(text, encoding="utf-8")
+    return copy
+
+
+def command(tree: Path, *words: str) -> str:
+    """What a command of the copied tree prints."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
+    call = [sys.executable, "-m", "kontrast", *words]
+    done = subprocess.run(call, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def test_the_page_has_a_file_for_each_kind() -> None:
+    assert {Path(path).parent.relative_to("src/kontrast").as_posix() for path in FILES} == set(KINDS)
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_the_file_alone_is_listed(tree: Path, path: str) -> None:
+    name = Path(path).stem.replace("_", "-")
+    kind = KINDS[Path(path).parent.relative_to("src/kontrast").as_posix()]
+    summary = FILES[path].partition('"""')[2].partition("\n")[0].removesuffix('"""')
+    lines = command(tree, "list", kind).splitlines()
+    assert [line for line in lines if line.split()[0] in (name, f"[{name}]") and summary in line]
+
+
+def test_a_recipe_trains_with_all_of_them(tree: Path) -> None:
+    command(tree, "train", "simclr-fashion-mini", *WITH_ALL_PARTS.split(), "--out", "runs")
+    (folder,) = (tree / "runs").iterdir()
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert any("loss" in line for line in lines)
+    assert any("monitor/mean_norm" in line for line in lines)
+    assert not any("bound" in line for line in lines), "the page's method says nothing of limits, and that is no error"
+    result = json.loads((folder / "result.json").read_text())
+    assert [entry["name"] for entry in result["results"]] == ["nearest-mean", "knn20"]
+    findings = json.loads((folder / "doctor.json").read_text())["findings"]
+    assert [finding["status"] for finding in findings if finding["rule"] == "few-rows"] == ["warning"]
+    assert (folder / "report.html").stat().st_size > 10_000
