@@ -123,7 +123,7 @@ def test_only_read_runs_nothing(asking: Asking, tmp_path: Path) -> None:
     [
         (["wl-table-3"], "did you mean 'wl-table-"),
         (["wl-table-1", "train.epoch=1"], "did you mean 'epochs'"),
-        (["wl-table-1", "--seeds", "0"], "expected 1 or more"),
+        (["wl-table-1", "--seeds", "0"], "must be 1 or more"),
         (["graf-toy", "optim.lr=1"], "no axis"),
     ],
 )

@@ -255,11 +255,11 @@ def test_png() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="has the kind 'pie'; expected one of line"):
+    with pytest.raises(ValueError, match=r"kind=pie: must be a kind of chart \(c\)\. Use one of line"):
         charts.spec(Chart("c", "t", "pie", "loss", "knn"), made_up())
     with pytest.raises(ValueError, match="wants the axis 'losss'; the rows have data, loss"):
         charts.spec(Chart("c", "t", "line", "temperature", "knn", "losss"), made_up())
     with pytest.raises(ValueError, match="wants 'cosinus' of its records; they have kind, cosine"):
         charts.spec(Chart("c", "t", "box", "kind", "cosinus", data=cloud), [])
-    with pytest.raises(ValueError, match="heat map without colour"):
+    with pytest.raises(ValueError, match="colour=None: must be the measure that a heat map shows"):
         charts.spec(Chart("c", "t", "heat", "loss", "temperature"), made_up())

@@ -54,5 +54,5 @@ def test_what_leaves_it_open() -> None:
 
 
 def test_a_share_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="the share is 0; expected a number above 0"):
+    with pytest.raises(ValueError, match="share=0: must be above 0"):
         claims.about_linear("linear", "steps", "fraction", share=0.0)

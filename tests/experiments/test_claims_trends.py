@@ -34,7 +34,7 @@ def test_the_slope_may_be_against_the_axis_itself() -> None:
     assert only(claims.rises("", "y", "share", scale="linear"), rows).value == pytest.approx(3.0, rel=1e-9)
     with pytest.raises(ValueError, match=r"meets 0\.0; expected positive numbers"):
         claims.rises("", "y", "share").test(rows)
-    with pytest.raises(ValueError, match="scale is 'cubic'"):
+    with pytest.raises(ValueError, match="scale=cubic: must be log or linear"):
         claims.rises("", "y", "share", scale="cubic")
 
 

@@ -73,7 +73,7 @@ def test_grids_that_are_not_full_and_seeds_that_differ() -> None:
     [
         ("large", [], None, "has no preset 'large'"),
         ("cpu", ["train.epoch=1"], None, "did you mean 'epochs'"),
-        ("cpu", [], 0, "expected 1 or more"),
+        ("cpu", [], 0, "must be 1 or more"),
         ("cpu", ["temperature=[]"], None, "no cell at temperature"),
         ("cpu", ["seed=5"], None, "say --seeds"),
         ("cpu", ["run.out=elsewhere"], None, "say --out"),

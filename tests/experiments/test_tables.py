@@ -251,7 +251,7 @@ def test_nothing_run_yet() -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match="no preset 'gpu'"):
         tables.summary(experiment(), rows(), preset="gpu")
-    with pytest.raises(ValueError, match="has 'tau' for its rows; expected one of data"):
+    with pytest.raises(ValueError, match=r"rows=tau: must be an axis of demo-table\. Use one of data"):
         tables.summary(experiment(rows="tau"), rows(), preset="cpu")
 
 

@@ -1,6 +1,6 @@
-"""What needs no training: raw pixels, and an encoder as it is before its first step, by the protocols of the cells.
+"""Baselines that need no training: raw pixels, and the untrained encoder, by the protocols of the cells.
 
-A table of accuracies says little until one knows what the data give away for nothing. Both baselines are tasks
+A table of accuracies says little until one knows which accuracy needs no training at all. Both baselines are tasks
 (`kontrast.experiments.cell.Task`) beside the cells of a sweep, done once:
 
     raw pixels           once for each data set and list of protocols
@@ -35,7 +35,13 @@ MOST_BYTES = 2**31
 
 @dataclass(frozen=True)
 class Baseline:
-    """``name`` is `RAW` or `UNTRAINED`; ``at`` has the seed and the axes on which it differs from others."""
+    """A baseline of a sweep.
+
+    Args:
+        name: `RAW` or `UNTRAINED`.
+        at: The seed, and the values on the axes on which it differs from other baselines.
+        task: What computes it.
+    """
 
     name: str
     at: dict[str, Value]
@@ -43,7 +49,7 @@ class Baseline:
 
     @property
     def cell(self) -> Cell:
-        """What an engine performs; its place says that it is a baseline."""
+        """The cell that an engine performs; its place says that it is a baseline."""
         return Cell({"baseline": self.name, **self.at}, self.task)
 
     @property
@@ -54,7 +60,7 @@ class Baseline:
 
 
 def baselines_of(cells: Sequence[Cell]) -> list[Baseline]:
-    """The baselines of a sweep's cells; none of cells that train no encoder.
+    """The baselines of a sweep's cells. Cells that train no encoder have none.
 
     >>> from kontrast import experiments
     >>> from kontrast.experiments.plan import plan
@@ -96,7 +102,7 @@ def read(baseline: Baseline) -> Row:
 
 
 def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The task: the inputs themselves, flattened, by each protocol of the recipe."""
+    """The task: evaluate the flattened inputs by each protocol of the recipe."""
     from kontrast.evaluate import baselines
     from kontrast.evaluate.features import fraction_of
     from kontrast.train.job import load_data, view_size
@@ -117,7 +123,7 @@ def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def untrained(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The task: the encoder before its first step, by each protocol of the recipe."""
+    """The task: evaluate the encoder before its first step by each protocol of the recipe."""
     from kontrast.evaluate import evaluate
     from kontrast.train.evaluation import untrained_subject
 

@@ -24,10 +24,12 @@ Place = dict[str, Value]
 
 
 def paper_rows(experiment: Experiment, moved: Callable[[Place], Place] = dict) -> list[Row]:
-    """A row for each place of the grid that the paper has a number of, as of one seed.
+    """A row for each place of the grid for which the paper prints a number, as of one seed.
 
-    ``moved`` gives the place whose numbers stand at a place: another than itself makes a table with its axis reversed
-    or shuffled, in which a claim about that axis must not come out.
+    Args:
+        experiment: The experiment.
+        moved: Gives the place whose numbers are put at a place. Another place than itself makes a table with its axis
+            reversed or shuffled, in which a claim about that axis must not hold.
 
     >>> from kontrast.experiments import find
     >>> rows = paper_rows(find("wl-table-1"))
@@ -62,7 +64,7 @@ def _numbers(measure: Measure, published: Published, test_rows: int | None) -> d
 
 
 def judge(claim: Claim, rows: Sequence[Row]) -> list[Finding]:
-    """What a claim makes of the paper's rows; empty where the paper prints none of the numbers that it reads.
+    """The findings of a claim on the paper's rows; none if the paper does not print the numbers that it reads.
 
     >>> from kontrast.experiments import find
     >>> experiment = find("wl-table-2")

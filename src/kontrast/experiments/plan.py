@@ -32,7 +32,25 @@ def plan(
     seeds: int | None = None,
     out: str | Path = "runs",
 ) -> list[Cell]:
-    """The cells in the order of the table, seed after seed, so that a sweep that is cut short has whole tables."""
+    """The cells of an experiment in the order of the table, seed after seed.
+
+    So a sweep that is cut short has whole tables.
+
+    Args:
+        experiment: The experiment.
+        preset: The name of its preset.
+        settings: ``key=value``: values of an axis, or an override of every recipe.
+        seeds: How many seeds; the preset's own number if left out.
+        out: The folder of the run folders.
+
+    Raises:
+        ValueError: There is no such preset or cell, a setting is wrong, or two cells are the same run.
+
+    >>> from kontrast import experiments
+    >>> cells = plan(experiments.find("graf-toy"), "cpu", ["setting=sc"], seeds=2)
+    >>> [cell.name for cell in cells]
+    ['setting=sc seed=0', 'setting=sc seed=1']
+    """
     chosen = find_preset(experiment, preset)
     changes = dict(map(parse, settings))
     axes: dict[str, Sequence[Value]] = {**experiment.axes, **chosen.axes}
@@ -40,7 +58,7 @@ def plan(
         given = changes.pop(axis)
         axes[axis] = given if isinstance(given, list) else [given]
     if seeds is not None and seeds < 1:
-        raise ValueError(f"seeds is {seeds}; expected 1 or more")
+        raise ValueError(f"seeds={seeds}: must be 1 or more. Leave it out for the preset's own number.")
     everywhere = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
     places = [(at, _seeds(chosen, at, seeds)) for at in everywhere if experiment.keep(at) and chosen.keep(at)]
     if not places:
@@ -62,7 +80,11 @@ def _seeds(preset: Preset, at: At, asked: int | None) -> int:
 
 
 def find_preset(experiment: Experiment, name: str) -> Preset:
-    """A preset by name."""
+    """The preset of an experiment by its name.
+
+    Raises:
+        ValueError: It has no such preset; the error names the nearest.
+    """
     if name not in experiment.presets:
         known = list(experiment.presets)
         raise ValueError(f"{experiment.name} has no preset {name!r}{nearest(name, known)} It has {', '.join(known)}")
@@ -158,7 +180,13 @@ def label(value: Value) -> Value:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of training in all, by one process at a time, or why there is no number."""
+    """How long cells will take.
+
+    Attributes:
+        cells: How many there are.
+        seconds: Seconds of training, one process at a time; None if they cannot be measured.
+        why: Why there is no number.
+    """
 
     cells: int
     seconds: float | None = None
@@ -166,7 +194,15 @@ class Estimate:
 
 
 def estimate(cells: Sequence[Cell]) -> Estimate:
-    """Of cells that are not done yet; tasks that train nothing count as no time."""
+    """Measure a few steps of each kind of run, and add up how long the cells will take.
+
+    Runs are of one kind if they train the same encoder by the same method on batches of the same size from the same
+    data; the first of each kind is measured. Evaluation comes on top: about a tenth at the small scale, more at the
+    papers'.
+
+    Args:
+        cells: Cells that are not done yet; tasks, which train nothing, count as no time.
+    """
     from kontrast.train.loop import seconds_to_train
 
     kinds: dict[str, list[Recipe]] = {}

@@ -36,14 +36,24 @@ from kontrast.runs import ExperimentFolder, Run, commit
 
 @dataclass(frozen=True)
 class Sweep:
-    """An experiment at a preset, with its cells."""
+    """An experiment at a preset, with its cells; `Sweep.of` plans one.
+
+    Attributes:
+        experiment: The experiment.
+        preset: The name of its preset.
+        settings: The user's settings, ``key=value``.
+        cells: Every place of the grid with every seed.
+        out: The folder of run folders and tables.
+        seeds: The number of seeds that the user asked for; None is the preset's own.
+        ledger: Where cells without a finished run folder are read.
+    """
 
     experiment: Experiment
     preset: str
     settings: tuple[str, ...]
     cells: tuple[Cell, ...]
     out: Path
-    seeds: int | None = None  # as asked for; None is the preset's own number
+    seeds: int | None = None
     ledger: Ledger | None = None
 
     @staticmethod
@@ -56,7 +66,13 @@ class Sweep:
         out: str | Path = "runs",
         ledger: Ledger | None = None,
     ) -> Sweep:
-        """Planned, nothing run; ``ledger`` is read where a cell has no finished run folder."""
+        """Plan a sweep; nothing is run. For the arguments see `Sweep` and `kontrast.experiments.plan.plan`.
+
+        >>> from kontrast import experiments
+        >>> sweep = Sweep.of(experiments.find("wl-table-1"), "smoke", seeds=1)
+        >>> len(sweep.cells), sweep.folder.name
+        (3, 'wl-table-1-smoke')
+        """
         cells = plan(experiment, preset, settings, seeds=seeds, out=out)
         return Sweep(experiment, preset, tuple(settings), tuple(cells), expanded(out), seeds, ledger)
 
@@ -70,7 +86,7 @@ class Sweep:
 
     @property
     def design(self) -> Design:
-        """What its cells have in common in a ledger."""
+        """The design of its cells in a ledger."""
         return Design.of(self.experiment, self.preset, self.settings)
 
     @cached_property
@@ -100,11 +116,18 @@ class Sweep:
         return [made.cell for made in self.baselines if (made.name, made.hash) not in kept]
 
     def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
-        """Does what is missing, then `write`.
+        """Run the missing cells and baselines, then `write`.
+
+        Args:
+            engine: Runs the cells, see `kontrast.experiments.engines`.
+            told: Called when something happens to a cell.
+
+        Returns:
+            The summary, as result.json has it.
 
         Raises:
-            ValueError: Every run was refused before its first step (a batch above the training rows, say). Then
-                nothing is left of them; where others could be trained, a refused one keeps its error for the table.
+            ValueError: Every run was refused before its first step (a batch above the training rows, for example). Then
+                nothing is left of them; if others could be trained, a refused one keeps its error for the table.
         """
         cells, untrained = self._not_kept, self._baselines_not_kept
         every = [*cells, *untrained]
@@ -178,7 +201,11 @@ class Sweep:
         return rows, counts
 
     def write(self) -> dict[str, Any]:
-        """Reads the cells and writes tables and charts; the summary comes back."""
+        """Read the cells, and write summary, tables and charts.
+
+        Returns:
+            The summary, as result.json has it.
+        """
         entries = self._entries()
         rows, from_ledger = self._read(entries)
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)
@@ -202,7 +229,7 @@ class Sweep:
 
     @property
     def command(self) -> str:
-        """What makes it again."""
+        """The command that makes it again."""
         words = ["kontrast", "reproduce", self.experiment.name, *self.settings, "--preset", self.preset]
         words += [] if self.seeds is None else ["--seeds", str(self.seeds)]
         return shlex.join(words)

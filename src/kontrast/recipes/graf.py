@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontrast.recipes._claim import ONE_GPU, Book, Claim
-from kontrast.recipes.published import GRAF
+from kontrast.recipes.published import GRAF, ONE_GPU, Book, Claim
 
 TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 METHODS: dict[str, dict[str, Any]] = {

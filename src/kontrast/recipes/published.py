@@ -1,8 +1,13 @@
-"""The papers' tables, transcribed: what recipes claim and experiments compare with. Accuracies and errors in percent.
+"""The papers' tables, transcribed, and the claims of recipes that stand on them. Accuracies and errors in percent.
 
 Data sets have our names (cifar10, fashion-mnist, …). What a paper leaves out is not here: a missing key is a number
 that nobody published, never a zero.
 
+A `Claim` says what a recipe should reach: paper, table, number, hardware, and the command that tests it. A `Book` holds
+the recipes of a paper with their claims.
+
+>>> print(Claim("TCL on CIFAR-10", "TCL, Table 1", "accuracy 96.30 %", ONE_GPU).about("tcl-cifar10"))
+TCL on CIFAR-10. TCL, Table 1: accuracy 96.30 %. Hardware: one GPU; not run here. Run: kontrast train tcl-cifar10
 >>> max(WANG_LIU["cifar10"]["ordinary"].items(), key=lambda item: item[1])
 (0.2, 83.78)
 >>> TCL["cifar100"]["tcl", 150], TCL_SEEDS["cifar100"]
@@ -13,6 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from kontrast.recipe import Recipe
 
 WANG_LIU_TEMPERATURES = (0.05, 0.07, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -191,3 +199,43 @@ def printed_set(data: object, sets: Iterable[str]) -> str | None:
     name = Path(str(data)).stem
     whole = PARTS.get(name, name)
     return next((known for known in sets if whole == known or whole.startswith(f"{known}-")), None)
+
+
+# -------------------------------------------------------------------------------------------------- claims of recipes
+
+ONE_GPU = "one GPU; not run here"
+
+
+class Claim(NamedTuple):
+    """What a recipe should reach.
+
+    Args:
+        what: The run in words.
+        source: The paper, and its table or section.
+        expected: The number with its unit.
+        hardware: What the run needs.
+    """
+
+    what: str
+    source: str
+    expected: str
+    hardware: str
+
+    def about(self, name: str) -> str:
+        """The claim in one line: ``about`` of the recipe of this name."""
+        text = f"{self.what}. {self.source}: {self.expected}. Hardware: {self.hardware}."
+        return f"{text} Run: kontrast train {name}"
+
+
+class Book:
+    """The recipes of a paper with their claims."""
+
+    def __init__(self) -> None:
+        self.recipes: dict[str, Recipe] = {}
+        self.claims: dict[str, Claim] = {}
+
+    def add(self, name: str, claim: Claim, **sections: Any) -> Recipe:
+        """Make the recipe of these sections, and keep it under its name with its claim."""
+        recipe = Recipe.of({"name": name, "about": claim.about(name), **sections})
+        self.recipes[name], self.claims[name] = recipe, claim
+        return recipe

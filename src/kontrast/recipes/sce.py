@@ -22,8 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontrast.recipes._claim import Book, Claim
-from kontrast.recipes.published import SCE, SCE_LAMBDA
+from kontrast.recipes.published import SCE, SCE_LAMBDA, Book, Claim
 
 HARDWARE = "two GPUs (the paper's), one in the published configuration; not run here"
 TITLES = {

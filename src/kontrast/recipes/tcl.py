@@ -32,8 +32,7 @@ from __future__ import annotations
 from typing import Any
 
 from kontrast.recipe import Recipe
-from kontrast.recipes._claim import ONE_GPU, Book, Claim
-from kontrast.recipes.published import SOLO_SELF, TCL, TCL_SEEDS
+from kontrast.recipes.published import ONE_GPU, SOLO_SELF, TCL, TCL_SEEDS, Book, Claim
 
 HARDWARE = "RTX 2080 Ti, Titan RTX and A100 (the paper's); not run here"
 UNKNOWN = "the row's own number is in the main text, which we have not"

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontrast.recipes._claim import ONE_GPU, Book, Claim
-from kontrast.recipes.published import WANG_LIU, WANG_LIU_MAIN
+from kontrast.recipes.published import ONE_GPU, WANG_LIU, WANG_LIU_MAIN, Book, Claim
 
 TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "svhn": "SVHN", "imagenet100": "ImageNet-100"}
 TABLES = {"ordinary": "supplement, Table 1", "hard": "supplement, Table 2"}

@@ -234,9 +234,9 @@ def test_an_idle_worker_ends_with_its_driver(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_said() -> None:
-    with pytest.raises(ValueError, match="jobs is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match="jobs=0: must be 1 or more"):
         Local(jobs=0)
-    with pytest.raises(ValueError, match="retries is -1; expected 0 or more"):
+    with pytest.raises(ValueError, match="retries=-1: must be 0 or more"):
         Local(retries=-1)
     with pytest.raises(ValueError, match=r"no engine 'slurm'\. Known: local, ray"):
         engine("slurm")

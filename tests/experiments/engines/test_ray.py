@@ -147,5 +147,5 @@ def test_without_ray_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"pip install kontrast\[ray\]"):
         Ray().run([task(square, tmp_path, x=1.0)], Heard())
-    with pytest.raises(ValueError, match="gpus is -1; expected 0 or more"):
+    with pytest.raises(ValueError, match="gpus=-1: must be 0 or more"):
         Ray(gpus=-1)

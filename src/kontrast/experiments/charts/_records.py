@@ -40,7 +40,7 @@ BINS = 40  # of a violin whose records are values
 def records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     """All of a chart's records, in the rows' order."""
     if chart.kind not in KINDS:
-        raise ValueError(f"chart {chart.name!r} has the kind {chart.kind!r}; expected one of {', '.join(KINDS)}")
+        raise ValueError(f"kind={chart.kind}: must be a kind of chart ({chart.name}). Use one of {', '.join(KINDS)}.")
     drawn = {chart.x, chart.y, chart.colour, chart.panel, "seed"}
     over = [axis for axis in (rows[0].at if rows else ()) if axis not in drawn and len(_values(rows, axis)) > 1]
     if chart.data is not None or not over or (chart.kind == "points" and not _is_axis(rows, chart.x)):
@@ -87,7 +87,7 @@ def _points(chart: Chart, rows: Sequence[Row]) -> list[Record]:
 
 def _heat(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     if chart.colour is None:
-        raise ValueError(f"chart {chart.name!r} is a heat map without colour; expected the measure that it shows there")
+        raise ValueError(f"colour={chart.colour}: must be the measure that a heat map shows ({chart.name}).")
     if chart.data is not None:
         return _given(chart, rows)
     found = []

@@ -91,7 +91,7 @@ def not_above(
 
 def _positive(margin: float) -> float:
     if not margin > 0:
-        raise ValueError(f"the margin is {margin:g}; expected a number above 0")
+        raise ValueError(f"margin={margin:g}: must be above 0.")
     return margin
 
 
@@ -164,7 +164,7 @@ def _test(
     apart = {axis for where in (a, b) for axis, value in where.items() if not isinstance(value, tuple)}
     apart |= {axis for axis in a if axis in b and axis not in apart and not set(a[axis]) & set(b[axis])}
     if not apart:
-        raise ValueError(f"the sides are {dict(a)} and {dict(b)}; expected an axis on which their values differ")
+        raise ValueError(f"a={dict(a)} and b={dict(b)}: must have an axis on which their values differ.")
 
     def _dropped(side: Where) -> tuple[str, ...]:
         """The axes that are no part of a side's places: a side with several values on one is averaged over them."""

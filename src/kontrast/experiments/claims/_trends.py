@@ -177,7 +177,7 @@ def _slope(text: str, measure: str, along: str, where: Where, within: Sequence[s
 def axis_of(along: str, scale: str) -> str:
     """The axis in words, as the quadratic's or the line's x."""
     if scale not in (LOG, LINEAR):
-        raise ValueError(f"the scale is {scale!r}; expected 'log' or 'linear'")
+        raise ValueError(f"scale={scale}: must be log or linear.")
     return f"log₂ {along}" if scale == LOG else along
 
 
@@ -317,7 +317,7 @@ def about_linear(
     """
     where = where or {}
     if not share > 0:
-        raise ValueError(f"the share is {share:g}; expected a number above 0")
+        raise ValueError(f"share={share:g}: must be above 0.")
     statistic = (
         f"each seed's least-squares line and quadratic of {measure} against {axis_of(along, scale)}{at(where)}: the "
         f"bend (a quarter of curvature × range²) is at most {share:g} of the rise (slope × range), either way; 95 % "
@@ -514,9 +514,9 @@ def correlated(
     """
     where = where or {}
     if each not in ("place", "run"):
-        raise ValueError(f"a point is each {each!r}; expected 'place' or 'run'")
+        raise ValueError(f"each={each}: must be place or run.")
     if sign not in (1, -1):
-        raise ValueError(f"the sign is {sign!r}; expected 1 (together) or -1 (against each other)")
+        raise ValueError(f"sign={sign}: must be 1 (together) or -1 (against each other).")
     kind = "Spearman's" if ranks else "Pearson's"
     points = "places (means over seeds)" if each == "place" else "runs (of one place by several seeds too)"
     statistic = (
@@ -549,7 +549,7 @@ def fisher(r: float, n: int, *, ranks: bool = False) -> tuple[float, float]:
     (0.156, 0.736)
     """
     if n < LEAST:
-        raise ValueError(f"there are {n} points; expected {LEAST} or more")
+        raise ValueError(f"n={n}: must be {LEAST} or more points.")
     z = math.atanh(min(max(r, -1 + 1e-15), 1 - 1e-15))
     half = NORMAL * math.sqrt((1.06 if ranks else 1.0) / (n - 3))
     return math.tanh(z - half), math.tanh(z + half)

@@ -23,10 +23,16 @@ FAMILY = FAMILIES["engine"]
 
 @dataclass(frozen=True)
 class Told:
-    """What happened to a cell.
+    """An event: what happened to a cell.
 
-    ``already done``, ``begins``, ``waits`` (another process works on it; told once), ``again`` (its worker died),
-    ``done``, ``failed``. Every cell ends with exactly one of ``already done``, ``done`` and ``failed``.
+    Every cell ends with exactly one of ``already done``, ``done`` and ``failed``.
+
+    Attributes:
+        what: ``already done``, ``begins``, ``waits`` (another process works on it; reported once), ``again`` (its
+            worker died), ``done`` or ``failed``.
+        cell: The cell.
+        seconds: How long the attempt took.
+        error: Why it failed.
     """
 
     what: str
@@ -39,7 +45,12 @@ class Engine(Protocol):
     """Runs cells; returns when each is done or has failed."""
 
     def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
-        """Every cell once; ``told`` is called in this process as things happen."""
+        """Run every cell once.
+
+        Args:
+            cells: The cells.
+            told: Called in this process whenever something happens to a cell.
+        """
 
 
 def engine(name: str, **options: Any) -> Engine:

@@ -53,7 +53,7 @@ class Local:
         for name, lowest in least.items():
             value = getattr(self, name)
             if value is not None and value < lowest:
-                raise ValueError(f"{name} is {value}; expected {lowest} or more")
+                raise ValueError(f"{name}={value}: must be {lowest} or more.")
 
     def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
         """Every cell once; ``told`` is called in this process as things happen."""

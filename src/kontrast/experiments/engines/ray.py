@@ -49,7 +49,7 @@ class Ray:
     def __post_init__(self) -> None:
         for name in ("cpus", "gpus", "retries"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected 0 or more")
+                raise ValueError(f"{name}={getattr(self, name)}: must be 0 or more.")
 
     def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
         """Every cell once; ``told`` is called in this process as things happen."""

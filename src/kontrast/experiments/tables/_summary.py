@@ -59,7 +59,7 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
     for row in rows:
         places.setdefault(tuple((axis, row.at[axis]) for axis in axes if axis in row.at), []).append(row)
     if experiment.rows not in axes:
-        raise ValueError(f"{experiment.name} has {experiment.rows!r} for its rows; expected one of {', '.join(axes)}")
+        raise ValueError(f"rows={experiment.rows}: must be an axis of {experiment.name}. Use one of {', '.join(axes)}.")
     order = sorted(places, key=lambda place: [axes[axis].index(value) for axis, value in place])
     have = {
         m.name for m in experiment.measures if not m.optional or any(value_of(row, m.name) is not None for row in rows)

@@ -165,9 +165,7 @@ def _table_small(at: At) -> Recipe:
 def _total(at: At) -> int:
     total = at.get("epochs", 150)
     if total not in TOTAL:
-        raise ValueError(
-            f"epochs is {total!r}; expected one of {', '.join(map(str, TOTAL))} (both stages, as the paper)"
-        )
+        raise ValueError(f"epochs={total}: must be one of {', '.join(map(str, TOTAL))} (both stages, as the paper).")
     return int(total)  # type: ignore[arg-type]
 
 
