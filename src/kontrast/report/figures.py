@@ -163,10 +163,10 @@ def version() -> str:
 def vl_convert() -> Any:
     """The package that draws charts as files."""
     try:
-        import vl_convert as found
+        import vl_convert as package
     except ImportError as error:
         raise ImportError("a report needs a package: pip install vl-convert-python") from error
-    return found
+    return package
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

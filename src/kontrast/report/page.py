@@ -176,10 +176,10 @@ def figures(page: Page) -> list[Figure]:
     """Every figure of a page, folded ones too."""
 
     def inside(parts: Sequence[Part]) -> list[Figure]:
-        found: list[Figure] = []
+        result: list[Figure] = []
         for part in parts:
-            found += [part] if isinstance(part, Figure) else inside(part.parts) if isinstance(part, Fold) else []
-        return found
+            result += [part] if isinstance(part, Figure) else inside(part.parts) if isinstance(part, Fold) else []
+        return result
 
     return [figure for section in page.sections for figure in inside(section.parts)]
 

@@ -15,7 +15,7 @@ def test_a_small_difference_is_not_called_better(tmp_path: Path) -> None:
     ]
     page = comparison.page(made)
     (cards,) = [part for part in parts(page, "Which is better") if isinstance(part, Numbers)]
-    assert "b, no difference found to a" in cards.items[0].about
+    assert "b, not clearly above a" in cards.items[0].about
     assert cards.items[0].tone == ""
     (table,) = tables(page, "Which is better")
     assert words(table) == [["a", "80.0 ± 1.0 level"], ["b", "82.0 ± 1.0 level"], ["c", "70.0 ± 1.0"]]

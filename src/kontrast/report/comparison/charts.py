@@ -191,11 +191,11 @@ def _points(runs: Sequence[ComparedRun]) -> Json | bool:
 
 def _ends(records: Sequence[Json]) -> list[Json]:
     """The places of the words chance and bound: at the beginning of a line, once."""
-    found: dict[str, Json] = {}
+    places: dict[str, Json] = {}
     for record in records:
         if record["of"] != "loss":
-            found.setdefault(record["of"], {"step": record["step"], "value": record["value"], "of": record["of"]})
-    return list(found.values())
+            places.setdefault(record["of"], {"step": record["step"], "value": record["value"], "of": record["of"]})
+    return list(places.values())
 
 
 def monitors(runs: Sequence[ComparedRun]) -> list[Figure]:

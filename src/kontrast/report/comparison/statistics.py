@@ -170,11 +170,11 @@ def holm(p: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    found, highest = [0.0] * len(p), 0.0
+    adjusted, highest = [0.0] * len(p), 0.0
     for place, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
         highest = max(highest, min(1.0, (len(p) - place) * p[i]))
-        found[i] = highest
-    return found
+        adjusted[i] = highest
+    return adjusted
 
 
 def right(run: ComparedRun) -> tuple[np.ndarray, np.ndarray] | None:
@@ -191,8 +191,8 @@ def right(run: ComparedRun) -> tuple[np.ndarray, np.ndarray] | None:
 
 def predictor(run: ComparedRun) -> str:
     """The protocol whose predictions analysis.npz has: the one with the accuracy that they give."""
-    found = right(run)
-    share = None if found is None else float(found[0].mean())
+    hits = right(run)
+    share = None if hits is None else float(hits[0].mean())
     match = (r.name for r in run.results if share is not None and math.isclose(accuracy(r), share, abs_tol=1e-9))
     return next(match, "the first protocol")
 

@@ -50,15 +50,15 @@ def numbers(runs: Sequence[ComparedRun]) -> list[Part]:
         return [Text("None of these runs was evaluated, so there is nothing to compare here.", "note")]
     name, every, fitting = titles(protocols), protocols.items(), _fitting(runs, protocols)
     if repeated(runs):
-        made = [_seeds_card(protocol, by_seed(runs, records), name[protocol]) for protocol, records in every]
-        cards = [card for card in made if card is not None]
-        by_run = [_runs(who, what, marked=False) for who, what in fitting]
-        over_seeds = [_groups(who, what) for who, what in fitting]
+        candidates = [_seeds_card(protocol, by_seed(runs, records), name[protocol]) for protocol, records in every]
+        cards = [card for card in candidates if card is not None]
+        by_run = [_runs(some, part, marked=False) for some, part in fitting]
+        over_seeds = [_groups(some, part) for some, part in fitting]
         fold = Fold("run by run", [*by_run, Text(RULE, "note")])
         return [*([Numbers(cards)] if cards else []), *over_seeds, Text(OVER_SEEDS, "note"), fold]
-    found = [_card(protocol, records, name[protocol]) for protocol, records in every if len(records) > 1]
-    tables = [_runs(who, what, marked=True) for who, what in fitting]
-    return [*([Numbers(found)] if found else []), *tables, Text(RULE, "note")]
+    best = [_card(protocol, records, name[protocol]) for protocol, records in every if len(records) > 1]
+    tables = [_runs(some, part, marked=True) for some, part in fitting]
+    return [*([Numbers(best)] if best else []), *tables, Text(RULE, "note")]
 
 
 Protocols = dict[Protocol, dict[str, ProtocolResult]]
@@ -68,13 +68,13 @@ def _fitting(runs: Sequence[ComparedRun], protocols: Protocols) -> list[tuple[Se
     """The content of each table: all if protocols are few; else `MOST_PROTOCOLS` of one data set, with its runs."""
     if len(protocols) <= MOST_PROTOCOLS:
         return [(runs, protocols)]
-    made: list[tuple[Sequence[ComparedRun], Protocols]] = []
+    result: list[tuple[Sequence[ComparedRun], Protocols]] = []
     for data in dict.fromkeys(protocol.data for protocol in protocols):
         some = [protocol for protocol in protocols if protocol.data == data]
         for i in range(0, len(some), MOST_PROTOCOLS):
             part = {protocol: protocols[protocol] for protocol in some[i : i + MOST_PROTOCOLS]}
-            made.append(([run for run in runs if any(run.label in records for records in part.values())], part))
-    return made
+            result.append(([run for run in runs if any(run.label in records for records in part.values())], part))
+    return result
 
 
 def _seeds_card(protocol: Protocol, values: dict[str, dict[int, float]], name: str) -> Number | None:
@@ -87,7 +87,7 @@ def _seeds_card(protocol: Protocol, values: dict[str, dict[int, float]], name: s
     if not level:
         return Number(f"{name} (%): best", shown, f"{first}, on the same seeds. {where}", "good")
     others = level[0] if len(level) == 1 else f"{len(level)} others"
-    return Number(f"{name} (%): highest", shown, f"{first}, no difference found to {others}. {where}")
+    return Number(f"{name} (%): highest", shown, f"{first}, not clearly above {others}. {where}")
 
 
 def repeated(runs: Sequence[ComparedRun]) -> bool:
@@ -107,7 +107,7 @@ def _card(protocol: Protocol, records: dict[str, ProtocolResult], name: str) -> 
     if not level:
         return Number(f"{name} (%): best", percent(records[first]), f"{first}. {protocol.title}", "good")
     others = level[0] if len(level) == 1 else f"{len(level)} others"
-    about = f"{first}, no difference found to {others}. {protocol.title}"
+    about = f"{first}, not clearly above {others}. {protocol.title}"
     return Number(f"{name} (%): highest", percent(records[first]), about)
 
 
@@ -145,8 +145,8 @@ def _groups(runs: Sequence[ComparedRun], protocols: Protocols) -> Table:
     return Table(columns, rows, f"Over seeds; {', '.join(data)}")
 
 
-def _mean(found: Interval) -> str:
-    return f"{found.mean:.2f}" + ("" if found.half is None else f" ± {found.half:.2f}")
+def _mean(mean: Interval) -> str:
+    return f"{mean.mean:.2f}" + ("" if mean.half is None else f" ± {mean.half:.2f}")
 
 
 # --------------------------------------------------------------------------------------------------- paired statistics
@@ -173,8 +173,8 @@ def paired_parts(runs: Sequence[ComparedRun]) -> list[Part]:
     if (over_seeds := _seeds(runs)) is not None:
         parts += [over_seeds, Text(SEEDS, "note")]
     if (over_rows := _rows(runs)) is not None:
-        found: list[Part] = [over_rows, Text(ROWS, "note")]
-        parts += found if over_seeds is None else [Fold("run by run, on the same test rows", found)]
+        by_row: list[Part] = [over_rows, Text(ROWS, "note")]
+        parts += by_row if over_seeds is None else [Fold("run by run, on the same test rows", by_row)]
     return parts or [Text(NONE, "note")]
 
 
@@ -195,22 +195,22 @@ def _seeds(runs: Sequence[ComparedRun]) -> Table | None:
             a, b = values.get(groups[i], {}), values.get(groups[j], {})
             if len(set(a) & set(b)) < 2:
                 continue
-            found = paired(a, b)
-            shown = f"{found.mean:+.2f} ± {found.half:.2f}".replace("-", "−")
+            gap = paired(a, b)
+            shown = f"{gap.mean:+.2f} ± {gap.half:.2f}".replace("-", "−")
             differ = _differ(runs, groups[i], groups[j])
-            rows.append([f"{groups[i]} − {groups[j]}", name[protocol], shown, str(found.n), _side(found), differ])
+            rows.append([f"{groups[i]} − {groups[j]}", name[protocol], shown, str(gap.n), _side(gap), differ])
     if not rows:
         return None
     columns = ["difference", "protocol", "points of accuracy", "n", "verdict", "the recipes differ in"]
     return Table(columns, rows, "Paired by seed")
 
 
-def _side(found: Interval) -> Cell:
-    assert found.low is not None
-    assert found.high is not None
-    if found.low > 0:
+def _side(difference: Interval) -> Cell:
+    assert difference.low is not None
+    assert difference.high is not None
+    if difference.low > 0:
         return Mark("▲ above 0", "good")
-    return Mark("▼ below 0", "bad") if found.high < 0 else Mark("○ contains 0: not resolved", "watch")
+    return Mark("▼ below 0", "bad") if difference.high < 0 else Mark("○ contains 0: not resolved", "watch")
 
 
 def _differ(runs: Sequence[ComparedRun], first: str, second: str) -> str:
@@ -232,12 +232,12 @@ def _rows(runs: Sequence[ComparedRun]) -> Table | None:
             tested.append((a, b, mcnemar(first[0], second[0])))
     if not tested:
         return None
-    adjusted = holm([found.p for _, _, found in tested])
+    adjusted = holm([test.p for _, _, test in tested])
     rows: list[list[Cell]] = []
-    for (a, b, found), p in zip(tested, adjusted, strict=True):
-        row: list[Cell] = [a.label, b.label, str(found.only_first), str(found.only_second), _p(found.p)]
+    for (a, b, test), p in zip(tested, adjusted, strict=True):
+        row: list[Cell] = [a.label, b.label, str(test.only_first), str(test.only_second), _p(test.p)]
         row += [_p(p)] if len(tested) > 1 else []
-        better = a.label if found.only_first > found.only_second else b.label
+        better = a.label if test.only_first > test.only_second else b.label
         row.append(Mark(f"{better} is right more often", "good") if p < LEVEL else Mark("no difference found", "watch"))
         rows.append(row)
     columns = ["first", "second", "only the first is right", "only the second is right", "p"]

@@ -85,12 +85,12 @@ def words(at: Mapping[str, Any]) -> str:
 
 def _paths(folder: ExperimentFolder, summary: Summary) -> list[PointPaths]:
     """The first finished seed of each place that has points."""
-    found = []
+    result = []
     for place in summary.places:
         for run in place.runs:
             beside = folder.run(run.folder) if run.status == "done" else None
             paths = None if beside is None else sphere.read(beside, words(place.at), run.seed)
             if paths is not None:
-                found.append(paths)
+                result.append(paths)
                 break
-    return found
+    return result

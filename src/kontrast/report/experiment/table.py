@@ -31,7 +31,7 @@ def tables(summary: SummaryLike) -> list[Table]:
 
 
 def _table(layout: Layout) -> Table:
-    shared = {found.group(1) if (found := SEEDS.search(entry.ours)) else None for entry in _good(layout)}
+    shared = {match.group(1) if (match := SEEDS.search(entry.ours)) else None for entry in _good(layout)}
     n = shared.pop() if len(shared) == 1 else None
     columns, rows = [layout.corner], [list[Cell]([name]) for name in layout.rows]
     for i, heading in enumerate(layout.columns):

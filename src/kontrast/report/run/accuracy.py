@@ -60,8 +60,8 @@ def confused(run: RunRecord, most: int = PAIRS) -> list[tuple[int, int, int]]:
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:most]
     true, predicted = np.unravel_index(order, counts.shape)
-    found = zip(true.tolist(), predicted.tolist(), counts.ravel()[order].tolist(), strict=True)
-    return [(a, b, n) for a, b, n in found if n]
+    errors = zip(true.tolist(), predicted.tolist(), counts.ravel()[order].tolist(), strict=True)
+    return [(a, b, n) for a, b, n in errors if n]
 
 
 def per_class(run: RunRecord, shown: Sequence[int]) -> Json:

@@ -72,8 +72,8 @@ def rows(run: RunRecord) -> NDArray[np.int64]:
 def unit(x: NDArray[Any]) -> NDArray[np.float64]:
     """Rows of length 1; zero rows and values that are not finite go to the origin."""
     x = np.nan_to_num(np.asarray(x, dtype=np.float64))
-    found: NDArray[np.float64] = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    return found
+    result: NDArray[np.float64] = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return result
 
 
 def pca(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,8 +88,8 @@ def pca(x: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(directions) < 2:
         directions = np.vstack([directions, np.zeros_like(directions)])[:2]
     signs = np.sign(directions[np.arange(2), np.abs(directions).argmax(1)])
-    found: NDArray[np.float64] = centred @ (directions * np.where(signs == 0, 1, signs)[:, None]).T
-    return found
+    result: NDArray[np.float64] = centred @ (directions * np.where(signs == 0, 1, signs)[:, None]).T
+    return result
 
 
 def tsne(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,11 +98,11 @@ def tsne(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
     start = pca(x)
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
-    made = TSNE(perplexity=min(30.0, (len(x) - 1) / 3), init=start, max_iter=500, random_state=0)
+    model = TSNE(perplexity=min(30.0, (len(x) - 1) / 3), init=start, max_iter=500, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # collapsed rows: all distances are zero, and the map shows that
-        found: NDArray[np.float64] = made.fit_transform(x.astype(np.float32)).astype(np.float64)
-    return found
+        result: NDArray[np.float64] = model.fit_transform(x.astype(np.float32)).astype(np.float64)
+    return result
 
 
 def records(run: RunRecord, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.float64]]) -> list[Json]:
@@ -110,7 +110,7 @@ def records(run: RunRecord, chosen: NDArray[np.int64], maps: dict[str, NDArray[n
     labels, thumbnails, files = (run.arrays.get(key) for key in ("labels", "thumbnails", "names"))
     predicted = _predictions(run)
     pictured = thumbnails is not None and len(thumbnails) >= len(chosen) and "thumbnail_rows" in run.arrays
-    found: list[Json] = []
+    points: list[Json] = []
     for i, row in enumerate(chosen.tolist()):
         record: Json = {
             f"{name} {axis}": round(float(at[i, j]), 4) for name, at in maps.items() for j, axis in ((0, "x"), (1, "y"))
@@ -122,19 +122,19 @@ def records(run: RunRecord, chosen: NDArray[np.int64], maps: dict[str, NDArray[n
             record["predicted"] = run.class_name(int(predicted[row]))
         if pictured and thumbnails is not None:
             record["image"] = data_url(thumbnails[i])
-        found.append(record)
-    return found
+        points.append(record)
+    return points
 
 
 def _predictions(run: RunRecord) -> NDArray[np.int64] | None:
     """The predictions of the rows of ``features``, which may be some of the predicted rows."""
-    found, features, part = run.arrays.get("predictions"), run.arrays["features"], run.arrays.get("rows")
-    if found is None:
+    predictions, features, part = run.arrays.get("predictions"), run.arrays["features"], run.arrays.get("rows")
+    if predictions is None:
         return None
-    if part is not None and len(part) == len(features) and (not len(part) or int(part.max()) < len(found)):
-        chosen: NDArray[np.int64] = found[part]
+    if part is not None and len(part) == len(features) and (not len(part) or int(part.max()) < len(predictions)):
+        chosen: NDArray[np.int64] = predictions[part]
         return chosen
-    return found if len(found) == len(features) else None
+    return predictions if len(predictions) == len(features) else None
 
 
 def _classes(run: RunRecord, chosen: NDArray[np.int64]) -> list[str]:
@@ -145,10 +145,10 @@ def _classes(run: RunRecord, chosen: NDArray[np.int64]) -> list[str]:
     present, counts = np.unique(labels[chosen], return_counts=True)
     if len(present) <= APART:
         return [run.class_name(int(label)) for label in present]
-    wanted = [label for true, taken, _ in confused(run, 40) for label in (true, taken)]
-    wanted += [int(label) for label in present[np.argsort(-counts, kind="stable")]]
-    kept = [label for label in dict.fromkeys(wanted) if label in present][:COLOURED]
-    return [run.class_name(label) for label in kept]
+    ranked = [label for true, taken, _ in confused(run, 40) for label in (true, taken)]
+    ranked += [int(label) for label in present[np.argsort(-counts, kind="stable")]]
+    selected = [label for label in dict.fromkeys(ranked) if label in present][:COLOURED]
+    return [run.class_name(label) for label in selected]
 
 
 def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -> Json:
@@ -178,8 +178,8 @@ def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -
         encoding["color"] = alt.value(COLOURS[0])
     else:
         if many:
-            kept = "[" + ",".join(_quoted(name) for name in classes) + "]"
-            base = base.transform_calculate(colour=f"indexof({kept}, datum.class) < 0 ? '{OTHER}' : datum.class")
+            coloured = "[" + ",".join(_quoted(name) for name in classes) + "]"
+            base = base.transform_calculate(colour=f"indexof({coloured}, datum.class) < 0 ? '{OTHER}' : datum.class")
             picked = alt.param(
                 "pick", value="", bind=alt.binding_select(options=["", *names], labels=["all", *names], name="Class ")
             )
@@ -196,9 +196,9 @@ def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -
         legend = alt.Legend(title=None, orient="right", columns=1, symbolOpacity=1, symbolSize=70)
         encoding["color"] = alt.Color("colour:N", scale=alt.Scale(domain=shown, range=colours), legend=legend)
         encoding["shape"] = alt.Shape("colour:N", scale=alt.Scale(domain=shown, range=shapes), legend=legend)
-    made = base.mark_point(filled=True, size=38, strokeWidth=0).encode(**encoding)
-    found: dict[str, Any] = made.add_params(*params).properties(width="container", height=460).to_dict()
-    return found
+    chart = base.mark_point(filled=True, size=38, strokeWidth=0).encode(**encoding)
+    spec: dict[str, Any] = chart.add_params(*params).properties(width="container", height=460).to_dict()
+    return spec
 
 
 def _quoted(name: str) -> str:
