@@ -55,7 +55,8 @@ from torch import Tensor, nn
 
 from kontrast import methods, models, openmp
 from kontrast.recipe import Recipe
-from kontrast.train import RunFolder, Training, make_job, resolve
+from kontrast.runs import Run
+from kontrast.train import Training, make_job, resolve
 from kontrast.train.gradients import backward
 from kontrast.train.memory import keep_freed_memory
 from measure import Sections, in_fresh_process, markdown, number, peak_megabytes, setting, write_page
@@ -100,7 +101,7 @@ def ours(folder: Path, encoder: str, n: int, *, monitors: bool) -> Epoch:
             }
         )
     )
-    place = RunFolder.of(recipe)
+    place = Run.of(recipe)
     place.begin(recipe)
     training = Training(make_job(recipe, torch.device("cpu")), place)
 

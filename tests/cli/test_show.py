@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from kontrast import recipes
 from kontrast.cli import app
 from kontrast.recipe import Recipe
-from kontrast.train import RunFolder, resolve
+from kontrast.runs import Run
+from kontrast.train import resolve
 from tests.cli.asking import ask, one_paragraph, written
 
 runner = CliRunner()
@@ -59,7 +60,7 @@ def test_files_and_run_folders(tmp_path: Path) -> None:
     path, made = written(tmp_path, about="two\nlines: [x]")
     of_file = runner.invoke(app, ["show", str(path)]).stdout
     assert of_file.startswith("# two lines: [x]\n")
-    folder = RunFolder.of(resolve(made))
+    folder = Run.of(resolve(made))
     folder.begin(resolve(made))
     of_run = runner.invoke(app, ["show", str(folder.path)]).stdout
     for source, shown in ((path, of_file), (folder.path, of_run)):

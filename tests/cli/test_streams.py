@@ -12,7 +12,8 @@ import pytest
 
 from kontrast.cli._console import UNREAD, guarded
 from kontrast.recipe import Recipe
-from kontrast.train import RunFolder, resolve
+from kontrast.runs import Run
+from kontrast.train import resolve
 from tests.cli.asking import START, one_paragraph, written
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="asks a POSIX shell for its streams")
@@ -25,8 +26,8 @@ def shell(words: str, redirected: str, **env: str) -> subprocess.CompletedProces
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=told)
 
 
-def folder(recipe: Recipe) -> RunFolder:
-    return RunFolder.of(resolve(recipe))
+def folder(recipe: Recipe) -> Run:
+    return Run.of(resolve(recipe))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from kontrast.cli import app, main
 from kontrast.cli._completion import complete_recipe
 from kontrast.cli._console import options
 from kontrast.recipe import Recipe
-from kontrast.train import Run, RunFolder, micro_batch, resolve, running
+from kontrast.runs import Run
+from kontrast.train import micro_batch, resolve, running
 from tests.cli.asking import START, ask, one_paragraph, process, written
 
 runner = CliRunner()
@@ -29,7 +30,7 @@ def test_it_trains_and_the_same_again_is_already_done(tmp_path: Path) -> None:
     path, made = written(tmp_path)
     done = runner.invoke(app, ["train", str(path)])
     assert done.exit_code == 0, done.output
-    run = Run(RunFolder.of(resolve(made)).path)
+    run = Run.of(resolve(made))
     assert run.status == "done"
     assert f"{100 * run.value('knn20'):.2f} %" in done.stdout
     assert "kNN, k = 20" in done.stdout
@@ -46,17 +47,17 @@ def test_it_trains_and_the_same_again_is_already_done(tmp_path: Path) -> None:
 def test_a_finished_run_whose_files_changed_is_not_believed(tmp_path: Path) -> None:
     path, made = written(tmp_path)
     done = runner.invoke(app, ["train", str(path)])
-    folder = RunFolder.of(resolve(made))
-    was = folder.result.read_text()
-    folder.result.write_text(was.replace('"value": 0.', '"value": 0.9'))
-    folder.encoder.write_bytes(b"garbage")
-    assert folder.result.read_text() != was
+    folder = Run.of(resolve(made))
+    was = folder.result_file.read_text()
+    folder.result_file.write_text(was.replace('"value": 0.', '"value": 0.9'))
+    folder.weights_file.write_bytes(b"garbage")
+    assert folder.result_file.read_text() != was
     again = runner.invoke(app, ["train", str(path)])
     assert (again.exit_code, again.stdout) == (0, done.stdout)
     assert "encoder.safetensors, result.json of" in again.stderr
     assert "already done" not in again.stderr
-    assert folder.result.read_text() == was
-    other = RunFolder.of(resolve(made.override(["seed=1"])))
+    assert folder.result_file.read_text() == was
+    other = Run.of(resolve(made.override(["seed=1"])))
     folder.path.rename(other.path)
     mistaken = runner.invoke(app, ["train", str(path), "seed=1"])
     assert mistaken.exit_code != 0
@@ -100,7 +101,7 @@ def test_a_run_folder_goes_on_where_it_lies(tmp_path: Path) -> None:
     assert runner.invoke(app, ["train", str(path)]).exit_code == 0
     moved = tmp_path / "elsewhere" / resolve(made).folder
     moved.parent.mkdir()
-    RunFolder.of(resolve(made)).path.rename(moved)
+    Run.of(resolve(made)).path.rename(moved)
     done = runner.invoke(app, ["train", str(moved)])
     assert f"already done: {moved}" in done.stderr
 
@@ -192,7 +193,7 @@ def test_a_loss_that_is_no_number_is_status_1(
     assert answer.status == 1
     assert re.search(r"failed: the loss is (nan|inf) at step \d+ \(learning rate 1e\+30\)\. Likely", answer.err)
     assert one_paragraph(answer.err)
-    folder = RunFolder.of(resolve(made))
+    folder = Run.of(resolve(made))
     assert folder.status == "failed"
     assert "the loss is" in (folder.path / "report.html").read_text(encoding="utf-8"), "the page says why"
     assert "report.html" in answer.out
@@ -207,10 +208,10 @@ def test_a_loss_that_is_no_number_is_status_1(
 )
 def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: signal.Signals, status: int) -> None:
     path, made = written(tmp_path, **{"train.epochs": 120, "run.monitor_every": 0})
-    folder = RunFolder.of(resolve(made))
+    folder = Run.of(resolve(made))
     call = [sys.executable, "-c", START, "train", str(path)]
     started = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while started.poll() is None and not (folder.metrics.exists() and folder.metrics.stat().st_size):
+    while started.poll() is None and not (folder.metrics_file.exists() and folder.metrics_file.stat().st_size):
         time.sleep(0.005)
     started.send_signal(asked)
     _, err = started.communicate(timeout=60)
@@ -219,7 +220,7 @@ def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: 
     assert told, err
     assert one_paragraph(err)
     assert folder.status == "interrupted"
-    assert folder.read()["step"] == int(told[1]) < 720
+    assert folder.state.step == int(told[1]) < 720
     again = runner.invoke(app, ["train", str(path)])
     assert again.exit_code == 0, again.output
     assert f"resumes at step {told[1]}: {folder.path}" in again.stderr
@@ -241,7 +242,7 @@ def test_ctrl_c_outside_the_loop_is_told_and_130(
     answer = ask(monkeypatch, capsys, "train", path)
     assert answer.status == 130
     assert answer.err.strip() == "stopped; the same command continues"
-    assert RunFolder.of(resolve(made)).status == "interrupted"
+    assert Run.of(resolve(made)).status == "interrupted"
 
 
 # ------------------------------------------------------------------------------------------------ what is refused
@@ -260,12 +261,12 @@ def test_what_fails_while_the_data_are_loaded_leaves_no_folder(
     done = runner.invoke(app, ["train", str(path)])
     assert done.exit_code != 0
     assert list((tmp_path / "runs").iterdir()) == [], "a folder that was there stays"
-    assert RunFolder.of(resolve(made)).status is None
+    assert Run.of(resolve(made)).status is None
 
 
 def test_a_folder_that_was_there_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, made = written(tmp_path)
-    folder = RunFolder.of(resolve(made))
+    folder = Run.of(resolve(made))
     folder.begin(resolve(made))
     folder.note("interrupted", hash=folder.path.name[-8:], step=3, error=None)
     (folder.path / "metrics.jsonl").write_text('{"step": 3}\n')

@@ -15,7 +15,7 @@ from kontrast import recipes
 from kontrast.pipeline import Outcome
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train import RunFolder, resolve
+from kontrast.train import resolve
 from tests.train.small import recipe as small
 
 
@@ -82,13 +82,13 @@ def test_where_a_recipe_comes_from(tmp_path: Path) -> None:
 
 def test_a_run_folder_is_its_recipe_and_goes_on_where_it_lies(tmp_path: Path) -> None:
     made = resolve(small(out=tmp_path / "first"))
-    folder = RunFolder.of(made)
+    folder = Run.of(made)
     folder.begin(made)
     assert recipes.recipe(folder.path) == made
     moved = tmp_path / "moved" / folder.path.name
     moved.parent.mkdir()
     folder.path.rename(moved)
-    assert RunFolder.of(recipes.recipe(moved)).path == moved
+    assert Run.of(recipes.recipe(moved)).path == moved
     assert recipes.recipe(moved).hash == made.hash
     renamed = moved.rename(tmp_path / "renamed")
     assert recipes.recipe(renamed) == made, "a folder of another name is only read"

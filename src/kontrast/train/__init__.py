@@ -9,7 +9,6 @@
 
 from kontrast.runs import Run
 from kontrast.train.evaluation import protocol_defaults, subject_of
-from kontrast.train.folder import RunFolder
 from kontrast.train.job import Job, make_job
 from kontrast.train.loop import Training
 from kontrast.train.machine import pick_device
@@ -21,7 +20,6 @@ __all__ = [
     "Job",
     "NonFiniteLoss",
     "Run",
-    "RunFolder",
     "Session",
     "Stopped",
     "Training",
