@@ -6,7 +6,8 @@
 
 A mutant is a copy of one source file with one operator, comparison, constant or condition changed, or one statement
 dropped; which ones, a seed decides. Its tests are the test file with its name and the contract test beside it, or, for
-files without a test of their own, the tests of the folder. A mutant is killed if they fail or do not end.
+files without a test of their own, the tests of the folder. A mutant is killed if one fails (the record says which) or
+they do not end. The tests must pass without a mutant: a test that fails anyway kills nothing.
 Tests that no longer kill a mutant lost something; tests that kill the same mutants in less time did not.
 """
 
@@ -147,8 +148,16 @@ def _test(place: Path, tests: list[str]) -> None:
     out = os.open(os.devnull, os.O_WRONLY)
     os.dup2(out, 1)
     os.dup2(out, 2)
-    status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])
-    (place / "status").write_text("survived" if status in (0, 5) else "killed")
+    failed: list[str] = []
+
+    class First:
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            if report.failed:
+                failed.append(report.nodeid)
+
+    status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests], plugins=[First()])
+    by = failed[0].rpartition("/")[2] if failed else "an error while tests were collected"
+    (place / "status").write_text("survived" if status in (0, 5) else f"killed by {by}")
     os._exit(0)
 
 
@@ -192,10 +201,10 @@ def main() -> None:
                 file.extractall(place, filter="data")
         for mutant in draw(arguments.areas, arguments.count, arguments.seed):
             start = time.monotonic()
-            mutant["status"] = run(mutant, place)
+            mutant["status"], _, mutant["by"] = run(mutant, place).partition(" by ")
             mutant["seconds"] = round(time.monotonic() - start, 1)
             mutant["id"] = f"{mutant['file']}:{mutant['line']} {mutant['before']} → {mutant['after']}"
-            print(f"{mutant['status']:9} {mutant['seconds']:6.1f} s  {mutant['id']}", flush=True)
+            print(f"{mutant['status']:9} {mutant['seconds']:6.1f} s  {mutant['id']}  {mutant['by']}", flush=True)
             record.append(mutant)
             if arguments.out:
                 arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
