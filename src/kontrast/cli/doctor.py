@@ -38,7 +38,7 @@ def doctor(
         ),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(help="Of the loss behind the features, to judge it by their entropy.")
+        float | None, typer.Option(help="The temperature of the loss that the features were trained with.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
