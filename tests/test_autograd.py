@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from kontrast import autograd
-from kontrast.autograd import ReverseOnly, Twin, first_order_only, full_precision, twice_differentiable
+from kontrast.autograd import ReverseOnly, Twin, full_precision, refuse_second_order, twice_differentiable
 
 
 class Cube(ReverseOnly):
@@ -26,8 +26,11 @@ class Cube(ReverseOnly):
         return (x**3).sum()
 
     @staticmethod
-    @first_order_only
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor | None) -> Tensor | None:
+        if grad is None:
+            return None
+        if torch.is_grad_enabled():
+            refuse_second_order()
         (x,) = ctx.saved_tensors
         return 3 * x.square() * grad
 

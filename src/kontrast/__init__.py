@@ -37,6 +37,7 @@ ROOT = (
     "intervals",
     "simplex",
     "energy",
+    "engine",
     "closed_forms",
     "distributed",
     "openmp",

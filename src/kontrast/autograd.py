@@ -25,7 +25,6 @@ INSTEAD = (
     "differentiate the dense `reference` in the loss's module: plain torch, one value per anchor, on rows that are "
     "normalised already"
 )
-Backward = Callable[[Any, Tensor], Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -120,22 +119,13 @@ def _refuse(processes: int, pairs: int) -> None:
         )
 
 
-def first_order_only(backward: Backward) -> Backward:
-    """For the backward of an ``autograd.Function`` whose gradient has no graph: with ``create_graph=True`` it raises.
+def refuse_second_order() -> None:
+    """Raise in the backward of a function whose gradient has no graph, where ``create_graph=True`` asks for one.
 
     (torch's ``once_differentiable`` returns a constant where the incoming gradient is one, also if the function is not
-    linear.) Without an incoming gradient, which is how a switch goes past the engine, there is none to return either.
+    linear.)
     """
-
-    @functools.wraps(backward)
-    def wrapped(ctx: Any, grad: Tensor | None) -> Any:
-        if grad is None:
-            return (None,) * len(ctx.needs_input_grad)
-        if torch.is_grad_enabled():
-            raise RuntimeError(f"this loss has no second derivative (create_graph=True). For one, {INSTEAD}")
-        return backward(ctx, grad)
-
-    return wrapped
+    raise RuntimeError(f"this loss has no second derivative (create_graph=True). For one, {INSTEAD}")
 
 
 def refuse_transforms() -> None:
@@ -166,17 +156,19 @@ def full_precision(forward: Callable[P, R]) -> Callable[P, R]:
     """
 
     @functools.wraps(forward)
-    def eager(*args: P.args, **kwargs: P.kwargs) -> R:
-        refuse_transforms()
-        tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
-        device = "cpu" if tensor is None or tensor.is_meta else tensor.device.type
-        with torch.autocast(device, enabled=False):
-            return forward(*args, **kwargs)
-
-    @functools.wraps(forward)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if torch.compiler.is_compiling():  # asked here, because disabling ahead would load the compiler on import
-            return torch.compiler.disable(eager)(*args, **kwargs)  # type: ignore[no-untyped-call, no-any-return]
-        return eager(*args, **kwargs)
+            return torch.compiler.disable(wrapped)(*args, **kwargs)  # type: ignore[no-untyped-call, no-any-return]
+        if torch._C._are_functorch_transforms_active():
+            refuse_transforms()
+        device = "cpu"
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, Tensor):
+                device = "cpu" if value.is_meta else value.device.type
+                break
+        if not torch.is_autocast_enabled(device):
+            return forward(*args, **kwargs)
+        with torch.autocast(device, enabled=False):
+            return forward(*args, **kwargs)
 
     return wrapped

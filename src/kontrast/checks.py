@@ -111,7 +111,9 @@ def temperature_now(temperature: float | Tensor) -> float:
         if temperature.numel() != 1:
             raise ValueError(f"temperature has shape {list(temperature.shape)}: must be a number or a scalar tensor")
         temperature = float(temperature.detach())
-    value = number("temperature", temperature, above=0.0)
+    value = temperature if type(temperature) is float else number("temperature", temperature, above=0.0)
+    if not 0.0 < value < math.inf:  # also what is no number
+        number("temperature", value, above=0.0)
     if not COLDEST <= value <= HOTTEST:
         raise ValueError(f"temperature={value:g}: must lie between {COLDEST:g} and {HOTTEST:g}")
     return value
@@ -122,11 +124,11 @@ def temperature_now(temperature: float | Tensor) -> float:
 
 def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, ...] = (2,)) -> Tensor:
     """An embedding tensor in computing precision: fp16 and bf16 become fp32, fp32 and fp64 stay."""
-    forms = {2: "[N, D]", 3: "[N, V, D]"}
-    accepted = " or ".join(forms[n] for n in ndim)
+    accepted = "[N, D]" if ndim == (2,) else "[N, V, D]" if ndim == (3,) else "[N, D] or [N, V, D]"
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {accepted}, got {type(x).__name__}")
-    _require_dense(name, x, accepted)
+    if x.is_nested or x.layout != torch.strided or x.is_meta:
+        _refuse_sparse(name, x, accepted)
     if x.ndim not in ndim:
         raise ValueError(f"{name} has shape {list(x.shape)}; accepted: {accepted}")
     if not x.is_floating_point():
@@ -142,10 +144,9 @@ def rows(name: str, x: Tensor, *, like: Tensor | None = None, ndim: tuple[int, .
     return x if x.dtype in (torch.float32, torch.float64) else x.float()
 
 
-def _require_dense(name: str, x: Tensor, accepted: str) -> None:
-    if x.is_nested or x.layout != torch.strided or x.is_meta:
-        kind = "nested" if x.is_nested else "on the meta device, without values" if x.is_meta else f"of {x.layout}"
-        raise ValueError(f"{name} is a tensor {kind}; expected an ordinary dense one of shape {accepted}")
+def _refuse_sparse(name: str, x: Tensor, accepted: str) -> None:
+    kind = "nested" if x.is_nested else "on the meta device, without values" if x.is_meta else f"of {x.layout}"
+    raise ValueError(f"{name} is a tensor {kind}; expected an ordinary dense one of shape {accepted}")
 
 
 def same_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -189,7 +190,8 @@ def integer_labels(name: str, labels: Any, length: int, device: torch.device) ->
             seen = "none" if labels is None else f"{type(labels).__name__} of {array.dtype}"
             raise ValueError(f"{name} must be integers, one a row, got {seen}")
         labels = torch.from_numpy(array.astype(np.int64))
-    _require_dense(name, labels, f"[{length}]")
+    if labels.is_nested or labels.layout != torch.strided or labels.is_meta:
+        _refuse_sparse(name, labels, f"[{length}]")
     if labels.numel() and (labels.is_floating_point() or labels.is_complex()):
         raise ValueError(f"{name} must be integers, got {labels.dtype}: convert with {name}.long() if they are")
     if labels.shape != (length,):

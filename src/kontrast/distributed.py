@@ -75,7 +75,7 @@ def _variable(name: str, default: int) -> int:
 
 def world_size() -> int:
     """How many processes the group has, 1 without one."""
-    return dist.get_world_size() if active() else 1
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def row_counts(local: Tensor) -> list[int]:

@@ -79,6 +79,9 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 3, 62, 62, 
 
 # ------------------------------------------------------------------------------------------------ a family
 
+NOT_PARTS = ("functional",)
+"""Modules beside the parts: `kontrast.losses.functional` has every loss as a function."""
+
 LONGEST_LIST = 250
 """Characters of names in an error; of a family with more, the error names the command that lists them."""
 
@@ -358,7 +361,7 @@ class Family(Mapping[str, Any]):
             file = _file(self.source)
             return dict(_entries(self.source, file))
         found: dict[str, Member] = {}
-        for file in (file for folder in folders for file in folder.glob("[!_]*.py")):
+        for file in (file for folder in folders for file in folder.glob("[!_]*.py") if file.stem not in NOT_PARTS):
             module = f"{self.source}.{file.stem}"
             found |= _entries(module, file) or {file.stem.replace("_", "-"): Member(module, file)}
         return dict(sorted(found.items()))

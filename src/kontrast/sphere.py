@@ -90,25 +90,38 @@ class _Unit(ReverseOnly):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
-        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-        if not bool(norm.isfinite().all()):  # squares overflow before the rows do: take out the largest entry first
-            largest = x.abs().amax(-1, keepdim=True)
-            norm = torch.linalg.vector_norm(x / largest.clamp(min=1.0), dim=-1, keepdim=True) * largest.clamp(min=1.0)
-        # Below this the squares underflow and the norm is not known: such a row counts as zero.
-        vanishing = norm <= torch.finfo(x.dtype).tiny ** 0.5
-        inverse = norm.reciprocal().masked_fill_(vanishing, 0.0)
-        z: Tensor = x * inverse
+        z, inverse = divide_by_length(x)
         ctx.save_for_backward(z, inverse)
         return z, inverse
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, of_inverse: Tensor | None) -> Tensor | None:
         z, inverse = ctx.saved_tensors
-        gradient: Tensor | None = None
-        if grad is not None:
-            along = (z * grad).sum(-1, keepdim=True)
-            gradient = torch.addcmul(grad, z, along, value=-1).mul_(inverse)
+        gradient = None if grad is None else unit_gradient(grad, z, inverse)
         if of_inverse is not None:  # in second derivatives only
             more = -of_inverse * inverse.square() * z
             gradient = more if gradient is None else gradient + more
         return gradient
+
+
+def divide_by_length(x: Tensor) -> tuple[Tensor, Tensor]:
+    """z = x/‖x‖ and 1/‖x‖ ``[…, 1]``, without a graph; both are 0 for a zero row."""
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    if norm.numel() == 0:
+        return x.clone(), norm
+    smallest, largest = torch.aminmax(norm)
+    if not float(largest) < torch.inf:  # squares overflow before the rows do: take out the largest entry first
+        most = x.abs().amax(-1, keepdim=True).clamp(min=1.0)
+        norm = torch.linalg.vector_norm(x / most, dim=-1, keepdim=True) * most
+    inverse = norm.reciprocal()
+    # Below this the squares underflow and the norm is not known: such a row counts as zero.
+    least = torch.finfo(x.dtype).tiny ** 0.5
+    if not float(smallest) > least:
+        inverse.masked_fill_(norm <= least, 0.0)
+    return x * inverse, inverse
+
+
+def unit_gradient(grad: Tensor, z: Tensor, inverse: Tensor) -> Tensor:
+    """The gradient of x for one of z: (g − z⟨z, g⟩)/‖x‖."""
+    along = (z * grad).sum(-1, keepdim=True)
+    return torch.addcmul(grad, z, along, value=-1).mul_(inverse)

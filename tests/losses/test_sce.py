@@ -258,5 +258,7 @@ def test_alone_in_the_batch_it_is_zero(self_logit: str, lam: float) -> None:
 
 
 def test_a_share_beyond_one_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"contrastive_weight is a share, 0 … 1, got 1\.5"):
+    with pytest.raises(
+        ValueError, match=r"contrastive_weight=1\.5: must be a finite number of at least 0 and of at most 1"
+    ):
         SCELoss(contrastive_weight=1.5)

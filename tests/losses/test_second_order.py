@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kontrast import autograd
 from kontrast.compat import lightly, pytorch_metric_learning, supcontrast
+from kontrast.engine import masked_sum
 from kontrast.losses import FAMILY, Loss, SupConLoss, sce_terms
-from kontrast.losses._groups import masked_sum
 from kontrast.sphere import unit
 from tests.losses.cases import CASES, PLAIN, Case, D, penalties
 

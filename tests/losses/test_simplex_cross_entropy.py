@@ -137,7 +137,7 @@ def test_features_that_cannot_be_negative_can_point_at_every_vertex() -> None:
 def test_the_radius_is_a_factor() -> None:
     one, three = (SimplexCrossEntropyLoss(5, 16, radius=r).weight for r in (1.0, 3.0))
     torch.testing.assert_close(three, 3 * one, rtol=1e-6, atol=1e-7)
-    with pytest.raises(ValueError, match="radius=0: must be a finite number above 0"):
+    with pytest.raises(ValueError, match=r"radius=0\.0: must be a finite number above 0"):
         SimplexCrossEntropyLoss(5, 16, radius=0.0)
 
 

@@ -56,8 +56,7 @@ from kontrast import losses
 from kontrast.autograd import full_precision
 from kontrast.compat._metric_learning import INSTALLED, Space, base, is_mean, space, tell_norms
 from kontrast.compat._pairs import Batch, Labelled, Listed, Pairs, Places, read
-from kontrast.losses._softmax import row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Rows, spans, strip_height, strips, tiled
+from kontrast.engine import LOG2E, Grads, Rows, row_shift, spans, strip_height, strips, tiled
 
 LossDict = dict[str, dict[str, Any]]  # pytorch-metric-learning's: the values of a loss, and what they are values of
 
@@ -87,7 +86,7 @@ class _PairLoss(losses.Loss):
             embedding_reg_weight=embedding_reg_weight,
             collect_stats=collect_stats,
         )
-        self._set_temperature(temperature)
+        self.temperature = temperature
 
     def _as_theirs(self, **options: Any) -> None:
         """The state that pytorch-metric-learning's losses have; ``temperature`` is left to be set."""
@@ -168,7 +167,7 @@ class _PairLoss(losses.Loss):
 
     def extra_repr(self) -> str:
         """The temperature; distance and reducer are modules and show themselves."""
-        return f"temperature={round(self._tau()[1], 6)!r}"
+        return f"temperature={round(self.options.now, 6)!r}"
 
     # ------------------------------------------------------------------------------------------------ pickling
 
@@ -212,7 +211,7 @@ class _PairLoss(losses.Loss):
         if not engine.plain:
             return None
         loss = losses.SupConLoss(
-            self._tau()[0], normalize=engine.p is not None, gather_distributed=False, tile=self.tile
+            self.options.tau, normalize=engine.p is not None, gather_distributed=False, tile=self.tile
         )
         value: Tensor
         if not pairs.themselves:
@@ -235,7 +234,7 @@ class _PairLoss(losses.Loss):
             return values, grads[:2]
 
         z, c = self._embedded(batch, engine)
-        x, scale = self._scaled(z)
+        x, scale = self.options.scaled(z)
         return tiled(run, None if each else z.new_ones(len(z)), x, c)
 
     def _embedded(self, batch: Batch, engine: Space) -> tuple[Tensor, Tensor]:
@@ -334,7 +333,7 @@ class NTXentLoss(_PairLoss, base("NTXentLoss")):  # type: ignore[misc]
     def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
         z, c = self._embedded(batch, engine)
         row, column = _positive_pairs(batch)
-        own = (z.index_select(0, row) * c.index_select(0, column)).sum(1) / self._tau()[0]
+        own = (z.index_select(0, row) * c.index_select(0, column)).sum(1) / self.options.tau
         gap = self._over_rows(batch, engine, _NegativesBlock(batch.pairs), each=True).index_select(0, row) - own
         return torch.logaddexp(gap, torch.zeros_like(gap)), (row, column), "pos_pair"  # (3)
 

@@ -27,9 +27,8 @@ from torch import Tensor
 
 from kontrast.autograd import full_precision
 from kontrast.checks import not_empty, number, rows
+from kontrast.engine import hide_diagonal, log_normaliser, masked_sum, row_sums, softmax_square
 from kontrast.losses import Loss
-from kontrast.losses._groups import masked_sum, row_sums
-from kontrast.losses._softmax import hide_diagonal, log_normaliser, softmax_square
 
 SMALLEST = 1e-6  # below this the weights of an anchor's positives count as none
 
@@ -51,7 +50,7 @@ class SupConLoss(Loss):
         base_temperature: float = 0.07,
     ) -> None:
         super().__init__(normalize=False, gather_distributed=False)
-        self._set_temperature(temperature)
+        self.temperature = temperature
         if contrast_mode not in ("all", "one"):
             raise ValueError(f"Unknown mode: {contrast_mode}; contrast_mode must be 'all' or 'one'")
         self.contrast_mode = contrast_mode
@@ -67,7 +66,7 @@ class SupConLoss(Loss):
         views = 1 if self.contrast_mode == "one" else features.shape[1]
         z = features.transpose(0, 1).flatten(0, 1)  # view after view: anchor i is row i, in either mode
         anchors = z[: views * len(features)]
-        tau, _ = self._tau()
+        tau = self.options.tau
 
         some = torch.where(mass < SMALLEST, 1.0, mass)  # (1)
         positive = (anchors * total.repeat(views, 1)).sum(1) - own.repeat(views) * anchors.square().sum(1)  # (4)
@@ -78,11 +77,11 @@ class SupConLoss(Loss):
 
     def _normaliser(self, anchors: Tensor, z: Tensor, weight: Tensor) -> Tensor:
         """Σ_i weight_i log Σ_{j≠i} e^{s_ij/τ}."""
-        bounded = self._bounded(anchors, z, self._tau()[1])
+        bounded = self.options.is_bounded(anchors, z)
         if bounded and len(anchors) == len(z):
-            x, scale = self._scaled(z, power=0.5)
+            x, scale = self.options.scaled(z, power=0.5)
             return softmax_square(x, torch.zeros_like(weight), scale=scale, weight=weight, tile=self.tile)
-        x, scale = self._scaled(anchors)
+        x, scale = self.options.scaled(anchors)
         hide = hide_diagonal(0)
         return log_normaliser(x, z, hide=hide, scale=scale, bounded=bounded, weight=weight, tile=self.tile)
 

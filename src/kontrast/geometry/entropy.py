@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import number, same_dtype
+from kontrast.engine import LOG2E
 from kontrast.geometry._features import as_tensor, check_keys, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
-from kontrast.losses._tiles import LOG2E
 
 
 @measure

@@ -29,9 +29,9 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import number, same_dtype
+from kontrast.engine import LOG2E
 from kontrast.geometry._features import Classes, as_rows, check_indices, check_keys, classes, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
-from kontrast.losses._tiles import LOG2E
 
 
 @dataclass(frozen=True, eq=False)

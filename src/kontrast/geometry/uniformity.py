@@ -22,10 +22,10 @@ from typing import Any, Literal, overload
 import torch
 
 from kontrast.checks import number, whole_number
+from kontrast.engine import LOG2E
 from kontrast.geometry._features import FEW, as_rows, measure, warn_if_few
 from kontrast.geometry._tiles import square_blocks
 from kontrast.geometry.estimate import Estimate
-from kontrast.losses._tiles import LOG2E
 
 
 @overload

@@ -7,6 +7,7 @@
 SupConLoss(temperature=0.07)
 """
 
+from kontrast.losses import functional
 from kontrast.losses._base import Loss
 from kontrast.losses._limits import Batch, Limits
 from kontrast.losses._relations import SCETerms
@@ -41,6 +42,7 @@ __all__ = [
     "SupConLoss",
     "TCLLoss",
     "cold_limit",
+    "functional",
     "hot_limit",
     "sce_terms",
 ]

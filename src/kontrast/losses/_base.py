@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -12,18 +13,164 @@ from torch import Tensor, nn
 from kontrast import distributed
 from kontrast.autograd import Twin, twice_differentiable
 from kontrast.checks import not_empty, one_of, temperature_now
+from kontrast.engine import Tile, check_tile, in_range, largest_logit
 from kontrast.losses._limits import Batch, Limits
-from kontrast.losses._tiles import Tile, check_tile, in_range, largest_logit
 from kontrast.sphere import unit
 
 # Given each anchor's weight: Σ_i weight_i ℓ_i. Given None: ℓ.
 Core = Callable[[Tensor | None], Tensor]
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class Options:
+    """The options that all loss functions have, checked, and what follows from them.
+
+    Args:
+        temperature: A number or a scalar tensor; None for a loss without one.
+        normalize: Whether rows are put on the unit sphere.
+        reduction: "mean", "sum" or "none".
+        gather_distributed: Whether the candidates are the rows of all processes.
+        tile: The side of the engine's blocks, or "auto".
+
+    Raises:
+        ValueError: For a value out of range.
+    """
+
+    def __init__(
+        self,
+        temperature: float | Tensor | None = None,
+        *,
+        normalize: bool = True,
+        reduction: str = "mean",
+        gather_distributed: bool = True,
+        tile: Tile = "auto",
+    ) -> None:
+        self.temperature = temperature
+        self.now = 1.0 if temperature is None else temperature_now(temperature)  # its present value
+        self.normalize = normalize
+        # Checks are called where they fail: this runs at every call of a loss.
+        self.reduction = reduction if reduction in REDUCTIONS else one_of("reduction", reduction, REDUCTIONS)
+        self.gather_distributed = gather_distributed
+        self.tile = tile if tile == "auto" else check_tile(tile)
+        single = not (gather_distributed and torch.distributed.is_available() and torch.distributed.is_initialized())
+        self.processes = 1 if single else distributed.world_size()
+        # Whether the temperature gets a gradient.
+        self.is_learned = isinstance(temperature, Tensor) and temperature.requires_grad
+
+    # ---------------------------------------------------------------------------------------- embeddings
+
+    def rows(self, x: Tensor) -> Tensor:
+        """The rows as the loss compares them."""
+        return unit(x) if self.normalize else x
+
+    @property
+    def tau(self) -> float | Tensor:
+        """The temperature as it enters the graph: a number, or a tensor that is learned."""
+        if not (isinstance(self.temperature, Tensor) and self.temperature.requires_grad):
+            return self.now
+        # Its roots and quotients are taken in the widest precision there is; as a scalar it widens no rows.
+        widest = torch.float32 if self.temperature.device.type == "mps" else torch.float64
+        return self.temperature.reshape(()).to(widest)
+
+    def scaled(self, z: Tensor, power: float = 1.0) -> tuple[Tensor, float]:
+        """z and what its products are still to be multiplied by: 1/τ, unless τ is learned and so divides z here.
+
+        ``power`` is 0.5 where both factors of a product are z.
+        """
+        tau = self.tau
+        return (z / tau**power, 1.0) if isinstance(tau, Tensor) else (z, 1.0 / self.now)
+
+    def is_bounded(self, x: Tensor, c: Tensor, tau: float | None = None) -> bool:
+        """Whether ⟨x, c⟩/τ needs no shift before its exponential: unit vectors bound it by 1/τ."""
+        largest = 1.001 if self.normalize else largest_logit(x.detach(), c.detach())
+        return in_range(largest / (self.now if tau is None else tau), len(c), x.dtype)
+
+    # ----------------------------------------------------------------------------------------- processes
+
+    def counts(self, local: Tensor, name: str) -> list[int]:
+        """Rows of each rank, or just ours; an empty batch is an error (on every rank alike)."""
+        counts = distributed.row_counts(local) if self.gather_distributed else [len(local)]
+        not_empty(name, sum(counts))
+        return counts
+
+    def gather(self, local: Tensor, counts: list[int]) -> tuple[Tensor, int]:
+        """Every rank's rows, and where ours begin."""
+        if self.processes == 1:
+            return local, 0
+        return distributed.gather(local, counts), sum(counts[: distributed.rank()])
+
+    def over_ranks(self, number: Tensor) -> Tensor:
+        """A count, summed over the ranks."""
+        if self.processes > 1:
+            torch.distributed.all_reduce(number)
+        return number
+
+    # ----------------------------------------------------------------------------------------- reduction
+
+    def reduce(
+        self,
+        core: Core,
+        like: Tensor,
+        *,
+        counts: list[int],
+        valid: Tensor | None = None,
+        counted: bool = False,
+        twin: Twin | None = None,
+    ) -> Tensor:
+        """Mean or sum over every rank's anchors, or this rank's values.
+
+        Args:
+            core: The values, or their weighted sum.
+            like: A tensor of the values' dtype and device.
+            counts: The number of anchors on each rank.
+            valid: Which anchors have a positive, if some have none. The others are 0 in "none" and in the sum.
+            counted: Whether the mean counts the others too.
+            twin: The dense form, for second derivatives; without one ``core`` must be plain torch.
+        """
+        here = counts[0] if self.processes == 1 else counts[distributed.rank()]
+        if self.reduction == "none":
+            values = twice_differentiable(core(None), None, twin, processes=self.processes)
+            values = values if valid is None else torch.where(valid, values, 0.0)
+            return distributed.own(values) if self.processes > 1 else values
+        weight = like.new_ones(here) if valid is None else valid.to(like.dtype)
+        if self.reduction == "mean":
+            if valid is None or counted:
+                weight /= float(sum(counts))
+            else:
+                weight /= self.over_ranks(valid.sum()).clamp(min=1)
+        value = twice_differentiable(core(weight), weight, twin, processes=self.processes)
+        return distributed.total(value) if self.processes > 1 else value
+
+    def twin(self, values: Callable[..., Tensor], *inputs: Tensor | None, pairs: int) -> Twin:
+        """The dense form of a loss: ``values(*inputs, tau)``, where τ is 1 if the loss has none."""
+        tau = self.tau if self.is_learned else None
+        now, learned = self.now, tau if isinstance(tau, Tensor) else None
+
+        def with_temperature(*inputs: Tensor | None) -> Tensor:
+            *rows, tau = inputs
+            return values(*rows, now if tau is None else tau)
+
+        return Twin(with_temperature, (*inputs, learned), pairs)
 
 
 class Loss(nn.Module):
-    """Base of the losses. ``tile`` is the side of the blocks the engine works in; "auto" is measured."""
+    """Base of the losses: a module that stores options and calls its loss function with them.
+
+    A new loss is a function in a file of its own, and a class whose ``function`` it is; see
+    `kontrast.losses.info_nce`.
+
+    Args:
+        normalize: Whether rows are put on the unit sphere.
+        reduction: "mean", "sum", or "none" for a value per anchor.
+        gather_distributed: Whether the candidates are the rows of all processes.
+        tile: The side of the blocks the engine works in; "auto" is measured.
+
+    Raises:
+        ValueError: For a value out of range.
+    """
 
     temperature: float | Tensor
+    function: Callable[..., Tensor]  # called with the inputs and, as keywords, with the attributes of the same names
 
     def __init__(
         self,
@@ -35,12 +182,42 @@ class Loss(nn.Module):
     ) -> None:
         super().__init__()
         self.normalize = normalize
-        self.reduction = one_of("reduction", reduction, ("mean", "sum", "none"))
+        self.reduction = one_of("reduction", reduction, REDUCTIONS)
         self.gather_distributed = gather_distributed
         self.tile = check_tile(tile)
 
-    def _set_temperature(self, temperature: float | Tensor) -> None:
-        self.temperature = temperature
+    def limits(self, batch: Batch) -> Limits | None:
+        """Chance, collapsed value and bound of this loss on a batch; None (the default) if they are not known.
+
+        Args:
+            batch: What the batch consists of.
+
+        Returns:
+            The limits on the scale of the reduction, or None.
+
+        Raises:
+            ValueError: If the batch lacks something that the limits depend on.
+        """
+        return None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments of the loss function that are attributes of this module."""
+        values = {}
+        for name in setting_names(type(self)):  # type: ignore[arg-type]
+            values[name] = getattr(self, name)
+        return values
+
+    @property
+    def options(self) -> Options:
+        """The shared options of this module, with the temperature as it is now."""
+        return Options(
+            getattr(self, "temperature", None),
+            normalize=self.normalize,
+            reduction=self.reduction,
+            gather_distributed=self.gather_distributed,
+            tile=self.tile,
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A temperature is checked, and registered by its kind; any kind may replace any other.
@@ -92,108 +269,10 @@ class Loss(nn.Module):
                 shown[name] = value
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
-    def limits(self, batch: Batch) -> Limits | None:
-        """Chance, collapsed value and bound of this loss on a batch; None (the default) if they are not known.
 
-        Args:
-            batch: What the batch consists of.
-
-        Returns:
-            The limits on the scale of the reduction, or None.
-
-        Raises:
-            ValueError: If the batch lacks something that the limits depend on.
-        """
-        return None
-
-    # ---------------------------------------------------------------------------------------- embeddings
-
-    def _rows(self, x: Tensor) -> Tensor:
-        return unit(x) if self.normalize else x
-
-    def _tau(self) -> tuple[float | Tensor, float]:
-        """The temperature as it enters the graph, and its present value."""
-        now = temperature_now(self.temperature)
-        if not (isinstance(self.temperature, Tensor) and self.temperature.requires_grad):
-            return now, now
-        # Its roots and quotients are taken in the widest precision there is; as a scalar it widens no rows.
-        widest = torch.float32 if self.temperature.device.type == "mps" else torch.float64
-        return self.temperature.reshape(()).to(widest), now
-
-    def _scaled(self, z: Tensor, power: float = 1.0) -> tuple[Tensor, float]:
-        """z and what its products are still to be multiplied by: 1/τ, unless τ is learned and so divides z here.
-
-        ``power`` is 0.5 where both factors of a product are z.
-        """
-        tau, now = self._tau()
-        return (z / tau**power, 1.0) if isinstance(tau, Tensor) else (z, 1.0 / now)
-
-    def _bounded(self, x: Tensor, c: Tensor, tau: float) -> bool:
-        """Whether ⟨x, c⟩/τ needs no shift before its exponential: unit vectors bound it by 1/τ."""
-        largest = 1.001 if self.normalize else largest_logit(x.detach(), c.detach())
-        return in_range(largest / tau, len(c), x.dtype)
-
-    # ----------------------------------------------------------------------------------------- processes
-
-    def _counts(self, local: Tensor, name: str) -> list[int]:
-        """Rows of each rank, or just ours; an empty batch is an error (on every rank alike)."""
-        counts = distributed.row_counts(local) if self.gather_distributed else [len(local)]
-        not_empty(name, sum(counts))
-        return counts
-
-    def _gather(self, local: Tensor, counts: list[int]) -> tuple[Tensor, int]:
-        """Every rank's rows, and where ours begin."""
-        if not self._together:
-            return local, 0
-        return distributed.gather(local, counts), sum(counts[: distributed.rank()])
-
-    @property
-    def _together(self) -> bool:
-        return self.gather_distributed and distributed.world_size() > 1
-
-    # ----------------------------------------------------------------------------------------- reduction
-
-    def _reduce(
-        self, core: Core, like: Tensor, *, counts: list[int], valid: Tensor | None = None, twin: Twin | None = None
-    ) -> Tensor:
-        """Mean or sum over every rank's anchors, or this rank's values.
-
-        ``valid`` marks the anchors that have a positive; the others are 0 in "none" and in the sum, and whether
-        they count in the mean is for `no_positive` to say. ``like`` gives the dtype and the device, ``counts`` the
-        number of anchors on each rank. ``twin`` is the dense form, for second derivatives; without one ``core`` must be
-        plain torch.
-        """
-        processes = distributed.world_size() if self._together else 1
-        here = counts[distributed.rank()] if self._together else counts[0]
-        if self.reduction == "none":
-            values = twice_differentiable(core(None), None, twin, processes=processes)
-            values = values if valid is None else torch.where(valid, values, 0.0)
-            return distributed.own(values) if self.gather_distributed else values
-        weight = like.new_ones(here) if valid is None else valid.to(like.dtype)
-        if self.reduction == "mean":
-            weight /= self._anchors(counts, valid)
-        value = twice_differentiable(core(weight), weight, twin, processes=processes)
-        return distributed.total(value) if self.gather_distributed else value
-
-    def _dense_form(self, values: Callable[..., Tensor], *inputs: Tensor | None, pairs: int) -> Twin:
-        """The dense form of a loss: ``values(*inputs, tau)``, where τ is 1 if the loss has none."""
-        tau, now = self._tau() if hasattr(self, "temperature") else (1.0, 1.0)
-        learned = tau if isinstance(tau, Tensor) else None
-
-        def with_temperature(*inputs: Tensor | None) -> Tensor:
-            *rows, tau = inputs
-            return values(*rows, now if tau is None else tau)
-
-        return Twin(with_temperature, (*inputs, learned), pairs)
-
-    def _anchors(self, counts: list[int], valid: Tensor | None) -> float | Tensor:
-        """How many anchors the mean is over, on all ranks; at least 1."""
-        if valid is None or getattr(self, "no_positive", "skip") != "skip":
-            return float(sum(counts))
-        return self._over_ranks(valid.sum()).clamp(min=1)
-
-    def _over_ranks(self, number: Tensor) -> Tensor:
-        """A count, summed over the ranks."""
-        if self._together:
-            torch.distributed.all_reduce(number)
-        return number
+@functools.cache
+def setting_names(loss: type[Loss]) -> tuple[str, ...]:
+    """The keyword arguments of a loss function that are no inputs of its module."""
+    inputs = inspect.signature(loss.forward).parameters
+    parameters = inspect.signature(loss.function).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in inputs)

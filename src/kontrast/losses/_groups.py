@@ -1,56 +1,159 @@
-"""Anchors whose positives are a group: those of the same label, the views of one instance, or a mask's.
+r"""Anchors whose positives are a group: those of the same label, the views of one instance, or a mask's.
 
-SupCon and TCL take their inputs in the same forms; here they become one: rows, candidates, and which candidates
-are whose positives.
+SupCon and TCL take their inputs in the same forms; here they become one: rows, candidates, and which candidates are
+whose positives.
+
+A batch against itself, in one process and with labels, is what both spend their time in (`own_groups`). The pull of an
+anchor's positives is linear and comes from sums over groups, so that no pair is formed; only the denominator needs
+blocks (`engine.square`):
+
+    (1)  pull_i = share_i Σ_{p≠i in i's group} ⟨z_i, z_p⟩ = share_i ⟨z_i, S − z_i⟩          S = Σ_{j in i's group} z_j
+    (2)  ∂(Σ_i g_i pull_i)/∂z_i = h_i (S − z_i) + (T − h_i z_i)      h = g·share,  T = Σ_{j in i's group} h_j z_j
+
+the first part of (2) as an anchor, the second as a positive of the others. Rows are normalised in the same pass, which
+saves the bookkeeping of a further node in autograd.
 """
 
 from __future__ import annotations
 
 import functools
-from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kontrast import distributed
-from kontrast.autograd import ReverseOnly, Twin, full_precision
-from kontrast.checks import integer_labels, not_empty, rows, same_dtype
-from kontrast.losses._base import Core, Loss
-from kontrast.losses._softmax import Hide, hide_diagonal, hide_nothing
-from kontrast.losses._tiles import spans, strip_height
+from kontrast.checks import integer_labels, not_empty, one_of, rows, same_dtype
+from kontrast.engine import (
+    Grads,
+    Hide,
+    SquareBlock,
+    Tile,
+    hide_diagonal,
+    hide_nothing,
+    masked_sum,
+    row_sums,
+    square,
+    tiled,
+)
+from kontrast.losses._base import Core, Loss, Options
+from kontrast.sphere import divide_by_length, unit_gradient
+
+NO_POSITIVE = ("skip", "zero", "error")
 
 
-@dataclass(frozen=True)
 class Groups:
-    """Anchors and candidates; positives share a group number, or stand in a mask."""
+    """Anchors and candidates; positives share a group number, or stand in a mask.
 
-    anchors: Tensor  # [N, D]
-    candidates: Tensor  # [M, D]; is `anchors` where a batch is compared with itself in one process
-    self_start: int | None  # the candidate that is anchor 0 itself; None with a reference set
-    group: Tensor | None  # [N] int64, 0 … number of groups − 1
-    candidate_group: Tensor | None  # [M]
-    num_groups: int
-    mask: Tensor | None  # [N, M] bool, instead of groups
-    num_positives: Tensor  # [N]
-    counts: list[int]  # anchors on each rank
-    shape: tuple[int, ...]  # of the per-anchor values
+    Args:
+        options: The options of the loss.
+        embeddings: ``[N, D]`` or ``[N, V, D]``.
+        labels: ``[N]``; None for a mask, or for views of which those of one instance are positives.
+        positives: ``[N, N]`` or ``[N, M]``, bool, instead of labels.
+        ref_emb: ``[M, D]``, the candidates if they are not the embeddings.
+        ref_labels: ``[M]``.
+        no_positive: What becomes of an anchor without a positive: "skip", "zero" or "error".
 
-    @property
-    def square(self) -> bool:
-        """Whether the candidates are the anchors."""
-        return self.candidates is self.anchors
+    Raises:
+        ValueError: For shapes, types or values that do not go together.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        embeddings: Tensor,
+        labels: Any,
+        positives: Tensor | None,
+        ref_emb: Tensor | None,
+        ref_labels: Any,
+        no_positive: str,
+    ) -> None:
+        if no_positive not in NO_POSITIVE:
+            one_of("no_positive", no_positive, NO_POSITIVE)
+        embeddings = rows("embeddings", embeddings, ndim=(2, 3))
+        n, dim = len(embeddings), embeddings.shape[-1]
+        views = embeddings.shape[1] if embeddings.ndim == 3 else 1
+        if labels is None or not (positives is ref_emb is ref_labels is None):
+            _check_forms(embeddings, labels, positives, ref_emb, ref_labels)
+        device = embeddings.device
+        if labels is not None:
+            labels = integer_labels("labels", labels, n, device)
+        instances = options.counts(embeddings, "embeddings") if options.processes > 1 or n == 0 else [n]
+        if ref_emb is not None:
+            ref_emb = rows("ref_emb", ref_emb, like=embeddings)
+            not_empty("ref_emb", len(ref_emb))
+            embeddings, ref_emb = same_dtype(embeddings, ref_emb)
+        self.options = options
+        self.no_positive = no_positive
+        self.shape = embeddings.shape[:-1]  # of the per-anchor values
+        self.raw = embeddings.reshape(n * views, dim) if views > 1 or embeddings.ndim == 3 else embeddings
+        self.raw_ref = ref_emb
+        self.counts = [views * k for k in instances] if views > 1 else instances  # anchors on each rank
+        self.num_candidates = sum(self.counts) if ref_emb is None else len(ref_emb)  # the anchors included
+        self.square = ref_emb is None and options.processes == 1  # whether the candidates are the anchors
+        self.start = 0 if options.processes == 1 else sum(self.counts[: distributed.rank()])
+        self.group: Tensor | None = None  # [N] int64, 0 … number of groups − 1
+        self.candidate_group: Tensor | None = None  # [M]
+        self.mask: Tensor | None = None  # [N, M] bool, instead of groups
+        self.num_groups = 0
+        if positives is not None:
+            self._from_mask(positives, n, views)
+        else:
+            self._from_labels(labels, ref_labels, n, views, device)
+        if no_positive == "error":
+            self._refuse_lonely()
+
+    def _from_mask(self, positives: Tensor, n: int, views: int) -> None:
+        self.mask = mask = _expand(positives, n, self.num_candidates, views, ref=self.raw_ref is not None)
+        number = row_sums(mask, torch.int64)
+        if self.raw_ref is None:
+            number = number - mask.diagonal(self.start).long()
+        self.num_positives = number
+        self.valid: Tensor | None = number > 0  # which anchors have a positive; None if all have
+        self.pairs = False
+
+    def _from_labels(self, labels: Tensor | None, ref_labels: Any, n: int, views: int, device: torch.device) -> None:
+        if labels is None:  # the views of one instance, known by its place in the whole batch
+            first = self.start // views
+            labels = torch.arange(first, first + n, device=device)
+        mine = labels if views == 1 else labels.repeat_interleave(views)
+        if self.raw_ref is not None:
+            theirs = integer_labels("ref_labels", ref_labels, len(self.raw_ref), device)
+            names, both = torch.unique(torch.cat([mine, theirs]), return_inverse=True)
+            group, candidate_group = both[: len(mine)], both[len(mine) :]
+            sizes = torch.bincount(candidate_group, minlength=len(names))
+        else:
+            together = self.options.processes > 1
+            everyone = self.options.gather(mine, self.counts)[0] if together else mine
+            names, candidate_group, sizes = torch.unique(everyone, return_inverse=True, return_counts=True)
+            group = candidate_group[self.start : self.start + len(mine)] if together else candidate_group
+        self.group, self.candidate_group, self.num_groups = group, candidate_group, len(names)
+        smallest, largest = torch.aminmax(sizes)
+        itself = int(self.raw_ref is None)
+        self.num_positives = sizes.index_select(0, group)
+        if itself:
+            self.num_positives -= 1
+        self.valid = None if int(smallest) > itself else self.num_positives > 0
+        # Whether no anchor has more than one positive, so that `partners` says it all.
+        self.pairs = itself == 1 and int(largest) == 2 and self.num_groups > 1
 
     @functools.cached_property
-    def valid(self) -> Tensor:
-        """Which anchors have a positive."""
-        return self.num_positives > 0
+    def anchors(self) -> Tensor:
+        """``[N, D]``."""
+        return self.options.rows(self.raw)
+
+    @functools.cached_property
+    def candidates(self) -> Tensor:
+        """``[M, D]``; is `anchors` where a batch is compared with itself in one process."""
+        if self.raw_ref is not None:
+            return self.options.rows(self.raw_ref)
+        return self.options.gather(self.anchors, self.counts)[0]
 
     @property
     def hide_self(self) -> Hide:
         """Hides the anchor among the candidates."""
-        return hide_nothing if self.self_start is None else hide_diagonal(self.self_start)
+        return hide_nothing if self.raw_ref is not None else hide_diagonal(self.start)
 
     def positives(self, r: slice, c: slice) -> Tensor:
         """Which candidates of a slice are positives of the anchors of another, ``[R, C]`` bool."""
@@ -60,100 +163,98 @@ class Groups:
             assert self.group is not None
             assert self.candidate_group is not None
             same = self.group[r, None] == self.candidate_group[None, c]
-        if self.self_start is not None:
-            same.diagonal(self.self_start + r.start - c.start).fill_(False)
+        if self.raw_ref is None:
+            same.diagonal(self.start + r.start - c.start).fill_(False)
         return same
 
     def partners(self) -> Tensor:
         """Where each group has at most two members: the candidate that is each anchor's other, or itself."""
         assert self.group is not None
         assert self.candidate_group is not None
-        assert self.self_start is not None
         place = torch.arange(len(self.candidate_group), device=self.candidate_group.device)
         sums = place.new_zeros(self.num_groups).index_add_(0, self.candidate_group, place)
-        own = place[self.self_start : self.self_start + len(self.group)]
-        return torch.where(self.valid, sums[self.group] - own, own)
-
-    @property
-    def pairs(self) -> bool:
-        """Whether no anchor has more than one positive, so that `partners` says it all."""
-        alone = self.mask is not None or self.self_start is None or self.num_groups < 2
-        return not alone and len(self.num_positives) > 0 and int(self.num_positives.max()) == 1
+        own = place[self.start : self.start + len(self.group)]
+        return torch.where(self.num_positives > 0, sums[self.group] - own, own)
 
     @functools.cached_property
     def share(self) -> Tensor:
         """1/|P(i)|, 1 without positives."""
-        return self.num_positives.clamp(min=1).to(self.anchors.dtype).reciprocal_()
+        return self.num_positives.clamp(min=1).to(self.raw.dtype).reciprocal_()
 
     def positive_similarity(self) -> Tensor:
         """Σ_p ⟨z_i, z_p⟩/|P(i)| per anchor, 0 without positives."""
-        share = self.share
         if self.mask is not None:
             mask = self.mask
-            if self.self_start is not None:
+            if self.raw_ref is None:
                 mask = mask.clone()
-                mask.diagonal(self.self_start).fill_(False)
-            return (self.anchors * masked_sum(mask, self.candidates)).sum(1) * share
+                mask.diagonal(self.start).fill_(False)
+            return (self.anchors * masked_sum(mask, self.candidates)).sum(1) * self.share
         assert self.group is not None
         assert self.candidate_group is not None
         sums = self.candidates.new_zeros(self.num_groups, self.candidates.shape[1])
         total = sums.index_add(0, self.candidate_group, self.candidates).index_select(0, self.group)
-        if self.self_start is not None:
+        if self.raw_ref is None:
             total = total - self.anchors
-        return (self.anchors * total).sum(1) * share
+        return (self.anchors * total).sum(1) * self.share
+
+    def reduce(self, core: Core, dense: Callable[..., Tensor]) -> Tensor:
+        """The loss of these groups; ``dense`` is the module's `reference` with its options, for second derivatives."""
+        options, apart = self.options, self.raw_ref is not None
+        labels, ref_labels = self.group, self.candidate_group if apart else None
+
+        def values(x: Tensor, c: Tensor | None, mask: Tensor | None, tau: float | Tensor) -> Tensor:
+            z, c = options.rows(x), None if c is None else options.rows(c)
+            return dense(z, labels, positives=mask, ref_emb=c, ref_labels=ref_labels, temperature=tau)
+
+        pairs = len(self.raw) * self.num_candidates
+        twin = options.twin(values, self.raw, self.raw_ref, self.mask, pairs=pairs)
+        counted = self.no_positive != "skip"
+        value = options.reduce(core, self.raw, counts=self.counts, valid=self.valid, counted=counted, twin=twin)
+        return value.view(self.shape) if options.reduction == "none" else value
+
+    def _refuse_lonely(self) -> None:
+        lonely = self.options.over_ranks((self.num_positives <= 0).sum())
+        if lonely:
+            raise ValueError(
+                f"{int(lonely)} of {sum(self.counts)} anchors have no positive. Give each label at least two rows "
+                f'(or two views), or pass no_positive="skip" to leave them out of the mean or "zero" to count them as 0'
+            )
 
 
-def prepare(
-    loss: Loss,
-    embeddings: Tensor,
-    labels: Any,
-    positives: Tensor | None,
-    ref_emb: Tensor | None,
-    ref_labels: Any,
-) -> Groups:
-    """Check what the user passed, normalise it, and gather the other ranks' rows and labels."""
-    embeddings = rows("embeddings", embeddings, ndim=(2, 3))
-    n = len(embeddings)
-    views = embeddings.shape[1] if embeddings.ndim == 3 else 1
-    shape = tuple(embeddings.shape[:-1])
-    _check_forms(embeddings, labels, positives, ref_emb, ref_labels)
-    device = embeddings.device
-    if labels is not None:
-        labels = integer_labels("labels", labels, n, device)
-    instances = loss._counts(embeddings, "embeddings")
-    counts = [views * k for k in instances]
-    first = sum(instances[: distributed.rank()]) if loss._together else 0
-    if ref_emb is not None:
-        ref_emb = rows("ref_emb", ref_emb, like=embeddings)
-        not_empty("ref_emb", len(ref_emb))
-        embeddings, ref_emb = same_dtype(embeddings, ref_emb)
-        z, candidates = loss._rows(embeddings.reshape(n * views, embeddings.shape[-1])), loss._rows(ref_emb)
-        self_start = None
-    else:
-        z = loss._rows(embeddings.reshape(n * views, embeddings.shape[-1]))
-        candidates, self_start = loss._gather(z, counts)
+def own_groups(groups: Groups, block: SquareBlock, *, order: Tensor | None = None, tile: Tile) -> Core:
+    """log D_i − pull_i/τ of a batch against itself, per anchor or weighted, in one pass without autograd inside.
 
-    if positives is not None:
-        mask = _expand(positives, n, len(candidates), views, ref=ref_emb is not None)
-        number = row_sums(mask, torch.int64)
-        if self_start is not None:
-            number = number - mask.diagonal(self_start).long()
-        return Groups(z, candidates, self_start, None, None, 0, mask, number, counts, shape)
+    ``order`` is a permutation in which the block function wants its rows.
+    """
+    options, group, share, num_groups = groups.options, groups.group, groups.share, groups.num_groups
+    normalize = options.normalize and not options.is_learned
+    x, scale = (groups.raw, 1.0 / options.now) if normalize else options.scaled(groups.anchors, power=0.5)
+    assert group is not None
+    if order is not None:
+        group, share = group[order], share[order]
 
-    if labels is None:  # the views of one instance, known by its place in the whole batch
-        labels = torch.arange(first, first + n, device=device)
-    mine = labels if views == 1 else labels.repeat_interleave(views)
-    if ref_emb is not None:
-        theirs = integer_labels("ref_labels", ref_labels, len(candidates), device)
-        names, both = torch.unique(torch.cat([mine, theirs]), return_inverse=True)
-        group, candidate_group = both[: len(mine)], both[len(mine) :]
-        sizes = torch.bincount(candidate_group, minlength=len(names))
-    else:
-        everyone, start = loss._gather(mine, counts)
-        names, candidate_group, sizes = torch.unique(everyone, return_inverse=True, return_counts=True)
-        group = candidate_group[start : start + len(mine)]
-    number = sizes[group] - int(self_start is not None)
-    return Groups(z, candidates, self_start, group, candidate_group, len(names), None, number, counts, shape)
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        z = tensors[0]
+        if order is not None:
+            z, weight = z[order], None if weight is None else weight[order]
+        if normalize:
+            z, inverse = divide_by_length(z)
+        others = z.new_zeros(num_groups, z.shape[1]).index_add_(0, group, z).index_select(0, group).sub_(z)
+        positive = (z * others).sum(1).mul_(share).mul_(scale)  # (1)
+        values, (gz, _) = square(z, positive, block, scale=scale, weight=weight, needs=(needs[0], False), tile=tile)
+        if gz is not None and weight is not None:
+            h = (weight * scale * share)[:, None]
+            pulled = z * h
+            total = z.new_zeros(num_groups, z.shape[1]).index_add_(0, group, pulled).index_select(0, group)
+            gz.sub_(total).add_(pulled).addcmul_(others, h, value=-1.0)  # (2)
+            if normalize:
+                gz = unit_gradient(gz, z, inverse)
+        if order is not None:
+            values = torch.empty_like(values).index_copy_(0, order, values)
+            gz = None if gz is None else torch.empty_like(gz).index_copy_(0, order, gz)
+        return values, (gz,)
+
+    return lambda weight: tiled(run, weight, x)
 
 
 def _check_forms(embeddings: Tensor, labels: Any, positives: Any, ref_emb: Any, ref_labels: Any) -> None:
@@ -173,7 +274,7 @@ def _check_forms(embeddings: Tensor, labels: Any, positives: Any, ref_emb: Any, 
 
 
 def _expand(positives: Tensor, n: int, candidates: int, views: int, *, ref: bool) -> Tensor:
-    """The mask over rows: given over instances, each of whose views has the same positives.
+    """The mask over rows: it is passed over instances, each of whose views has the same positives.
 
     Over several processes the columns are all ranks' instances, in rank order.
     """
@@ -187,44 +288,6 @@ def _expand(positives: Tensor, n: int, candidates: int, views: int, *, ref: bool
         return positives
     mask = positives.repeat_interleave(views, dim=0)
     return mask if ref else mask.repeat_interleave(views, dim=1)
-
-
-def row_sums(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """mask.sum(1) in blocks: torch would first make a copy of the whole mask in the dtype of the sums."""
-    out = torch.empty(len(mask), dtype=dtype, device=mask.device)
-    for r in spans(len(mask), strip_height(mask.shape[1], 8, "auto")):
-        out[r] = mask[r].sum(1, dtype=dtype)
-    return out
-
-
-def masked_sum(mask: Tensor, c: Tensor) -> Tensor:
-    """mask @ c for a mask of another dtype (bool, say), in blocks, so that no float copy of it is made."""
-    return _MaskedSum.apply(mask, c, False)  # type: ignore[no-any-return]
-
-
-class _MaskedSum(ReverseOnly):
-    """mask @ c, or maskᵀ @ c. It is linear, and each is the other's gradient: all derivatives are exact."""
-
-    @staticmethod
-    def forward(ctx: Any, mask: Tensor, c: Tensor, transposed: bool) -> Tensor:
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(mask)
-        ctx.transposed = transposed
-        strips = spans(len(mask), strip_height(mask.shape[1], c.element_size(), "auto"))
-        if transposed:
-            out = c.new_zeros(mask.shape[1], c.shape[1])
-            for r in strips:
-                out.addmm_(mask[r].to(c.dtype).T, c[r])
-            return out
-        out = c.new_empty(len(mask), c.shape[1])
-        for r in strips:
-            torch.mm(mask[r].to(c.dtype), c, out=out[r])
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor | None) -> tuple[None, Tensor | None, None]:
-        (mask,) = ctx.saved_tensors
-        return None, None if grad is None else _MaskedSum.apply(mask, grad, not ctx.transposed), None
 
 
 def dense_groups(
@@ -253,11 +316,13 @@ def dense_groups(
 
 
 class GroupLoss(Loss):
-    """A loss over groups: its options for anchors without positives, and their part in the reduction."""
+    """Base of the losses over groups.
+
+    Call it with ``embeddings [N, D]`` or ``[N, V, D]`` and ``labels [N]``; it returns a scalar, or ``[N]``, ``[N, V]``.
+    """
 
     no_positive: str
 
-    @full_precision
     def forward(
         self,
         embeddings: Tensor,
@@ -267,42 +332,7 @@ class GroupLoss(Loss):
         ref_emb: Tensor | None = None,
         ref_labels: Any = None,
     ) -> Tensor:
-        """``embeddings [N, D]`` or ``[N, V, D]``, ``labels [N]`` → a scalar, or ``[N]``, ``[N, V]``.
-
-        ``positives [N, N]`` (bool) says instead of labels who is whose positive; its diagonal counts for the other
-        views of an instance only. ``ref_emb [M, D]`` with ``ref_labels [M]`` are the candidates, nobody excluded.
-        """
-        groups = prepare(self, embeddings, labels, positives, ref_emb, ref_labels)
-        self._refuse_lonely(groups)
-        value = self._reduce(
-            self._core(groups), groups.anchors, counts=groups.counts, valid=groups.valid, twin=self._twin(groups)
+        """The loss; see the function for what each input means."""
+        return type(self).function(
+            embeddings, labels, positives=positives, ref_emb=ref_emb, ref_labels=ref_labels, **self.settings
         )
-        return value.view(groups.shape) if self.reduction == "none" else value
-
-    @abstractmethod
-    def _core(self, groups: Groups) -> Core:
-        """The loss per anchor, or weighted."""
-
-    @abstractmethod
-    def _reference(self, embeddings: Tensor, **inputs: Any) -> Tensor:
-        """The module's `reference` with the options of this loss; ``inputs`` are its inputs and the temperature."""
-
-    def _twin(self, groups: Groups) -> Twin:
-        apart = groups.self_start is None  # from the anchors: a reference set
-        labels, ref_labels = groups.group, groups.candidate_group if apart else None
-
-        def values(z: Tensor, c: Tensor | None, mask: Tensor | None, tau: float | Tensor) -> Tensor:
-            given = {"labels": labels, "positives": mask, "ref_emb": c, "ref_labels": ref_labels}
-            return self._reference(z, temperature=tau, **given)
-
-        candidates = groups.candidates if apart else None
-        pairs = len(groups.anchors) * len(groups.candidates)
-        return self._dense_form(values, groups.anchors, candidates, groups.mask, pairs=pairs)
-
-    def _refuse_lonely(self, groups: Groups) -> None:
-        lonely = self._over_ranks((~groups.valid).sum()) if self.no_positive == "error" else 0
-        if lonely:
-            raise ValueError(
-                f"{int(lonely)} of {sum(groups.counts)} anchors have no positive. Give each label at least two rows "
-                f'(or two views), or pass no_positive="skip" to leave them out of the mean or "zero" to count them as 0'
-            )

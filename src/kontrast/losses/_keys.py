@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from kontrast.autograd import Twin, full_precision
+from kontrast.autograd import Twin
 from kontrast.checks import integer_labels, not_empty, rows, same_dtype, same_shape
-from kontrast.losses._base import Core, Loss
-from kontrast.losses._softmax import Hide, hide_both, hide_diagonal, hide_index, hide_nothing, log_normaliser
+from kontrast.engine import Hide, hide_both, hide_diagonal, hide_index, hide_nothing, log_normaliser
+from kontrast.losses._base import Core, Loss, Options
 
 
 @dataclass(frozen=True)
 class Keys:
     """Anchors, the key that is each one's positive, and the candidates among which its negatives are."""
 
+    options: Options
     query: Tensor  # [N, D]
     key: Tensor  # [N, D]
     candidates: Tensor  # [M, D]: every rank's keys, or the negatives given
@@ -27,52 +28,102 @@ class Keys:
     num_negatives: int
     counts: list[int]  # anchors on each rank
     more: Tensor | None = None  # [K, D]: the negatives given, where they are candidates beside the keys
+    raw_negatives: Tensor | None = None  # the user's own rows, not normalised
+
+    @classmethod
+    def of(
+        cls,
+        options: Options,
+        query: Tensor,
+        key: Tensor,
+        negatives: Tensor | None,
+        own_index: Tensor | None,
+        *,
+        negatives_in_batch: bool = False,
+    ) -> Keys:
+        """Check and normalise what the user passed, and gather the keys of the other ranks.
+
+        Raises:
+            ValueError: For shapes, types or values that do not go together.
+        """
+        query = rows("query", query)
+        key = rows("key", key, like=query)
+        same_shape("query", query, "key", key)
+        counts = options.counts(query, "query")
+        raw = negatives
+        if negatives is None:
+            if own_index is not None:
+                raise ValueError("own_index names rows of negatives, but negatives is None")
+            query, key = same_dtype(query, key)
+        else:
+            negatives = rows("negatives", negatives, like=query)
+            not_empty("negatives", len(negatives))
+            query, key, negatives = same_dtype(query, key, negatives)
+            negatives = options.rows(negatives)
+            own_index = None if own_index is None else _check_own_index(own_index, query, negatives)
+        query, key = options.rows(query), options.rows(key)
+        number = 0 if negatives is None else len(negatives) - (own_index is not None)
+        if negatives is not None and not negatives_in_batch:
+            own = hide_nothing if own_index is None else hide_index(own_index)
+            return cls(options, query, key, negatives, own, own_index, False, number, counts, None, raw)
+        candidates, start = options.gather(key, counts)
+        own = hide_diagonal(start)
+        if own_index is not None:
+            own = hide_both(own, hide_index(own_index + len(candidates)))
+        number += len(candidates) - 1
+        return cls(options, query, key, candidates, own, own_index, True, number, counts, negatives, raw)
 
     @property
     def bank(self) -> Tensor:
         """The rows that ``own_index`` counts: the negatives given."""
         return self.candidates if self.more is None else self.more
 
+    def logits(self) -> tuple[Tensor, float, Tensor, bool]:
+        """The queries and their products' scale (see `Options.scaled`), the positive logits, and whether all are
+        bounded."""
+        x, scale = self.options.scaled(self.query)
+        parts = [self.candidates, self.key] + ([] if self.more is None else [self.more])
+        bounded = all(self.options.is_bounded(self.query, part) for part in parts)
+        return x, scale, (x * self.key).sum(1) * scale, bounded
 
-def prepare(
-    loss: Loss,
-    query: Tensor,
-    key: Tensor,
-    negatives: Tensor | None,
-    own_index: Tensor | None,
-    *,
-    negatives_in_batch: bool = False,
-) -> Keys:
-    """Check and normalise what the user passed, and gather the keys of the other ranks."""
-    query = rows("query", query)
-    key = rows("key", key, like=query)
-    same_shape("query", query, "key", key)
-    counts = loss._counts(query, "query")
-    if negatives is None:
-        if own_index is not None:
-            raise ValueError("own_index names rows of negatives, but negatives is None")
-        query, key = same_dtype(query, key)
-    else:
-        negatives = rows("negatives", negatives, like=query)
-        not_empty("negatives", len(negatives))
-        query, key, negatives = same_dtype(query, key, negatives)
-        negatives = loss._rows(negatives)
-        own_index = None if own_index is None else check_own_index(own_index, query, negatives)
-    query, key = loss._rows(query), loss._rows(key)
-    given = 0 if negatives is None else len(negatives) - (own_index is not None)
-    if negatives is not None and not negatives_in_batch:
-        own = hide_nothing if own_index is None else hide_index(own_index)
-        return Keys(query, key, negatives, own, own_index, False, given, counts)
-    candidates, start = loss._gather(key, counts)
-    own = hide_diagonal(start)
-    if own_index is not None:
-        own = hide_both(own, hide_index(own_index + len(candidates)))
-    number = len(candidates) - 1 + given
-    return Keys(query, key, candidates, own, own_index, True, number, counts, negatives)
+    def over_all(self) -> Core:
+        """InfoNCE with every negative."""
+        x, scale, positive, bounded = self.logits()
+        return lambda weight: log_normaliser(
+            x,
+            self.candidates,
+            positive,
+            more=self.more,
+            hide=self.own,
+            slot=True,
+            scale=scale,
+            bounded=bounded,
+            weight=weight,
+            tile=self.options.tile,
+        )
+
+    def reduce(self, core: Core, dense: Callable[..., Tensor] | None) -> Tensor:
+        """The loss.
+
+        ``dense`` is the module's `reference` with its options, for second derivatives: it takes query, key, negatives,
+        own_index and ``temperature=``. None if ``core`` is plain torch.
+        """
+        twin = None if dense is None else self._twin(dense)
+        return self.options.reduce(core, self.query, counts=self.counts, twin=twin)
+
+    def _twin(self, dense: Callable[..., Tensor]) -> Twin:
+        """The dense form. Of the negatives the user's own rows are saved, not their normalised copy."""
+        options, own_index = self.options, self.own_index
+
+        def values(query: Tensor, key: Tensor, negatives: Tensor | None, tau: float | Tensor) -> Tensor:
+            negatives = None if negatives is None else options.rows(negatives.to(query.dtype))
+            return dense(query, key, negatives, own_index, temperature=tau)
+
+        pairs = len(self.query) * (self.num_negatives + 1)
+        return options.twin(values, self.query, self.key, self.raw_negatives, pairs=pairs)
 
 
-def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tensor:
-    """Row numbers of ``negatives``, one an anchor."""
+def _check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tensor:
     own_index = integer_labels("own_index", own_index, len(query), query.device)
     if len(own_index) and not (int(own_index.min()) >= 0 and int(own_index.max()) < len(negatives)):
         raise ValueError(
@@ -83,68 +134,17 @@ def check_own_index(own_index: Tensor, query: Tensor, negatives: Tensor) -> Tens
 
 
 class KeyLoss(Loss):
-    """A loss of queries against their keys and the negatives."""
+    """Base of the losses of queries against their keys and the negatives.
 
-    negatives_in_batch: bool = False  # whether the other keys are negatives beside the rows given
+    Call it with ``query [N, D]``, ``key [N, D]`` and, for a queue or a bank, ``negatives [K, D]`` and
+    ``own_index [N]``; it returns a scalar, or ``[N]``.
+    """
 
-    @full_precision
     def forward(
         self, query: Tensor, key: Tensor, negatives: Tensor | None = None, own_index: Tensor | None = None
     ) -> Tensor:
-        """``query [N, D]``, ``key [N, D]``, ``negatives [K, D]``, ``own_index [N]`` → a scalar, or ``[N]``.
-
-        Without ``negatives`` the other keys are the negatives. With them they are not, unless the loss was made with
-        ``negatives_in_batch=True``. ``own_index`` names each anchor's own row of ``negatives`` (of a memory bank),
-        which is left out.
-        """
-        keys = prepare(self, query, key, negatives, own_index, negatives_in_batch=self.negatives_in_batch)
-        twin = self._twin(keys, negatives)
-        return self._reduce(self._core(keys), keys.query, counts=keys.counts, twin=twin)
-
-    @abstractmethod
-    def _core(self, keys: Keys) -> Core:
-        """The loss per anchor, or weighted."""
-
-    @abstractmethod
-    def _reference(
-        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
-    ) -> Tensor:
-        """The module's `reference` with the options of this loss."""
-
-    def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
-        """The dense form. Of ``negatives`` the user's own rows are saved, not their normalised copy."""
-        own_index = keys.own_index
-
-        def values(query: Tensor, key: Tensor, negatives: Tensor | None, tau: float | Tensor) -> Tensor:
-            negatives = None if negatives is None else self._rows(negatives.to(query.dtype))
-            return self._reference(query, key, negatives, own_index, tau)
-
-        pairs = len(keys.query) * (keys.num_negatives + 1)
-        return self._dense_form(values, keys.query, keys.key, negatives, pairs=pairs)
-
-    def _over_all(self, keys: Keys) -> Core:
-        """InfoNCE with every negative."""
-        x, scale, positive, bounded = self._logits(keys)
-        return lambda weight: log_normaliser(
-            x,
-            keys.candidates,
-            positive,
-            more=keys.more,
-            hide=keys.own,
-            slot=True,
-            scale=scale,
-            bounded=bounded,
-            weight=weight,
-            tile=self.tile,
-        )
-
-    def _logits(self, keys: Keys) -> tuple[Tensor, float, Tensor, bool]:
-        """The queries and their products' scale (see `_scaled`), the positive logits, and whether all are bounded."""
-        x, scale = self._scaled(keys.query)
-        _, now = self._tau()
-        parts = [keys.candidates, keys.key] + ([] if keys.more is None else [keys.more])
-        bounded = all(self._bounded(keys.query, part, now) for part in parts)
-        return x, scale, (x * keys.key).sum(1) * scale, bounded
+        """The loss; see the function for what each input means."""
+        return type(self).function(query, key, negatives, own_index, **self.settings)
 
 
 def dense(
@@ -165,3 +165,16 @@ def dense(
     if own_index is not None:
         is_negative[torch.arange(len(s)), torch.as_tensor(own_index) + (len(key) if in_batch else 0)] = False
     return positive, s, is_negative
+
+
+def nearest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of each row and where they stand, in no particular order; exactly k also among equals."""
+    top = torch.topk(logits, k, dim=1, sorted=False)
+    return top.values, top.indices
+
+
+def nearest_mask(s: Tensor, is_negative: Tensor, k: int) -> Tensor:
+    """For the references: which of all similarities are an anchor's k nearest negatives, ``[N, M]`` bool."""
+    s = s.detach().masked_fill(~is_negative, -torch.inf)
+    chosen = s.argsort(dim=1, descending=True)[:, :k]
+    return torch.zeros_like(is_negative).scatter_(1, chosen, True) & is_negative

@@ -14,7 +14,6 @@ those strips leave the cache, and it is slower.)
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,30 +21,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kontrast.autograd import Twin, full_precision
+from kontrast.autograd import Twin
 from kontrast.checks import not_empty, rows, same_dtype, same_shape
-from kontrast.losses._base import Core, Loss
-from kontrast.losses._softmax import Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass
-from kontrast.losses._tiles import Grads, tiled
-
-
-@dataclass(frozen=True)
-class Relations:
-    """Online and target rows and the candidates both are compared with."""
-
-    online: Tensor  # [N, D]
-    target: Tensor  # [N, D]
-    candidates: Tensor  # [M, D]: the queue, or every rank's target rows
-    own: Hide  # hides the anchor's own target row among the candidates
-    counts: list[int]
-
-    def others(self) -> int:
-        """How many candidates an anchor has besides its own target row."""
-        return len(self.candidates) - (self.own is not hide_nothing)
+from kontrast.engine import Grads, Hide, Softmax, hide_diagonal, hide_nothing, softmax_pass, tiled
+from kontrast.losses._base import Core, Loss, Options
 
 
 class SCETerms(NamedTuple):
-    """The parts of SCE per anchor, ``[N]`` each: L_i = λ·info_nce + (1−λ)(ressl + ceil)."""
+    """The parts of SCE per anchor, ``[N]`` each: L_i = λ·info_nce + (1−λ)(ressl + ceil).
+
+    Attributes:
+        info_nce: InfoNCE of the own target row against the candidates.
+        ressl: ReSSL.
+        ceil: The ceiling, −log of the probability that is not the own row's.
+    """
 
     info_nce: Tensor
     ressl: Tensor
@@ -56,76 +45,85 @@ class SCETerms(NamedTuple):
         return contrastive_weight * self.info_nce + (1 - contrastive_weight) * (self.ressl + self.ceil)
 
 
-def prepare(loss: Loss, online: Tensor, target: Tensor, queue: Tensor | None) -> Relations:
-    """Check and normalise what the user passed; no gradient goes to the target or the queue."""
-    online, target = rows("online", online), rows("target", target).detach()
-    same_shape("online", online, "target", target)
-    counts = loss._counts(online, "online")
-    if queue is None:
-        online, target = same_dtype(online, target)
-        target = loss._rows(target)
-        candidates, start = loss._gather(target, counts)
-        return Relations(loss._rows(online), target, candidates, hide_diagonal(start), counts)
-    queue = rows("queue", queue, like=online).detach()
-    not_empty("queue", len(queue))
-    online, target, queue = same_dtype(online, target, queue)
-    online, target, queue = loss._rows(online), loss._rows(target), loss._rows(queue)
-    return Relations(online, target, queue, hide_nothing, counts)
+@dataclass(frozen=True)
+class Relations:
+    """Online and target rows and the candidates both are compared with."""
 
+    options: Options
+    online: Tensor  # [N, D]
+    target: Tensor  # [N, D]
+    candidates: Tensor  # [M, D]: the queue, or every rank's target rows
+    own: Hide  # hides the anchor's own target row among the candidates
+    counts: list[int]
+    raw: tuple[Tensor, Tensor | None]  # target and queue, not normalised
 
-class RelationLoss(Loss):
-    """A loss against a sharpened target distribution; with an own slot it is SCE, without one ReSSL."""
+    @classmethod
+    def of(cls, options: Options, online: Tensor, target: Tensor, queue: Tensor | None) -> Relations:
+        """Check and normalise what the user passed; no gradient goes to the target or the queue.
 
-    target_temperature: float
+        Raises:
+            ValueError: For shapes or types that do not go together.
+        """
+        raw = (target, queue)
+        online, target = rows("online", online), rows("target", target).detach()
+        same_shape("online", online, "target", target)
+        counts = options.counts(online, "online")
+        if queue is None:
+            online, target = same_dtype(online, target)
+            target = options.rows(target)
+            candidates, start = options.gather(target, counts)
+            return cls(options, options.rows(online), target, candidates, hide_diagonal(start), counts, raw)
+        queue = rows("queue", queue, like=online).detach()
+        not_empty("queue", len(queue))
+        online, target, queue = same_dtype(online, target, queue)
+        online, target, queue = (options.rows(x) for x in (online, target, queue))
+        return cls(options, online, target, queue, hide_nothing, counts, raw)
 
-    @full_precision
-    def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
-        """``online [N, D]``, ``target [N, D]``, ``queue [K, D]`` → a scalar, or ``[N]``."""
-        batch = prepare(self, online, target, queue)
-        twin = self._twin(self._reference, batch, target, queue) if batch.others() else None
-        return self._reduce(self._core(batch), batch.online, counts=batch.counts, twin=twin)
+    def others(self) -> int:
+        """How many candidates an anchor has besides its own target row."""
+        return len(self.candidates) - (self.own is not hide_nothing)
 
-    @abstractmethod
-    def _core(self, batch: Relations) -> Core:
-        """The loss per anchor, or weighted."""
+    def reduce(self, core: Core, dense: Callable[..., Tensor]) -> Tensor:
+        """The loss; ``dense`` is its form in plain torch, of online, target, queue and ``temperature=``."""
+        twin = self._twin(dense) if self.others() else None
+        return self.options.reduce(core, self.online, counts=self.counts, twin=twin)
 
-    @abstractmethod
-    def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
-        """The module's `reference` with the options of this loss."""
-
-    def _twin(self, dense: Callable[..., Tensor], batch: Relations, target: Tensor, queue: Tensor | None) -> Twin:
-        """``dense(online, target, queue, tau)`` as a twin. The user's own target and queue are saved, not copies."""
+    def _twin(self, dense: Callable[..., Tensor]) -> Twin:
+        """The dense form. Of target and queue the user's own rows are saved, not their normalised copies."""
+        options = self.options
 
         def values(online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
-            target = self._rows(target.to(online.dtype))
-            return dense(online, target, None if queue is None else self._rows(queue.to(online.dtype)), tau)
+            target = options.rows(target.to(online.dtype))
+            queue = None if queue is None else options.rows(queue.to(online.dtype))
+            return dense(online, target, queue, temperature=tau)
 
-        pairs = len(batch.online) * len(batch.candidates)
+        target, queue = self.raw
+        pairs = len(self.online) * len(self.candidates)
         bank = None if queue is None else queue.detach()
-        return self._dense_form(values, batch.online, target.detach(), bank, pairs=pairs)
+        return options.twin(values, self.online, target.detach(), bank, pairs=pairs)
 
-    def _relate(
-        self, batch: Relations, *, own_slot: bool, zero_logit: bool = False, contrastive_weight: float = 0.0
+    def relate(
+        self, target_temperature: float, *, own_slot: bool, zero_logit: bool = False, contrastive_weight: float = 0.0
     ) -> Core:
         """ReSSL: (2). SCE: InfoNCE + (1−λ) ⟨x_i, t_i − m_i⟩/τ, where Z_i has the own slot and s_i has it with logit 0
         if ``zero_logit``. An anchor that has nobody to relate to is related to its own target row: the value is 0."""
-        x, scale = self._scaled(batch.online)
-        t, c, n = batch.target, batch.candidates, len(batch.target)
-        _, now = self._tau()
+        options = self.options
+        x, scale = options.scaled(self.online)
+        t, c, n = self.target, self.candidates, len(self.target)
         bounded = (
-            self._bounded(batch.online, c, now)
-            and self._bounded(t, c, self.target_temperature)
-            and self._bounded(batch.online, t, now)
+            options.is_bounded(self.online, c)
+            and options.is_bounded(t, c, target_temperature)
+            and options.is_bounded(self.online, t)
         )
-        target_logits = t * (1.0 / self.target_temperature)
-        alone = batch.others() == 0
+        target_logits = t * (1.0 / target_temperature)
+        alone = self.others() == 0
         soft = 1.0 - contrastive_weight
 
         def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
             x = tensors[0] * scale
             own = (x * t).sum(1) if own_slot else x.new_zeros(n)
             self_logit = torch.full_like(own, 0.0 if zero_logit or not own_slot else -torch.inf)
-            block = Softmax(torch.cat([own, self_logit]), twice(batch.own, n), slot=own_slot, bounded=bounded)
+            block = Softmax(torch.cat([own, self_logit]), twice(self.own, n), slot=own_slot, bounded=bounded)
             g = own.new_zeros(n) if weight is None else weight
             values, (slope, _, by_positive, _) = softmax_pass(
                 torch.cat([x, target_logits]),
@@ -134,7 +132,7 @@ class RelationLoss(Loss):
                 scale=1.0,
                 weight=torch.cat([g, torch.ones_like(own)]),
                 needs=(True, False, True, False),
-                tile=self.tile,
+                tile=options.tile,
             )
             assert slope is not None
             assert by_positive is not None
@@ -155,6 +153,20 @@ class RelationLoss(Loss):
             return values if weight is None else values.sum()
 
         return nothing if alone else lambda weight: tiled(run, weight, x, fixed=(t, c))
+
+
+class RelationLoss(Loss):
+    """Base of the losses against a sharpened target distribution.
+
+    Call it with ``online [N, D]``, ``target [N, D]`` and, if there is one, ``queue [K, D]``; it returns a scalar, or
+    ``[N]``.
+    """
+
+    target_temperature: float
+
+    def forward(self, online: Tensor, target: Tensor, queue: Tensor | None = None) -> Tensor:
+        """The loss; see the function for what each input means."""
+        return type(self).function(online, target, queue, **self.settings)
 
 
 def twice(hide: Hide, n: int) -> Hide:

@@ -16,28 +16,95 @@ near; (1) always has it. Among negatives equally near the cut, exactly k are kep
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from kontrast.autograd import full_precision
 from kontrast.checks import true_or_false, whole_number
-from kontrast.losses._base import Core
-from kontrast.losses._keys import KeyLoss, Keys, dense
+from kontrast.engine import LOG2E, Grads, Rows, Softmax, Tile, row_shift, strips_over_both, tiled
+from kontrast.losses._base import Core, Options
+from kontrast.losses._keys import KeyLoss, Keys, dense, nearest, nearest_mask
 from kontrast.losses._limits import Batch, Limits, key_limits
-from kontrast.losses._nearest import nearest, nearest_mask
-from kontrast.losses._softmax import Softmax, row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips_over_both, tiled
+
+
+@full_precision
+def hard_contrastive(
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None = None,
+    own_index: Tensor | None = None,
+    *,
+    temperature: float | Tensor = 0.1,
+    hard_negatives: int = 4095,
+    negatives_in_batch: bool = False,
+    normalize: bool = True,
+    reduction: str = "mean",
+    gather_distributed: bool = True,
+    tile: Tile = "auto",
+) -> Tensor:
+    """InfoNCE over the nearest negatives of each anchor.
+
+    Args:
+        query: ``[N, D]``, the anchors.
+        key: ``[N, D]``; row i is the positive of query i.
+        negatives: ``[K, D]``, the rows of a queue or a memory bank. None: the other keys are the negatives.
+        own_index: ``[N]``, each anchor's own row of ``negatives`` (of a memory bank), which is left out.
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        hard_negatives: How many nearest negatives each anchor keeps; all, if there are fewer.
+        negatives_in_batch: Whether the other keys of the batch stay negatives beside ``negatives``.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A scalar, or with ``reduction="none"`` the values ``[N]``.
+
+    Raises:
+        ValueError: For inputs or options that do not fit; it says which and what would.
+
+    >>> q, queue = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0], [-1.0, 0.0]])
+    >>> hard_contrastive(q, q, negatives=queue, temperature=1.0, hard_negatives=1)  # log(1 + e⁻¹)
+    tensor(0.3133)
+    """
+    options = Options(
+        temperature, normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+    )
+    true_or_false("negatives_in_batch", negatives_in_batch)
+    k = whole_number("hard_negatives", hard_negatives, least=1)
+    keys = Keys.of(options, query, key, negatives, own_index, negatives_in_batch=negatives_in_batch)
+    core = keys.over_all() if k >= keys.num_negatives else _over_nearest(keys, k)  # nothing to choose: InfoNCE
+    return keys.reduce(core, functools.partial(reference, hard_negatives=k, negatives_in_batch=negatives_in_batch))
 
 
 class HardContrastiveLoss(KeyLoss):
-    """InfoNCE over the nearest ``hard_negatives`` of each anchor (all, if there are fewer).
+    """The hard contrastive loss as a module; `hard_contrastive` is its function.
+
+    Args:
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        hard_negatives: How many nearest negatives each anchor keeps; all, if there are fewer.
+        negatives_in_batch: Whether the other keys of the batch stay negatives beside ``negatives``.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A module. Call it with ``(query, key, negatives=None, own_index=None)``; see `hard_contrastive`.
+
+    Raises:
+        ValueError: For an option out of range.
 
     >>> q = torch.tensor([[1.0, 0.0]])
     >>> queue = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])
     >>> HardContrastiveLoss(temperature=1.0, hard_negatives=1)(q, q, negatives=queue)  # log(1 + e⁻¹)
     tensor(0.3133)
     """
+
+    function = staticmethod(hard_contrastive)
 
     def __init__(
         self,
@@ -52,51 +119,38 @@ class HardContrastiveLoss(KeyLoss):
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self.negatives_in_batch = true_or_false("negatives_in_batch", negatives_in_batch)
-        self._set_temperature(temperature)
+        self.temperature = temperature
         self.hard_negatives = whole_number("hard_negatives", hard_negatives, least=1)
 
     def limits(self, batch: Batch) -> Limits:
         """Chance, collapsed value and bound; see `Loss.limits`."""
         return key_limits(self, batch, nearest=self.hard_negatives)
 
-    def _core(self, keys: Keys) -> Core:
-        k = self.hard_negatives
-        if k >= keys.num_negatives:  # nothing to choose
-            return self._over_all(keys)
-        x, scale, positive, bounded = self._logits(keys)
 
-        def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-            x, c, positive, more = tensors
-            softmax = Softmax(positive, keys.own, slot=True, bounded=bounded)
+def _over_nearest(keys: Keys, k: int) -> Core:
+    """(1)."""
+    options = keys.options
+    x, scale, positive, bounded = keys.logits()
 
-            def block(logits: Tensor, r: slice, grad: bool) -> Rows:
-                keys.own(logits, r, slice(0, logits.shape[1]))
-                kept, where = nearest(logits, k)
-                shift = None
-                if not bounded:
-                    shift = row_shift(torch.cat([kept, positive[r, None] * LOG2E], dim=1))
-                    kept = kept - shift[:, None]
-                kept = kept.exp2_()
-                if grad:
-                    logits.zero_().scatter_(1, where, kept)
-                return softmax.rows(kept.sum(1), r, shift)
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        x, c, positive, more = tensors
+        softmax = Softmax(positive, keys.own, slot=True, bounded=bounded)
 
-            return strips_over_both(x, c, more, block, scale=scale, weight=weight, needs=needs, tile=self.tile)
+        def block(logits: Tensor, r: slice, grad: bool) -> Rows:
+            keys.own(logits, r, slice(0, logits.shape[1]))
+            kept, where = nearest(logits, k)
+            shift = None
+            if not bounded:
+                shift = row_shift(torch.cat([kept, positive[r, None] * LOG2E], dim=1))
+                kept = kept - shift[:, None]
+            kept = kept.exp2_()
+            if grad:
+                logits.zero_().scatter_(1, where, kept)
+            return softmax.rows(kept.sum(1), r, shift)
 
-        return lambda weight: tiled(run, weight, x, keys.candidates, positive, keys.more)
+        return strips_over_both(x, c, more, block, scale=scale, weight=weight, needs=needs, tile=options.tile)
 
-    def _reference(
-        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
-    ) -> Tensor:
-        return reference(
-            query,
-            key,
-            negatives,
-            own_index,
-            temperature=tau,
-            hard_negatives=self.hard_negatives,
-            negatives_in_batch=self.negatives_in_batch,
-        )
+    return lambda weight: tiled(run, weight, x, keys.candidates, positive, keys.more)
 
 
 def reference(

@@ -27,18 +27,80 @@ keeps both as printed.
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
+from kontrast.autograd import full_precision
 from kontrast.checks import true_or_false
-from kontrast.losses._base import Core
+from kontrast.engine import Tile
+from kontrast.losses._base import Options
 from kontrast.losses._keys import KeyLoss, Keys, dense
 from kontrast.losses._limits import Batch, Limits, key_limits
-from kontrast.losses._tiles import Tile
+
+
+@full_precision
+def info_nce(
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None = None,
+    own_index: Tensor | None = None,
+    *,
+    temperature: float | Tensor = 0.1,
+    negatives_in_batch: bool = False,
+    normalize: bool = True,
+    reduction: str = "mean",
+    gather_distributed: bool = True,
+    tile: Tile = "auto",
+) -> Tensor:
+    """InfoNCE of each query against its key and the negatives.
+
+    Args:
+        query: ``[N, D]``, the anchors.
+        key: ``[N, D]``; row i is the positive of query i.
+        negatives: ``[K, D]``, the rows of a queue or a memory bank. None: the other keys are the negatives.
+        own_index: ``[N]``, each anchor's own row of ``negatives`` (of a memory bank), which is left out.
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        negatives_in_batch: Whether the other keys of the batch stay negatives beside ``negatives``.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A scalar, or with ``reduction="none"`` the values ``[N]``.
+
+    Raises:
+        ValueError: For inputs or options that do not fit; it says which and what would.
+
+    >>> info_nce(torch.eye(3), torch.eye(3), temperature=1.0)  # log(e + 2) − 1
+    tensor(0.5514)
+    """
+    options = Options(
+        temperature, normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+    )
+    true_or_false("negatives_in_batch", negatives_in_batch)
+    keys = Keys.of(options, query, key, negatives, own_index, negatives_in_batch=negatives_in_batch)
+    return keys.reduce(keys.over_all(), functools.partial(reference, negatives_in_batch=negatives_in_batch))  # (1), (6)
 
 
 class InfoNCELoss(KeyLoss):
-    """InfoNCE of each query against its key and the negatives.
+    """InfoNCE as a module; `info_nce` is its function.
+
+    Args:
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        negatives_in_batch: Whether the other keys of the batch stay negatives beside ``negatives``.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A module. Call it with ``(query, key, negatives=None, own_index=None)``; see `info_nce`.
+
+    Raises:
+        ValueError: For an option out of range.
 
     >>> q, k = torch.eye(3), torch.eye(3)
     >>> InfoNCELoss(temperature=1.0)(q, k)  # log(e + 2) − 1
@@ -53,6 +115,8 @@ class InfoNCELoss(KeyLoss):
     tensor([1.0436, 1.4119, 1.2446])
     """
 
+    function = staticmethod(info_nce)
+
     def __init__(
         self,
         temperature: float | Tensor = 0.1,
@@ -65,20 +129,11 @@ class InfoNCELoss(KeyLoss):
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
         self.negatives_in_batch = true_or_false("negatives_in_batch", negatives_in_batch)
-        self._set_temperature(temperature)
+        self.temperature = temperature
 
     def limits(self, batch: Batch) -> Limits:
         """Chance, collapsed value and bound; see `Loss.limits`."""
         return key_limits(self, batch)
-
-    def _core(self, keys: Keys) -> Core:
-        return self._over_all(keys)  # (1), (6)
-
-    def _reference(
-        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
-    ) -> Tensor:
-        beside = self.negatives_in_batch
-        return reference(query, key, negatives, own_index, temperature=tau, negatives_in_batch=beside)
 
 
 def reference(

@@ -16,25 +16,87 @@ SCE supplement writes L_ReSSL. An anchor with nobody to relate to (a batch of on
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
 from torch import Tensor
 
+from kontrast.autograd import full_precision
 from kontrast.checks import number
-from kontrast.losses._base import Core
+from kontrast.engine import Tile
+from kontrast.losses._base import Options
 from kontrast.losses._limits import Batch, Limits
 from kontrast.losses._relations import RelationLoss, Relations
-from kontrast.losses._tiles import Tile
+
+
+@full_precision
+def ressl(
+    online: Tensor,
+    target: Tensor,
+    queue: Tensor | None = None,
+    *,
+    temperature: float | Tensor = 0.1,
+    target_temperature: float = 0.04,
+    normalize: bool = True,
+    reduction: str = "mean",
+    gather_distributed: bool = True,
+    tile: Tile = "auto",
+) -> Tensor:
+    """Cross-entropy between the target's and the online network's relations.
+
+    Args:
+        online: ``[N, D]``, the rows that learn.
+        target: ``[N, D]``, the target network's rows of the same samples. They get no gradient.
+        queue: ``[K, D]``, the candidates. None: the target rows of the batch are.
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        target_temperature: τ_m, a number above 0; the smaller, the sharper the target.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A scalar, or with ``reduction="none"`` the values ``[N]``.
+
+    Raises:
+        ValueError: For inputs or options that do not fit; it says which and what would.
+
+    >>> ressl(torch.eye(3), torch.eye(3), temperature=1.0, target_temperature=1.0)  # two equal candidates: log 2
+    tensor(0.6931)
+    """
+    options = Options(
+        temperature, normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+    )
+    target_tau = number("target_temperature", target_temperature, above=0.0)
+    relations = Relations.of(options, online, target, queue)
+    core = relations.relate(target_tau, own_slot=False)  # (3)
+    return relations.reduce(core, functools.partial(reference, target_temperature=target_tau))
 
 
 class ReSSLLoss(RelationLoss):
-    """Cross-entropy between the target's and the online network's relations.
+    """ReSSL as a module; `ressl` is its function.
+
+    Args:
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        target_temperature: τ_m, a number above 0; the smaller, the sharper the target.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A module. Call it with ``(online, target, queue=None)``; see `ressl`.
+
+    Raises:
+        ValueError: For an option out of range.
 
     >>> online, target = torch.eye(3), torch.eye(3)
     >>> ReSSLLoss(temperature=1.0, target_temperature=1.0)(online, target)  # two equal candidates: log 2
     tensor(0.6931)
     """
+
+    function = staticmethod(ressl)
 
     def __init__(
         self,
@@ -47,7 +109,7 @@ class ReSSLLoss(RelationLoss):
         tile: Tile = "auto",
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
-        self._set_temperature(temperature)
+        self.temperature = temperature
         self.target_temperature = number("target_temperature", target_temperature, above=0.0)
 
     def limits(self, batch: Batch) -> Limits:
@@ -56,12 +118,6 @@ class ReSSLLoss(RelationLoss):
         chance = math.log(max(others, 1))
         batch.check_entropy(others)
         return Limits(chance, chance, float(batch.target_entropy)).scaled(batch.terms(self))
-
-    def _core(self, batch: Relations) -> Core:
-        return self._relate(batch, own_slot=False)  # (3)
-
-    def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
-        return reference(online, target, queue, temperature=tau, target_temperature=self.target_temperature)
 
 
 def reference(

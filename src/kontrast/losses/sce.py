@@ -21,27 +21,99 @@ has no batch negatives; neither has this. An anchor with nobody to relate to (a 
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
 from torch import Tensor
 
+from kontrast.autograd import full_precision
 from kontrast.checks import number, one_of
-from kontrast.losses._base import Core
+from kontrast.engine import Tile, log_normaliser
+from kontrast.losses._base import Options
 from kontrast.losses._limits import Batch, Limits
-from kontrast.losses._relations import RelationLoss, Relations, SCETerms, prepare
-from kontrast.losses._softmax import log_normaliser
-from kontrast.losses._tiles import Tile
-from kontrast.losses.ressl import ReSSLLoss
+from kontrast.losses._relations import RelationLoss, Relations, SCETerms
+from kontrast.losses.ressl import ressl
+
+
+@full_precision
+def sce(
+    online: Tensor,
+    target: Tensor,
+    queue: Tensor | None = None,
+    *,
+    temperature: float | Tensor = 0.1,
+    target_temperature: float = 0.05,
+    contrastive_weight: float = 0.5,
+    self_logit: str = "masked",
+    normalize: bool = True,
+    reduction: str = "mean",
+    gather_distributed: bool = True,
+    tile: Tile = "auto",
+) -> Tensor:
+    """Soft contrastive loss: InfoNCE whose target is softened by the samples' own relations.
+
+    Args:
+        online: ``[N, D]``, the rows that learn.
+        target: ``[N, D]``, the target network's rows of the same samples. They get no gradient.
+        queue: ``[K, D]``, the candidates. None: the target rows of the batch are.
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        target_temperature: τ_m, a number above 0; the smaller, the sharper the target.
+        contrastive_weight: λ, a share from 0 to 1: 1 is InfoNCE.
+        self_logit: "masked" leaves the own slot out of the target distribution (2); "zero" gives it the logit 0.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A scalar, or with ``reduction="none"`` the values ``[N]``.
+
+    Raises:
+        ValueError: For inputs or options that do not fit; it says which and what would.
+
+    >>> sce(torch.eye(3), torch.eye(3), temperature=1.0, target_temperature=1.0)  # log(e + 2) − λ
+    tensor(1.0514)
+    """
+    options = Options(
+        temperature, normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+    )
+    target_tau = number("target_temperature", target_temperature, above=0.0)
+    lam = _share(contrastive_weight)
+    one_of("self_logit", self_logit, ("masked", "zero"))
+    relations = Relations.of(options, online, target, queue)
+    core = relations.relate(  # (6)
+        target_tau, own_slot=True, zero_logit=self_logit == "zero", contrastive_weight=lam
+    )
+    dense = functools.partial(reference, target_temperature=target_tau, contrastive_weight=lam, self_logit=self_logit)
+    return relations.reduce(core, dense)
 
 
 class SCELoss(RelationLoss):
-    """Soft contrastive loss; ``contrastive_weight`` is λ, ``target_temperature`` τ_m.
+    """SCE as a module; `sce` is its function.
+
+    Args:
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        target_temperature: τ_m, a number above 0; the smaller, the sharper the target.
+        contrastive_weight: λ, a share from 0 to 1: 1 is InfoNCE.
+        self_logit: "masked" leaves the own slot out of the target distribution (2); "zero" gives it the logit 0.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A module. Call it with ``(online, target, queue=None)``; see `sce`.
+
+    Raises:
+        ValueError: For an option out of range.
 
     >>> online, target = torch.eye(3), torch.eye(3)
     >>> SCELoss(temperature=1.0, target_temperature=1.0)(online, target)  # log(e + 2) − λ
     tensor(1.0514)
     """
+
+    function = staticmethod(sce)
 
     def __init__(
         self,
@@ -56,11 +128,9 @@ class SCELoss(RelationLoss):
         tile: Tile = "auto",
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
-        self._set_temperature(temperature)
+        self.temperature = temperature
         self.target_temperature = number("target_temperature", target_temperature, above=0.0)
-        self.contrastive_weight = number("contrastive_weight", contrastive_weight, least=0.0)
-        if self.contrastive_weight > 1:
-            raise ValueError(f"contrastive_weight is a share, 0 … 1, got {contrastive_weight!r}")
+        self.contrastive_weight = _share(contrastive_weight)
         self.self_logit = one_of("self_logit", self_logit, ("masked", "zero"))
 
     def limits(self, batch: Batch) -> Limits:
@@ -77,22 +147,9 @@ class SCELoss(RelationLoss):
             bound = share * batch.target_entropy + sum(-x * math.log(x) for x in (share, 1 - share) if x > 0)
         return Limits(chance, chance, min(bound, chance)).scaled(batch.terms(self))
 
-    def _core(self, batch: Relations) -> Core:
-        zero = self.self_logit == "zero"
-        return self._relate(  # (6)
-            batch, own_slot=True, zero_logit=zero, contrastive_weight=self.contrastive_weight
-        )
 
-    def _reference(self, online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
-        return reference(
-            online,
-            target,
-            queue,
-            temperature=tau,
-            target_temperature=self.target_temperature,
-            contrastive_weight=self.contrastive_weight,
-            self_logit=self.self_logit,
-        )
+def _share(contrastive_weight: float) -> float:
+    return number("contrastive_weight", contrastive_weight, least=0.0, most=1.0)
 
 
 def sce_terms(
@@ -107,39 +164,60 @@ def sce_terms(
 ) -> SCETerms:
     """The three parts of (5) per anchor: what InfoNCE, ReSSL and the ceiling each contribute (own slot masked).
 
+    Args:
+        online: ``[N, D]``, the rows that learn.
+        target: ``[N, D]``, the target network's rows of the same samples. They get no gradient.
+        queue: ``[K, D]``, the candidates. None: the target rows of the batch are.
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        target_temperature: τ_m, a number above 0; the smaller, the sharper the target.
+        normalize: Put the rows on the unit sphere first.
+        gather_distributed: With several processes, compare with the rows of all of them.
+
+    Returns:
+        The terms, ``[N]`` each.
+
+    Raises:
+        ValueError: For inputs or options that do not fit.
+
     >>> terms = sce_terms(torch.eye(3), torch.eye(3), temperature=1.0, target_temperature=1.0)
     >>> terms.info_nce[0], terms.ressl[0], terms.ceil[0]
     (tensor(0.5514), tensor(0.6931), tensor(0.8583))
     >>> terms.combine(contrastive_weight=0.5).mean()  # SCELoss(1.0, 1.0, 0.5)
     tensor(1.0514)
     """
-    shared = {"normalize": normalize, "gather_distributed": gather_distributed, "reduction": "none"}
-    contrast = SCELoss(temperature, target_temperature, 1.0, **shared)  # type: ignore[arg-type]
-    info_nce = contrast(online, target, queue)
-    ressl = ReSSLLoss(temperature, target_temperature, **shared)(online, target, queue)  # type: ignore[arg-type]
-
-    batch = prepare(contrast, online, target, queue)
-    if batch.others() == 0:
-        return SCETerms(info_nce, ressl, torch.zeros_like(ressl))
-    _, now = contrast._tau()
-    x, scale = contrast._scaled(batch.online)
-    positive = (x * batch.target).sum(1) * scale
-    bounded = contrast._bounded(batch.online, batch.candidates, now)
+    options = Options(temperature, normalize=normalize, reduction="none", gather_distributed=gather_distributed)
+    contrast, relation = (
+        function(
+            online,
+            target,
+            queue,
+            temperature=temperature,
+            target_temperature=target_temperature,
+            normalize=normalize,
+            gather_distributed=gather_distributed,
+            reduction="none",
+        )
+        for function in (functools.partial(sce, contrastive_weight=1.0), ressl)
+    )
+    relations = Relations.of(options, online, target, queue)
+    if relations.others() == 0:
+        return SCETerms(contrast, relation, torch.zeros_like(relation))
+    x, scale = options.scaled(relations.online)
+    positive = (x * relations.target).sum(1) * scale
+    bounded = options.is_bounded(relations.online, relations.candidates)
 
     def log_others(weight: Tensor | None) -> Tensor:
         return positive - log_normaliser(
-            x, batch.candidates, hide=batch.own, scale=scale, bounded=bounded, weight=weight, tile="auto"
+            x, relations.candidates, hide=relations.own, scale=scale, bounded=bounded, weight=weight, tile="auto"
         )
 
-    def dense_log_others(online: Tensor, target: Tensor, queue: Tensor | None, tau: float | Tensor) -> Tensor:
-        logits = online @ (target if queue is None else queue).T / tau
+    def dense_log_others(online: Tensor, target: Tensor, queue: Tensor | None, temperature: float | Tensor) -> Tensor:
+        logits = online @ (target if queue is None else queue).T / temperature
         logits = logits if queue is not None else logits.fill_diagonal_(-torch.inf)
-        return (online * target).sum(1) / tau - logits.logsumexp(1)
+        return (online * target).sum(1) / temperature - logits.logsumexp(1)
 
-    twin = contrast._twin(dense_log_others, batch, target, queue)
-    others = contrast._reduce(log_others, x, counts=batch.counts, twin=twin)
-    ceil = info_nce + others  # log Σ_j − log Σ_{j≠i}
-    return SCETerms(info_nce, ressl, ceil)
+    ceil = contrast + relations.reduce(log_others, dense_log_others)  # log Σ_j − log Σ_{j≠i}
+    return SCETerms(contrast, relation, ceil)
 
 
 def reference(

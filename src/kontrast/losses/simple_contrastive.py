@@ -15,28 +15,99 @@ among them, which is (N−1)/N times (1) with λ = 1/(N−1); the default here i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from kontrast.autograd import Twin
+from kontrast.autograd import full_precision
 from kontrast.checks import number, true_or_false, whole_number
-from kontrast.losses._base import Core
-from kontrast.losses._keys import KeyLoss, Keys, dense
+from kontrast.engine import LOG2E, Grads, Rows, Tile, strips_over_both, tiled
+from kontrast.losses._base import Core, Options
+from kontrast.losses._keys import KeyLoss, Keys, dense, nearest, nearest_mask
 from kontrast.losses._limits import Batch, Limits
-from kontrast.losses._nearest import nearest, nearest_mask
-from kontrast.losses._tiles import LOG2E, Grads, Rows, Tile, strips_over_both, tiled
+
+
+@full_precision
+def simple_contrastive(
+    query: Tensor,
+    key: Tensor,
+    negatives: Tensor | None = None,
+    own_index: Tensor | None = None,
+    *,
+    weight: float | None = None,
+    hard_negatives: int | None = None,
+    negatives_in_batch: bool = False,
+    normalize: bool = True,
+    reduction: str = "mean",
+    gather_distributed: bool = True,
+    tile: Tile = "auto",
+) -> Tensor:
+    """−s_ii + λ Σ s_ij: no temperature and no logarithm.
+
+    Args:
+        query: ``[N, D]``, the anchors.
+        key: ``[N, D]``; row i is the positive of query i.
+        negatives: ``[K, D]``, the rows of a queue or a memory bank. None: the other keys are the negatives.
+        own_index: ``[N]``, each anchor's own row of ``negatives`` (of a memory bank), which is left out.
+        weight: λ, at least 0; None: 1/(number of negatives kept).
+        hard_negatives: How many nearest negatives each anchor keeps; None: all.
+        negatives_in_batch: Whether the other keys of the batch stay negatives beside ``negatives``.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A scalar, or with ``reduction="none"`` the values ``[N]``.
+
+    Raises:
+        ValueError: For inputs or options that do not fit; it says which and what would.
+
+    >>> q, k = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    >>> simple_contrastive(q, k, reduction="none")  # −1 + 0.6, −0.8 + 0
+    tensor([-0.4000, -0.8000])
+    """
+    options = Options(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
+    true_or_false("negatives_in_batch", negatives_in_batch)
+    weight = None if weight is None else number("weight", weight, least=0.0)
+    most = None if hard_negatives is None else whole_number("hard_negatives", hard_negatives, least=1)
+    keys = Keys.of(options, query, key, negatives, own_index, negatives_in_batch=negatives_in_batch)
+    k = min(most or keys.num_negatives, keys.num_negatives)
+    lam = 1.0 / max(k, 1) if weight is None else weight
+    if k == keys.num_negatives:
+        return keys.reduce(_over_all(keys, lam), None)  # plain torch, which has every derivative already
+    twin = functools.partial(_reference, weight=weight, hard_negatives=k, negatives_in_batch=negatives_in_batch)
+    return keys.reduce(_over_nearest(keys, k, lam), twin)
 
 
 class SimpleContrastiveLoss(KeyLoss):
-    """−s_ii + λ Σ s_ij, with λ = ``weight``, or 1/(number of negatives kept) if it is None.
+    """The simple contrastive loss as a module; `simple_contrastive` is its function.
+
+    Args:
+        weight: λ, at least 0; None: 1/(number of negatives kept).
+        hard_negatives: How many nearest negatives each anchor keeps; None: all.
+        negatives_in_batch: Whether the other keys of the batch stay negatives beside ``negatives``.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A module. Call it with ``(query, key, negatives=None, own_index=None)``; see `simple_contrastive`.
+
+    Raises:
+        ValueError: For an option out of range.
 
     >>> q = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> k = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
     >>> SimpleContrastiveLoss(reduction="none")(q, k)  # −1 + 0.6, −0.8 + 0
     tensor([-0.4000, -0.8000])
     """
+
+    function = staticmethod(simple_contrastive)
 
     def __init__(
         self,
@@ -71,58 +142,48 @@ class SimpleContrastiveLoss(KeyLoss):
         rho2 = batch.length(self) ** 2
         return Limits(0.0, rho2 * (mu - 1), rho2 * lowest).scaled(batch.terms(self))
 
-    def _core(self, keys: Keys) -> Core:
-        k = min(self.hard_negatives or keys.num_negatives, keys.num_negatives)
-        lam = 1.0 / max(k, 1) if self.weight is None else self.weight
-        positive = (keys.query * keys.key).sum(1)
 
-        def everyone(weight: Tensor | None) -> Tensor:
-            # Linear in the candidates: their sum serves every anchor, and no similarity is computed.
-            whole = keys.candidates.sum(0) if keys.more is None else keys.candidates.sum(0) + keys.more.sum(0)
-            pushed = keys.query @ whole
-            if keys.in_batch:
-                pushed = pushed - positive
-            if keys.own_index is not None:
-                pushed = pushed - (keys.query * keys.bank.index_select(0, keys.own_index)).sum(1)
-            values = lam * pushed - positive  # (1)
-            return values if weight is None else torch.dot(weight, values)
+def _over_all(keys: Keys, lam: float) -> Core:
+    """(1). It is linear in the candidates: their sum serves every anchor, and no similarity is computed."""
+    positive = (keys.query * keys.key).sum(1)
 
-        def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
-            x, c, positive, more = tensors
+    def core(weight: Tensor | None) -> Tensor:
+        whole = keys.candidates.sum(0) if keys.more is None else keys.candidates.sum(0) + keys.more.sum(0)
+        pushed = keys.query @ whole
+        if keys.in_batch:
+            pushed = pushed - positive
+        if keys.own_index is not None:
+            pushed = pushed - (keys.query * keys.bank.index_select(0, keys.own_index)).sum(1)
+        values = lam * pushed - positive
+        return values if weight is None else torch.dot(weight, values)
 
-            def block(logits: Tensor, r: slice, grad: bool) -> Rows:
-                keys.own(logits, r, slice(0, logits.shape[1]))
-                kept, where = nearest(logits, k)
-                if grad:
-                    logits.zero_().scatter_(1, where, lam)
-                pulled = positive[r]
-                ones = torch.ones_like(pulled)
-                return Rows(kept.sum(1) * (lam / LOG2E) - pulled, ones, -ones)  # (1)
+    return core
 
-            return strips_over_both(x, c, more, block, scale=1.0, weight=weight, needs=needs, tile=self.tile)
 
-        def nearest_only(weight: Tensor | None) -> Tensor:
-            return tiled(run, weight, keys.query, keys.candidates, positive, keys.more)
+def _over_nearest(keys: Keys, k: int, lam: float) -> Core:
+    """(1) with the k nearest negatives of each anchor."""
+    positive = (keys.query * keys.key).sum(1)
 
-        return everyone if k == keys.num_negatives else nearest_only
+    def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        x, c, positive, more = tensors
 
-    def _twin(self, keys: Keys, negatives: Tensor | None) -> Twin | None:
-        plain = self.hard_negatives is None or self.hard_negatives >= keys.num_negatives
-        return None if plain else super()._twin(keys, negatives)
+        def block(logits: Tensor, r: slice, grad: bool) -> Rows:
+            keys.own(logits, r, slice(0, logits.shape[1]))
+            kept, where = nearest(logits, k)
+            if grad:
+                logits.zero_().scatter_(1, where, lam)
+            pulled = positive[r]
+            ones = torch.ones_like(pulled)
+            return Rows(kept.sum(1) * (lam / LOG2E) - pulled, ones, -ones)
 
-    def _reference(
-        self, query: Tensor, key: Tensor, negatives: Tensor | None, own_index: Tensor | None, tau: float | Tensor
-    ) -> Tensor:
-        """Without a temperature: ``tau`` means nothing here."""
-        return reference(
-            query,
-            key,
-            negatives,
-            own_index,
-            weight=self.weight,
-            hard_negatives=self.hard_negatives,
-            negatives_in_batch=self.negatives_in_batch,
-        )
+        return strips_over_both(x, c, more, block, scale=1.0, weight=weight, needs=needs, tile=keys.options.tile)
+
+    return lambda weight: tiled(run, weight, keys.query, keys.candidates, positive, keys.more)
+
+
+def _reference(*rows: Tensor, temperature: float | Tensor, **options: Any) -> Tensor:
+    """`reference`, which has no temperature."""
+    return reference(*rows, **options)
 
 
 def reference(

@@ -16,6 +16,7 @@ not the per-anchor values, and subtracts no maximum; the values here are (1) per
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -23,25 +24,111 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.autograd import full_precision
 from kontrast.checks import number, one_of
-from kontrast.losses._base import Core
-from kontrast.losses._group_square import own_groups_square
-from kontrast.losses._groups import GroupLoss, Groups, dense_groups
+from kontrast.engine import (
+    LOG2E,
+    Grads,
+    Pass,
+    Rows,
+    SquareBlock,
+    Tile,
+    in_range,
+    largest_logit,
+    row_shift,
+    strips,
+    tiled,
+)
+from kontrast.losses._base import Core, Options
+from kontrast.losses._groups import GroupLoss, Groups, dense_groups, own_groups
 from kontrast.losses._limits import Batch, Limits, group_limits
-from kontrast.losses._softmax import row_shift
-from kontrast.losses._tiles import LOG2E, Grads, Pass, Rows, SquareBlock, Tile, in_range, largest_logit, strips, tiled
+
+
+@full_precision
+def tcl(
+    embeddings: Tensor,
+    labels: Any = None,
+    *,
+    positives: Tensor | None = None,
+    ref_emb: Tensor | None = None,
+    ref_labels: Any = None,
+    temperature: float | Tensor = 0.1,
+    k1: float = 5000.0,
+    k2: float = 1.0,
+    normalize: bool = True,
+    reduction: str = "mean",
+    no_positive: str = "skip",
+    gather_distributed: bool = True,
+    tile: Tile = "auto",
+) -> Tensor:
+    """Tuned contrastive loss on labelled rows, on views with or without labels, or against a reference set.
+
+    Args:
+        embeddings: ``[N, D]``, or ``[N, V, D]`` with V views of each of N instances.
+        labels: ``[N]`` integers: rows of one label are each other's positives. None for views without labels, of which
+            those of one instance are positives.
+        positives: ``[N, N]`` bool instead of labels: who is whose positive. Its diagonal counts for the other views of
+            an instance only.
+        ref_emb: ``[M, D]``: the candidates, if they are not the embeddings themselves. Nobody is excluded.
+        ref_labels: ``[M]``, the labels of ``ref_emb``.
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        k1: How strongly hard positives are pulled, at least 0.
+        k2: How strongly negatives are pushed, at least 0.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        no_positive: What becomes of an anchor without a positive: "skip" leaves it out of the mean, "zero" counts it as
+            0, "error" raises.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A scalar, or with ``reduction="none"`` the values ``[N]`` or ``[N, V]``.
+
+    Raises:
+        ValueError: For inputs or options that do not fit; it says which and what would.
+
+    >>> z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> tcl(z, torch.tensor([0, 0, 1]), temperature=1.0, k1=2.0, k2=3.0)  # log(e + 2/e + 3) − 1
+    tensor(0.8647)
+    """
+    options = Options(
+        temperature, normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile
+    )
+    k1, k2 = number("k1", k1, least=0.0), number("k2", k2, least=0.0)
+    groups = Groups(options, embeddings, labels, positives, ref_emb, ref_labels, no_positive)
+    return groups.reduce(_tuned(groups, k1, k2), functools.partial(reference, k1=k1, k2=k2))
 
 
 class TCLLoss(GroupLoss):
-    """Tuned contrastive loss on labelled rows, on views with or without labels, or against a reference set.
+    """Tuned contrastive loss as a module; `tcl` is its function.
 
     The default k1 goes with a temperature near 0.1: e^{1/0.1} ≈ 22,000 stands beside it in (2). At τ = 0.5 it would be
     nearly all of the denominator; the authors take k1 = 1, k2 = 1.5 without labels.
+
+    Args:
+        temperature: τ, a number above 0, or a scalar tensor, which may be learned.
+        k1: How strongly hard positives are pulled, at least 0.
+        k2: How strongly negatives are pushed, at least 0.
+        normalize: Put the rows on the unit sphere first. A zero row stays zero and gets no gradient.
+        reduction: "mean" or "sum" over the anchors of all processes, or "none" for a value per anchor.
+        no_positive: What becomes of an anchor without a positive: "skip" leaves it out of the mean, "zero" counts it as
+            0, "error" raises.
+        gather_distributed: With several processes, compare with the rows of all of them.
+        tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
+
+    Returns:
+        A module. Call it with ``(embeddings, labels)``, with views ``[N, V, D]``, or with ``positives=`` or
+        ``ref_emb=`` and ``ref_labels=``; see `tcl`.
+
+    Raises:
+        ValueError: For an option out of range.
 
     >>> z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> TCLLoss(temperature=1.0, k1=2.0, k2=3.0, reduction="none")(z, torch.tensor([0, 0, 1]))  # log(e + 2/e + 3) − 1
     tensor([0.8647, 0.8647, 0.0000])
     """
+
+    function = staticmethod(tcl)
 
     def __init__(
         self,
@@ -56,7 +143,7 @@ class TCLLoss(GroupLoss):
         tile: Tile = "auto",
     ) -> None:
         super().__init__(normalize=normalize, reduction=reduction, gather_distributed=gather_distributed, tile=tile)
-        self._set_temperature(temperature)
+        self.temperature = temperature
         self.k1, self.k2 = number("k1", k1, least=0.0), number("k2", k2, least=0.0)
         self.no_positive = one_of("no_positive", no_positive, ("skip", "zero", "error"))
 
@@ -64,30 +151,24 @@ class TCLLoss(GroupLoss):
         """Chance, collapsed value and bound; see `Loss.limits`."""
         return group_limits(self, batch, self.k1, self.k2)
 
-    def _core(self, groups: Groups) -> Core:
-        tau, now = self._tau()
-        z, c = groups.anchors, groups.candidates
-        learned = isinstance(tau, Tensor)
-        x, scale = self._scaled(z)
-        largest = 1.001 if self.normalize else largest_logit(z.detach(), c.detach())
-        widest = max(largest, largest / now) + math.log(max(1.0, self.k1, self.k2))
-        bounded = in_range(widest, 2 * len(c), z.dtype)
 
-        if groups.square and bounded and groups.mask is None and not learned:
-            block, order = _sorted_block(groups, now, self.k1, self.k2)
-            # Smaller blocks hold positives in fewer of them, which here pays longer than for the plain square.
-            tile = 512 if self.tile == "auto" and z.device.type == "cpu" and len(z) < 8192 else self.tile
-            return lambda weight: own_groups_square(
-                groups, z, block, order=order, scale=scale, weight=weight, tile=tile
-            )
-        positive = groups.positive_similarity() / tau
-        run = _strips(groups, now, self.k1, self.k2, scale, bounded, self.tile)
-        return lambda weight: tiled(
-            run, weight, x, c, positive, tau if isinstance(tau, Tensor) else None, fixed=(groups.mask,)
-        )
-
-    def _reference(self, embeddings: Tensor, **inputs: Any) -> Tensor:
-        return reference(embeddings, k1=self.k1, k2=self.k2, **inputs)
+def _tuned(groups: Groups, k1: float, k2: float) -> Core:
+    """(1)."""
+    options, number_of_candidates = groups.options, groups.num_candidates
+    largest = 1.001 if options.normalize else largest_logit(groups.anchors.detach(), groups.candidates.detach())
+    widest = max(largest, largest / options.now) + math.log(max(1.0, k1, k2))
+    bounded = in_range(widest, 2 * number_of_candidates, groups.raw.dtype)
+    if groups.square and bounded and groups.mask is None and not options.is_learned:
+        block, order = _sorted_block(groups, options.now, k1, k2)
+        # Smaller blocks hold positives in fewer of them, which here pays longer than for the plain square.
+        small = options.tile == "auto" and groups.raw.device.type == "cpu" and number_of_candidates < 8192
+        return own_groups(groups, block, order=order, tile=512 if small else options.tile)
+    tau = options.tau
+    x, scale = options.scaled(groups.anchors)
+    positive = groups.positive_similarity() / tau
+    run = _strips(groups, k1, k2, scale, bounded)
+    learned = tau if isinstance(tau, Tensor) else None
+    return lambda weight: tiled(run, weight, x, groups.candidates, positive, learned, fixed=(groups.mask,))
 
 
 def log2_or_none(k: float) -> float:
@@ -95,8 +176,9 @@ def log2_or_none(k: float) -> float:
     return math.log2(k) if k > 0 else -math.inf
 
 
-def _strips(groups: Groups, tau: float, k1: float, k2: float, scale: float, bounded: bool, tile: Tile) -> Pass:
+def _strips(groups: Groups, k1: float, k2: float, scale: float, bounded: bool) -> Pass:
     """(2) a block of anchors at a time, for any candidates, masks and logits."""
+    tau, tile = groups.options.now, groups.options.tile
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
         x, c, positive, _ = tensors

@@ -1,0 +1,62 @@
+"""The functions and the classes are the same losses, with the same defaults."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+
+from kontrast import losses
+from kontrast.losses import FAMILY, functional
+from tests.losses.cases import PLAIN, Case
+
+every_loss = pytest.mark.parametrize("case", [next(c for c in PLAIN if c.key == key) for key in FAMILY], ids=str)
+MODULE_ONLY = {"num_classes", "dim", "radius", "seed"}  # what makes the weights of a classifier
+
+
+def test_every_loss_is_a_function() -> None:
+    assert sorted(functional.__all__) == sorted(name.replace("-", "_") for name in FAMILY)
+
+
+@every_loss
+def test_the_function_is_the_module(case: Case) -> None:
+    loss = case.make(reduction="none").double()
+    inputs = case.inputs()
+    function = getattr(functional, case.key.replace("-", "_"))
+    names = inspect.signature(function).parameters
+    options = {name: getattr(loss, name) for name in names if name not in inputs and hasattr(loss, name)}
+    rtol = 1e-6 if case.key == "simplex-cross-entropy" else 0  # the module's fixed weights were made in float32
+    torch.testing.assert_close(function(**inputs, **options), loss(**inputs), rtol=rtol, atol=0)
+
+
+@every_loss
+def test_defaults_are_the_same(case: Case) -> None:
+    of_class = inspect.signature(case.cls).parameters
+    of_function = inspect.signature(getattr(functional, case.key.replace("-", "_"))).parameters
+    shared = of_class.keys() & of_function.keys()
+    assert of_class.keys() - shared <= MODULE_ONLY
+    assert {n: of_class[n].default for n in shared} == {n: of_function[n].default for n in shared}
+
+
+@every_loss
+def test_every_option_is_described(case: Case) -> None:
+    for part in (case.cls, getattr(functional, case.key.replace("-", "_"))):
+        doc = inspect.getdoc(part) or ""
+        missing = [n for n in inspect.signature(part).parameters if f"\n    {n}:" not in doc]
+        assert not missing, f"{part.__name__} does not describe {missing}"
+        assert {"Args:", "Returns:", "Raises:", ">>>"} <= set(doc.split()), part.__name__
+
+
+def test_options_are_checked_in_both() -> None:
+    x, labels = torch.randn(4, 3), torch.tensor([0, 0, 1, 1])
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"form": "both"}, "form='both'"),
+        ({"no_positive": "no"}, "no_positive='no'"),
+    ]
+    for options, text in cases:
+        with pytest.raises(ValueError, match=text):
+            losses.SupConLoss(**options)
+        with pytest.raises(ValueError, match=text):
+            functional.supcon(x, labels, **options)
