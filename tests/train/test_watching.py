@@ -102,10 +102,10 @@ def test_crops_of_files_are_kept_or_read_again_alike(tmp_path: Path, monkeypatch
     changes = {"data": {"name": str(tmp_path)}, "augment": ["weak", "weak"], "augment.size": 16, "train.batch_size": 4}
     made = job("simclr", **changes, encoder="small-resnet")
     kept = FixedViews(made, made.train, least=4)
-    assert kept.kept is not None
+    assert kept.inputs is not None
     monkeypatch.setattr(watching, "KEPT", 0)
     again = FixedViews(made, made.train, least=4)
-    assert again.kept is None
+    assert again.inputs is None
     assert torch.equal(kept.of(slice(3, 9)), again.of(slice(3, 9)))
     assert kept.of(slice(0, 12)).shape == (12, 4, 3, 16, 16)
 

@@ -124,12 +124,12 @@ WRITERS: dict[str, Callable[[BinaryIO, Iterator[Array], int, Table], None]] = {
 
 def _counted(batches: Iterator[Array], rows: int) -> Iterator[Array]:
     """The batches; an error if they are not so many rows: the file's head says how many there are."""
-    seen = 0
+    count = 0
     for batch in batches:
-        seen += len(batch)
+        count += len(batch)
         yield batch
-    if seen != rows:
-        raise ValueError(f"{seen} rows of features came, {rows} were announced; nothing was written")
+    if count != rows:
+        raise ValueError(f"{count} rows of features came, {rows} were announced; nothing was written")
 
 
 def _grouped(batches: Iterator[Array], rows: int) -> Iterator[Array]:

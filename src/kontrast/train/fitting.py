@@ -50,14 +50,14 @@ class Fit:
         method.eval()
         h = features(job, job.train)
         weight = fit_linear(unit(h), self.labels, job.data.num_classes)
-        found = {"fitted": share_predicted(unit(h), self.labels, weight)}
+        values = {"fitted": share_predicted(unit(h), self.labels, weight)}
         tau = method.interaction_temperature
         if tau is not None:
             z = unit(method.online.head(h.to(job.device)).float().cpu())
             batch = job.recipe.train.batch_size
-            found |= interaction.measure(z, self.labels, tau, batch_size=batch, seed=job.recipe.seed)
+            values |= interaction.measure(z, self.labels, tau, batch_size=batch, seed=job.recipe.seed)
         method.train()
-        return found
+        return values
 
 
 def fit_linear(z: Tensor, labels: Tensor, num_classes: int, iterations: int = ITERATIONS) -> Tensor:

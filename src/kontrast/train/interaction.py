@@ -76,8 +76,8 @@ def agreement(force: Tensor) -> Tensor:
     [1.0, 0.7071...]
     """
     size = force.square().sum(-1).mean(0).sqrt()
-    found: Tensor = torch.linalg.vector_norm(force.mean(0), dim=-1) / torch.where(size > 0, size, torch.nan)
-    return found
+    result: Tensor = torch.linalg.vector_norm(force.mean(0), dim=-1) / torch.where(size > 0, size, torch.nan)
+    return result
 
 
 def measure(z: Tensor, labels: Tensor, temperature: float, *, batch_size: int, seed: int) -> dict[str, float]:
@@ -89,9 +89,9 @@ def measure(z: Tensor, labels: Tensor, temperature: float, *, batch_size: int, s
     """
     draw = generator(seed, Stream.HELD_OUT, 3)
     rows = [torch.nonzero(labels == label).flatten() for label in sorted(set(labels.tolist()))]
-    found: dict[str, float] = {}
+    values_by_name: dict[str, float] = {}
     if len(rows) < 2:
-        return found
+        return values_by_name
     # In double precision: forces of collapsed classes are differences of nearly equal numbers.
     z = torch.nn.functional.normalize(z.double(), dim=1)
     for m in OWN:
@@ -105,12 +105,12 @@ def measure(z: Tensor, labels: Tensor, temperature: float, *, batch_size: int, s
                 measured.append(_of_rows(z, labels, temperature, own, drawn))
         if measured:
             values = torch.cat(measured).nanmean(0).tolist()
-            found |= {
+            values_by_name |= {
                 f"interaction/{name}_{m}": value
                 for name, value in zip(("share", "net", "agreement"), values, strict=True)
                 if value == value
             }
-    return found
+    return values_by_name
 
 
 def _of_rows(z: Tensor, labels: Tensor, temperature: float, own: Tensor, drawn: list[Tensor]) -> Tensor:

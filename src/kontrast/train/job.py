@@ -1,4 +1,4 @@
-"""Everything a recipe names, made: data, views, method, batches.
+"""A job: data, views, networks and batches of a recipe.
 
 What the encoder sees is decided here once, for training, monitors and evaluation alike: the data's mean and std, the
 side of the views, the crop at decoding where images have several sizes.
@@ -31,7 +31,7 @@ from kontrast.data import (
     seed_of,
 )
 from kontrast.recipe import Recipe
-from kontrast.train.memory import keep_freed_memory, suffices
+from kontrast.train.memory import explain_out_of_memory, keep_freed_memory
 
 LARGE = 224  # pixels a side of views of images that have no one size
 SMALL = 64  # pixels a side of images whose views take a good part of a step's time
@@ -39,19 +39,33 @@ SMALL = 64  # pixels a side of images whose views take a good part of a step's t
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A recipe, made; `make_job` makes it."""
+    """What a recipe names, loaded and constructed by `make_job`.
+
+    Attributes:
+        recipe: The resolved recipe.
+        data: The data set.
+        train: The rows that the encoder learns from.
+        validation: The rows held out of them, if any.
+        views: The augmentations of each view.
+        crop: The crop that images of several sizes are read with.
+        method: The method with its networks, on the device.
+        sampler: Which rows are in which batch.
+        size: Pixels a side of what the encoder sees in evaluation; None for vectors.
+        device: Where the networks are.
+        start: A pretrained encoder before the first step, on the CPU; None for a random start.
+    """
 
     recipe: Recipe
     data: DataSet
-    train: Split  # what the encoder learns from
+    train: Split
     validation: Split | None
     views: augment.Views
     crop: augment.CropAtDecoding | None
     method: methods.Method
     sampler: Sampler
-    size: int | None  # pixels a side; None for vectors
+    size: int | None
     device: torch.device
-    start: models.Encoder | None = None  # a pretrained encoder as it is before the first step, on the CPU
+    start: models.Encoder | None = None
 
     @property
     def steps_per_epoch(self) -> int:
@@ -88,7 +102,7 @@ class Job:
         return 1 if micro is None else math.ceil(own / micro)
 
     def augmented(self, batch: Any) -> methods.ViewBatch:
-        """The views of a batch on the device; what they draw depends on seed, epoch and step alone."""
+        """The views of a batch, on the device; their random draws depend on seed, epoch and step alone."""
         batch = batch.to(self.device)
         size = augment.Operation.size_of(batch.inputs[:, 0] if batch.inputs.ndim == 5 else batch.inputs)
         params = self.views.draw(batch.total, size, batch.generator())
@@ -98,9 +112,18 @@ class Job:
         return methods.ViewBatch(views, batch.labels, batch.indices, seed)
 
 
-def make_job(recipe: Recipe, device: torch.device, given: DataSet | None = None) -> Job:
-    """Loads the data and makes the method of a resolved recipe; ``given`` is data from Python (`load_data`)."""
-    data, train, validation = load_data(recipe, given)
+def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = None) -> Job:
+    """Load the data and construct the networks of a resolved recipe.
+
+    Args:
+        recipe: The resolved recipe.
+        device: Where the networks go.
+        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bound`).
+
+    Raises:
+        ValueError: The parts of the recipe do not fit each other or the data, or memory does not suffice.
+    """
+    data, train, validation = load_data(recipe, data_set)
     if methods.find(recipe.method.name).needs_labels:
         train.require_labels(f"method {recipe.method.name!r}")
     _check_protocols(recipe, data)
@@ -110,7 +133,7 @@ def make_job(recipe: Recipe, device: torch.device, given: DataSet | None = None)
     steps = recipe.train.steps or (recipe.train.epochs or 0) * sampler.steps
     classes = data.num_classes if train.labels is not None else None
     setting = methods.Setting(len(train), classes, steps, recipe.seed)
-    with suffices("encoder, head and method as they are asked for", "take smaller ones (width, out, queue …)"):
+    with explain_out_of_memory("the encoder, head and method of the recipe", "take smaller ones (width, out, queue …)"):
         encoder = make_encoder(recipe, data, size)
         start = None if encoder.loaded is None else copy.deepcopy(encoder)
         head = models.head(
@@ -126,7 +149,7 @@ def make_job(recipe: Recipe, device: torch.device, given: DataSet | None = None)
 
 
 def _check_protocols(recipe: Recipe, data: DataSet) -> None:
-    """What cannot be evaluated is said before anything is trained."""
+    """Refuse protocols that cannot evaluate these data before anything is trained."""
     for protocol in recipe.evaluate.protocols:
         if data.kind == "vector" and evaluate.PROTOCOLS[protocol.name].needs_encoder:
             raise ValueError(
@@ -134,19 +157,27 @@ def _check_protocols(recipe: Recipe, data: DataSet) -> None:
             )
 
 
-def load_data(recipe: Recipe, given: DataSet | None = None) -> tuple[DataSet, Split, Split | None]:
-    """The data set, what the encoder learns from, and what is held out of it.
+def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet, Split, Split | None]:
+    """Load the data of a recipe.
 
-    ``given`` is the data set of a recipe whose data came from Python (`kontrast.data.bound`).
+    Args:
+        recipe: The recipe.
+        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bound`).
+
+    Returns:
+        The data set, the rows that the encoder learns from, and those held out of them (None without validation).
+
+    Raises:
+        ValueError: The data cannot be read, or lack a split.
     """
     wanted, run = recipe.data, recipe.run
-    if given is None:
+    if data_set is None:
         check_in_reach(recipe)
     options: dict[str, Any] = {"root": run.data_root, "cache": run.cache or None}
     for name in ("size", "channels", "labelled", "limit", "test_limit"):
         options[name] = getattr(wanted, name)
     data = load(
-        wanted.name if given is None else given,
+        wanted.name if data_set is None else data_set,
         seed=recipe.seed,
         noise=wanted.noise,
         noise_kind=wanted.noise_kind,
@@ -213,7 +244,7 @@ def view_size(recipe: Recipe, data: DataSet, train: Split) -> int | None:
 
 
 def warn_of_size(job: Job) -> None:
-    """A warning where an encoder for small images gets large ones that nobody asked for."""
+    """Warn if an encoder for small images gets large ones that the recipe does not ask for."""
     size, recipe, fit = job.size, job.recipe, getattr(job.method.encoder, "largest_image", None)
     if size is None or fit is None or size <= fit or distributed.rank() != 0:
         return
@@ -233,9 +264,9 @@ def warn_of_size(job: Job) -> None:
 
 
 def keep_memory(job: Job) -> None:
-    """Keep freed memory between the steps of this job: on a CPU, for vectors and small images, unless told not to.
+    """Keep freed memory between the steps of this job: on a CPU, for vectors and small images, if the recipe allows it.
 
-    A step on photos takes seconds, of which getting memory anew is little, and what is kept is kept in pieces: 16 views
+    A step on photos takes seconds, of which allocation is little, and the memory that is kept is fragmented: 16 views
     of 224 pixels through EfficientNet-Lite0 had a peak 5 % higher.
     """
     if job.device.type == "cpu" and job.recipe.run.keep_memory and has_small_inputs(job):
@@ -248,15 +279,15 @@ def has_small_inputs(job: Job) -> bool:
 
 
 def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Views, augment.CropAtDecoding | None]:
-    made = []
+    operations = []
     for view in recipe.augment.described:
         kind = augment.kind_of(view)
         if kind not in (data.kind, "any"):
             name = augment.title(view)
             hint = "vector-noise" if data.kind == "vector" else "a preset for images (kontrast list augmentations)"
             raise ValueError(f"the view {name!r} is for {kind}s, and {data.name!r} holds {data.kind}s; take {hint}")
-        made.append(augment.view(view, size=size, mean=data.mean, std=data.std))
-    views = augment.Views(made)
+        operations.append(augment.view(view, size=size, mean=data.mean, std=data.std))
+    views = augment.Views(operations)
     if data.kind == "vector":
         return views, None
     if data.train.inputs.shape is not None:
@@ -278,13 +309,13 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
 
 def _check_that_views_crop(recipe: Recipe, views: augment.Views, shape: tuple[int, ...]) -> None:
     """Raise unless every view of an image of this shape has the side ``augment.size``."""
-    asked, seen = recipe.augment.size, views(torch.zeros(1, *shape))
+    size, result = recipe.augment.size, views(torch.zeros(1, *shape))
     for view, pixels in zip(
-        recipe.augment.described, seen.unbind(1) if isinstance(seen, Tensor) else seen, strict=True
+        recipe.augment.described, result.unbind(1) if isinstance(result, Tensor) else result, strict=True
     ):
-        if pixels.shape[-1] != asked:
+        if pixels.shape[-1] != size:
             raise ValueError(
-                f"augment.size={asked}: the view {augment.title(view)!r} does not crop, so its images stay "
+                f"augment.size={size}: the view {augment.title(view)!r} does not crop, so its images stay "
                 f"{shape[1]}×{shape[2]} pixels. Use views that crop (weak, crop-flip …), or leave augment.size out"
             )
 

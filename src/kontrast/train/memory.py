@@ -34,10 +34,10 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 @contextmanager
-def suffices(what: str, cure: str) -> Iterator[None]:
-    """Within it, too little memory is a `ValueError` that says for what, and what to do.
+def explain_out_of_memory(what: str, hint: str) -> Iterator[None]:
+    """Turn an out-of-memory error inside into a `ValueError` that names what needed memory, and what to do.
 
-    >>> with suffices("the queue", "take a smaller one (method.queue)"):
+    >>> with explain_out_of_memory("the queue", "take a smaller one (method.queue)"):
     ...     raise MemoryError
     Traceback (most recent call last):
         ...
@@ -48,7 +48,7 @@ def suffices(what: str, cure: str) -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
-        raise ValueError(f"there is not enough memory for {what}; {cure}") from error
+        raise ValueError(f"there is not enough memory for {what}; {hint}") from error
 
 
 def free_memory(device: torch.device, *, root: Path = Path("/")) -> int | None:
@@ -67,8 +67,8 @@ def free_memory(device: torch.device, *, root: Path = Path("/")) -> int | None:
         return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory()) - int(torch.mps.driver_allocated_memory())
-    found = [_available(root), *_control_groups(root), _address_space()]
-    return min((max(0, free) for free in found if free is not None), default=None)
+    limits = [_available(root), *_control_groups(root), _address_space()]
+    return min((max(0, free) for free in limits if free is not None), default=None)
 
 
 def _available(root: Path) -> int | None:
@@ -129,8 +129,8 @@ def keep_freed_memory() -> bool:
     if not _has_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt
-    told = [mallopt(TRIM_THRESHOLD, LARGE), mallopt(TOP_PAD, PAD), mallopt(MMAP_THRESHOLD, LARGE)]
-    return bool(all(told))
+    accepted = [mallopt(TRIM_THRESHOLD, LARGE), mallopt(TOP_PAD, PAD), mallopt(MMAP_THRESHOLD, LARGE)]
+    return bool(all(accepted))
 
 
 def release_freed_memory() -> bool:

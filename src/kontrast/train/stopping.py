@@ -1,4 +1,4 @@
-"""Stopping well: signals that save first, losses that are no numbers, and validation that no longer improves."""
+"""Why a run stops early: a signal (it saves first), a loss that is not finite, validation that no longer improves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ SIGNALS = [
 
 
 class Stopped(Exception):
-    """A signal asked to stop; everything is saved. ``signum`` is which."""
+    """A signal asked to stop, and everything is saved.
+
+    Attributes:
+        signum: The number of the signal.
+    """
 
     def __init__(self, signum: int, step: int) -> None:
         super().__init__(
@@ -29,44 +33,44 @@ class Stopped(Exception):
 
 
 class NonFiniteLoss(ValueError):
-    """The loss is infinite or no number."""
+    """The loss is infinite or not a number."""
 
 
-class Asked:
-    """Whether a signal has asked to stop."""
+class Signals:
+    """The signal that asked to stop; None if there was none."""
 
     signum: int | None = None
 
 
 @contextmanager
-def listening() -> Iterator[Asked]:
-    """The signals of `SIGNALS` set a flag instead of ending the process; a second Ctrl-C ends it at once.
+def listening() -> Iterator[Signals]:
+    """Let the signals of `SIGNALS` set a flag instead of ending the process; a second Ctrl-C ends it at once.
 
-    One that the process was told to ignore stays ignored: under nohup, a terminal that closes is no reason to stop.
+    A signal that the process ignores stays ignored: under nohup, a closed terminal is no reason to stop.
     """
-    asked = Asked()
+    signals = Signals()
 
-    def heard(signum: int, frame: FrameType | None) -> None:
-        if asked.signum is not None and signum == signal.SIGINT:
+    def receive(signum: int, frame: FrameType | None) -> None:
+        if signals.signum is not None and signum == signal.SIGINT:
             raise KeyboardInterrupt
-        asked.signum = signum
+        signals.signum = signum
 
     always = ("SIGTERM", "SIGINT")
-    signals = [s for s in SIGNALS if s.name in always or signal.getsignal(s) is not signal.SIG_IGN]
+    caught = [s for s in SIGNALS if s.name in always or signal.getsignal(s) is not signal.SIG_IGN]
     try:
-        before = {s: signal.signal(s, heard) for s in signals}
-    except ValueError:  # not in the main thread: then it is not ours to listen
-        yield asked
+        before = {s: signal.signal(s, receive) for s in caught}
+    except ValueError:  # not in the main thread, which alone receives signals
+        yield signals
         return
     try:
-        yield asked
+        yield signals
     finally:
         for s, handler in before.items():
             signal.signal(s, handler)
 
 
 def check_finite(value: float, *, step: int, lr: float, temperature: float | None, scalars: dict[str, float]) -> None:
-    """An error that says what to look at, if the loss is no number.
+    """Raise `NonFiniteLoss` with the likely cause if the loss is not finite.
 
     >>> check_finite(float("inf"), step=7, lr=30.0, temperature=0.1, scalars={})
     Traceback (most recent call last):
@@ -92,7 +96,7 @@ def check_finite(value: float, *, step: int, lr: float, temperature: float | Non
 
 @dataclass
 class Patience:
-    """Early stopping: the best validation so far, and how many have passed without a better one.
+    """Early stopping: the best validation so far, and how many came after it without a better one.
 
     >>> patience = Patience(2)
     >>> [patience.better(value) for value in (0.5, 0.6, 0.6, 0.55)], patience.over
@@ -105,7 +109,7 @@ class Patience:
     waited: int = 0
 
     def better(self, value: float, step: int = 0) -> bool:
-        """Whether this is the best so far; counts those that are not."""
+        """Whether this value is the best so far; counts the values that are not."""
         if value > self.best:
             self.best, self.best_step, self.waited = value, step, 0
             return True

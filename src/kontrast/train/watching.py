@@ -90,19 +90,19 @@ class Validation:
 
     @torch.no_grad()
     def __call__(self) -> float:
-        """The number now; the method is left in train mode."""
+        """The validation value now; the method is left in train mode."""
         job, method = self.job, self.job.method
         method.eval()
         if self.views is None:
             h = features(job, self.held)
-            seen = Snapshot(
+            snapshot = Snapshot(
                 features=h,
                 embeddings=h[:, None],
                 labels=self.held.labels,
                 reference=features(job, self.reference),
                 reference_labels=self.reference.labels,
             )
-            (value,) = find("knn")(seen).values()
+            (value,) = find("knn")(snapshot).values()
         else:
             first, second = self.views.embedded(slice(0, 2)).to(job.device).unbind(1)
             value = -float(InfoNCELoss(TEMPERATURE, gather_distributed=False)(first, second))
@@ -111,7 +111,7 @@ class Validation:
 
 
 def features(job: Job, split: Split) -> Tensor:
-    """Of plain rows, on the CPU."""
+    """The features of the plain rows of a split, on the CPU."""
     fraction = fraction_of(job.data) if job.size is not None else None
     how: dict[str, Any] = {} if fraction is None else {"size": job.size, "fraction": fraction}
     how |= {"device": job.device, "batch_size": job.recipe.evaluate.batch_size}
@@ -138,9 +138,9 @@ class FixedViews:
             self.draws.append((seeds, job.views.draw(len(split), size, draw)))
             count += len(job.views)
         bytes_each = one.nbytes * len(self.draws)
-        self.kept: list[Tensor] | None = None
+        self.inputs: list[Tensor] | None = None
         if job.crop is not None and bytes_each * len(split) <= KEPT:
-            self.kept = [self._read(slice(0, len(split)), seeds) for seeds, _ in self.draws]
+            self.inputs = [self._read(slice(0, len(split)), seeds) for seeds, _ in self.draws]
 
     def _read(self, rows: slice, seeds: list[int] | None) -> Tensor:
         """The inputs of some rows, as the views take them."""
@@ -153,13 +153,13 @@ class FixedViews:
 
     def of(self, rows: slice) -> Tensor:
         """The views ``[n, V, …]`` of some rows, on the CPU."""
-        made = []
+        parts = []
         for i, (seeds, params) in enumerate(self.draws):
-            inputs = self._read(rows, seeds) if self.kept is None else self.kept[i][rows]
+            inputs = self._read(rows, seeds) if self.inputs is None else self.inputs[i][rows]
             views = self.job.views.apply(inputs, params[rows])
             assert isinstance(views, Tensor)
-            made.append(views)
-        return torch.cat(made, 1)
+            parts.append(views)
+        return torch.cat(parts, 1)
 
     @torch.no_grad()
     def embedded(self, which: slice = slice(None)) -> Tensor:

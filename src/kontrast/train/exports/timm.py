@@ -71,8 +71,8 @@ class Timm(Target):
         write_atomically(folder / "model.safetensors", save(state, metadata={"format": "pt"}))
         with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):  # a network's first weights are drawn
             warnings.simplefilter("ignore")  # timm warns of its own old names
-            made = timm.create_model(f"local-dir:{folder}", pretrained=True)
-        source.compare(made.eval(), "timm's model")
+            model = timm.create_model(f"local-dir:{folder}", pretrained=True)
+        source.compare(model.eval(), "timm's model")
         return LINES
 
 

@@ -26,9 +26,9 @@ class Torchvision(Target):
         torch.save(plain_state(source.encoder, source.name), buffer)
         write_atomically(folder / "encoder.pth", buffer.getvalue())
         with torch.random.fork_rng(devices=[]):  # a network's first weights are drawn
-            made = _network(source)
-        made.load_state_dict(torch.load(folder / "encoder.pth", weights_only=True))
-        source.compare(made.eval(), "torchvision's model")
+            model = _network(source)
+        model.load_state_dict(torch.load(folder / "encoder.pth", weights_only=True))
+        source.compare(model.eval(), "torchvision's model")
         lines = loading(source.encoder, source.name, source.options, source.shape)
         read = 'torch.load("encoder.pth", weights_only=True)'
         return lines.replace('load_file("encoder.safetensors")', read).replace(
@@ -40,12 +40,12 @@ def _network(source: Source) -> Any:
     """The ResNet of torchvision that the lines make."""
     import torchvision  # type: ignore[import-untyped]
 
-    made = getattr(torchvision.models, source.name)()
+    model = getattr(torchvision.models, source.name)()
     channels = source.shape[0]
     if small_stem(source.encoder):
-        made.conv1 = torch.nn.Conv2d(channels, 64, 3, stride=1, padding=1, bias=False)
-        made.maxpool = torch.nn.Identity()
+        model.conv1 = torch.nn.Conv2d(channels, 64, 3, stride=1, padding=1, bias=False)
+        model.maxpool = torch.nn.Identity()
     elif channels != 3:
-        made.conv1 = torch.nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
-    made.fc = torch.nn.Identity()
-    return made
+        model.conv1 = torch.nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
+    model.fc = torch.nn.Identity()
+    return model

@@ -38,5 +38,5 @@ class Entropy(Monitor):
         """In nats, and as a share of log(M−1)."""
         assert snapshot.temperature is not None
         each = geometry.penalty_entropy(snapshot.query, snapshot.key, temperature=snapshot.temperature)
-        found, most = float(each.double().mean()), math.log(len(each) - 1)
-        return {"entropy": found, **({"entropy_share": found / most} if most else {})}
+        mean, most = float(each.double().mean()), math.log(len(each) - 1)
+        return {"entropy": mean, **({"entropy_share": mean / most} if most else {})}
