@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -205,6 +207,26 @@ def test_workers_have_our_wait_policy_unless_the_user_has_set_one(
     Local().run([cell], Heard())
     assert json.loads((cell.path / "result.json").read_text()) == {"spins": spins, "policy": policy}
     assert "GOMP_SPINCOUNT" not in os.environ, "the driver may be a program that only calls an engine"
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="Linux alone shares the CPU among sessions")
+def test_a_worker_stands_back_as_far_as_its_driver() -> None:
+    """Its session too: there its nice value alone would count for nothing."""
+    script = """
+import os, time
+from pathlib import Path
+from kontrast.experiments.engines.local import _Worker
+os.nice(5)
+worker = _Worker(1)
+file = Path(f"/proc/{worker.process.pid}/autogroup")
+until = time.monotonic() + 60
+while not file.read_text().endswith("nice 5\\n") and time.monotonic() < until:
+    time.sleep(0.05)
+print(file.read_text())
+worker.dismiss()
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip().endswith("nice 5")
 
 
 def test_a_listener_that_raises_leaves_no_process(tmp_path: Path) -> None:

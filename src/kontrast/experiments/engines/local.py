@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any
@@ -239,6 +240,7 @@ def main(fd: int, threads: int) -> int:
     """Performs what comes, until nothing does; the process's status."""
     for signum in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):  # Slurm sends its warning to every process
         signal.signal(signum, _interrupt)
+    _share_priority()
     connection: Connection[Any, Any] = Connection(fd)
     try:
         sys.path[:], sys.argv[:] = connection.recv()  # the driver's: what it can import, and what was called
@@ -254,6 +256,16 @@ def main(fd: int, threads: int) -> int:
     except (KeyboardInterrupt, EOFError, OSError):  # asked to stop between two cells, or nobody is there to answer to
         return 128 + signal.SIGTERM
     return 0
+
+
+def _share_priority() -> None:
+    """Stand back as far as the driver does.
+
+    A worker is a session of its own, and Linux may share the CPU among sessions first (autogroup): then its nice value
+    counts only among its own processes, unless the session has it too.
+    """
+    with contextlib.suppress(OSError):  # other systems have no such file
+        Path("/proc/self/autogroup").write_text(str(os.nice(0)))
 
 
 def _receive(connection: Connection[Any, Any], cells: SimpleQueue[Any]) -> None:
