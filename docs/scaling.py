@@ -7,7 +7,7 @@ Anchors are A rows in all, n = A/R of them on each of R ranks, against C candida
     (1)  one product   2·n·C·D flop; a loss takes 2 (logits, gradient of the anchors), 3 (of the candidates too) or 4
     (2)  a batch against itself in one process, in blocks of side b: logits on or above the diagonal alone, about
          A·(A + b)/2 of them, or all A² where there is one block, and both halves of the gradient from the same block:
-         1.5 products (one block: 2), or 2 where the blocks do not fit `_tiles.KEEP_BYTES` and are made twice
+         1.5 products (one block: 2), or 2 where the blocks do not fit `engine.KEEP_BYTES` and are made twice
     (3)  several ranks: the candidates are gathered (A·D numbers), their gradient is summed over the ranks (A·D numbers)
     (4)  memory: so many tensors of rows, and the blocks; never n·C
 """
@@ -20,8 +20,8 @@ from pathlib import Path
 
 import torch
 
+from kontrast import engine
 from kontrast.checks import whole_number
-from kontrast.losses import _tiles
 
 FLOAT, INTEGER = 4, 8  # bytes: losses compute in float32, labels are int64
 HEADER = 6 * INTEGER  # what `distributed.row_counts` gathers from each rank
@@ -142,12 +142,12 @@ def step_cost(
 
 def _square(loss: str, n: int, dim: int) -> tuple[int, int, int]:
     """Logits, flops and bytes of blocks of a batch against itself (2)."""
-    side = min(_tiles.square_side(n, torch.device("cpu"), 512 if loss == "tcl" and n < 8192 else "auto"), n)
-    sizes = [s.stop - s.start for s in _tiles.spans(n, side)]
+    side = min(engine.square_side(n, torch.device("cpu"), 512 if loss == "tcl" and n < 8192 else "auto"), n)
+    sizes = [s.stop - s.start for s in engine.spans(n, side)]
     logits = (n * n + sum(s * s for s in sizes)) // 2
     number = len(sizes) * (len(sizes) + 1) // 2
     block = side * side * FLOAT
-    kept = number * block <= _tiles.KEEP_BYTES
+    kept = number * block <= engine.KEEP_BYTES
     logits *= 1 if kept else 2
     scratch = side * side * (FLOAT + 1) if loss == "tcl" else 0  # its second exponential, and which pairs are alike
     return logits, 2 * dim * (logits + n * n), ((number if kept else 1) + 1) * block + scratch
@@ -159,12 +159,12 @@ def _blocks(kind: Kind, loss: str, n: int, c: int, nearest: int) -> int:
         return 0
     rows = 2 * n if kind.products == 4 else n  # the target's stand below the online ones
     if loss == "hard_contrastive":
-        height = min(n, _tiles.strip_height(c, FLOAT, "auto"))
+        height = min(n, engine.strip_height(c, FLOAT, "auto"))
         return height * (c * FLOAT + nearest * (FLOAT + INTEGER))
     if loss == "tcl":  # of several ranks: whole rows, their second exponential, and which pairs are alike
-        return min(n, _tiles.strip_height(c, FLOAT, "auto")) * c * (2 * FLOAT + 2)
-    height = max(1, min(rows, _tiles.strip_height(c if kind.products == 3 else 1, FLOAT, "auto")))
-    return height * (c if kind.products == 3 else _tiles.stream_width(height, c, FLOAT, "auto")) * FLOAT
+        return min(n, engine.strip_height(c, FLOAT, "auto")) * c * (2 * FLOAT + 2)
+    height = max(1, min(rows, engine.strip_height(c if kind.products == 3 else 1, FLOAT, "auto")))
+    return height * (c if kind.products == 3 else engine.stream_width(height, c, FLOAT, "auto")) * FLOAT
 
 
 def encoder_flops(forward: float, *, batch: int, views: int = 2, target_views: int = 0, cached: bool = False) -> float:

@@ -445,9 +445,9 @@ def test_a_file_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
         read_yaml(path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(ValueError, match=r"x\.yaml is a pipe, no file"):
+    with pytest.raises(ValueError, match=r"x\.yaml is a pipe, not a file"):
         read_yaml(path)
-    with pytest.raises(ValueError, match="/dev/zero is a device, no file"):
+    with pytest.raises(ValueError, match="/dev/zero is a device, not a file"):
         read_yaml(Path("/dev/zero"))
 
 

@@ -373,7 +373,7 @@ def test_ctrl_c_ends_a_fit_as_it_ends_anything(monkeypatch: pytest.MonkeyPatch) 
         ({"early_stopping": True, "validation_fraction": 1.0}, "validation_fraction=1: must be above 0 and below 1"),
         ({"early_stopping": True, "n_iter_no_change": 0}, "n_iter_no_change=.*: must be a whole number of at least 1"),
         ({"tol": -1.0}, "tol=-1.0: must be a finite number of at least 0"),
-        ({"device": "abacus"}, "^device is 'abacus'"),
+        ({"device": "abacus"}, "^device='abacus': "),
         ({"encoder": "mlpp"}, "no encoder 'mlpp'; did you mean 'mlp'"),
         ({"encoder": "abacus"}, "no encoder 'abacus'. X are vectors: take 'mlp'"),
         ({"encoder": "timm/vit"}, "'timm/vit' takes images"),

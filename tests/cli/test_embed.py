@@ -127,7 +127,7 @@ def test_other_images_are_brought_to_its_size_and_channels(run: Run, tmp_path: P
         (["digits", "--out", "nowhere/x.npz"], "there is no folder nowhere to write x.npz into"),
         (["digits", "--out", "x.npz", "--split", "unlabelled"], "digits has no split 'unlabelled'; it has train, test"),
         (["digits", "--out", "x.npz", "--split", "__class__"], "digits has no split '__class__'"),
-        (["digits", "--out", "x.npz", "--device", "gpu"], "run.device is 'gpu'"),
+        (["digits", "--out", "x.npz", "--device", "gpu"], "run.device='gpu': "),
         (["nowhere", "--out", "x.npz"], "'nowhere' is neither a set nor a path"),
         (["vectors.npy", "--out", "x.npz"], "holds vectors (5,)"),
     ],

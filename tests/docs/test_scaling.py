@@ -14,8 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from kontrast import losses, methods, models
-from kontrast.losses import _tiles
+from kontrast import engine, losses, methods, models
 from kontrast.train.gradients import backward
 from tests.docs.loading import script
 from tests.processes import run_on_ranks
@@ -116,7 +115,7 @@ def test_exponentials_are_those_taken(loss: str, queue: int) -> None:
 
 def test_blocks_that_do_not_fit_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = cost("supcon", 600, queue=0)
-    monkeypatch.setattr(_tiles, "KEEP_BYTES", 0)
+    monkeypatch.setattr(engine, "KEEP_BYTES", 0)
     again = cost("supcon", 600, queue=0)
     assert again.flops == kept.flops + 2 * D * kept.exponentials
     call = calls(600, queue=None)["supcon"]

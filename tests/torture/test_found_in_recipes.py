@@ -28,7 +28,7 @@ SHORT: dict[str, Any] = {"method": "supcon", "train": {"epochs": 1}, "augment": 
 )
 def test_a_recipes_name_is_one_folder(name: str) -> None:
     """``a/../../b`` led out of the folder of runs; the others could be no folder's name, or not be printed."""
-    with pytest.raises(ValueError, match="name: a run's folder is called after it; expected 1 to 200 bytes") as caught:
+    with pytest.raises(ValueError, match="name: the run folder has this name: it must be 1 to 200 bytes") as caught:
         Recipe.of({**SHORT, "name": name})
     assert str(caught.value).isprintable()
     assert Recipe.of({**SHORT, "name": "Two words, ünïcödé (3)"}).folder.startswith("Two words, ünïcödé (3)-")
@@ -47,7 +47,7 @@ def test_a_recipes_name_is_one_folder(name: str) -> None:
     ],
 )
 def test_long_values_are_not_printed_back(change: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"has no|should|expected") as caught:
+    with pytest.raises(ValueError, match=r"has no|should|must be|expected") as caught:
         resolve(Recipe.of({**SHORT, **change}))
     assert len(str(caught.value)) < 1000
 
@@ -120,19 +120,31 @@ def test_a_part_without_its_name_can_be_given_one() -> None:
 def test_an_option_of_another_kind_is_refused(part: str, option: str, value: Any, expected: str) -> None:
     names = {"method": "supcon", "encoder": "resnet18", "schedule": "multi-step"}
     asked = Recipe.of({**SHORT, part: {"name": names[part], option: value}})
-    with pytest.raises(ValueError, match=rf"option '{option}' of {part} .* expected {expected}$"):
+    with pytest.raises(ValueError, match=rf"^{part}.{option}=.*: must be {expected}$"):
         resolve(asked)
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"encoder": {"name": "mlp", "depth": 10**9}}, "depth must be a whole number of at most 1,000"),
-        ({"encoder": {"name": "small-resnet", "depth": 10**9}}, "depth must be a whole number of at most 1,000"),
-        ({"head": {"name": "tcl", "layers": 10**9}}, "layers must be a whole number of at most 1,000"),
-        ({"head": {"name": "tcl", "out": 10**12}}, "out must be a whole number of at most 2,147,483,647"),
+        (
+            {"encoder": {"name": "mlp", "depth": 10**9}},
+            "depth=1000000000: must be a whole number of at least 1 and at most 1,000",
+        ),
+        (
+            {"encoder": {"name": "small-resnet", "depth": 10**9}},
+            "depth=1000000000: must be a whole number of at least 1 and at most 1,000",
+        ),
+        (
+            {"head": {"name": "tcl", "layers": 10**9}},
+            "layers=1000000000: must be a whole number of at least 1 and at most 1,000",
+        ),
+        (
+            {"head": {"name": "tcl", "out": 10**12}},
+            "out=1000000000000: must be a whole number of at least 1 and at most 2,147,483,647",
+        ),
         ({"head": {"name": "tcl", "out": 10**30}}, "head.out is 1000000000000000000000000000000; expected"),
-        ({"encoder": {"name": "mlp", "pretrained": 3}}, "weights are 3; expected the path of a file"),
+        ({"encoder": {"name": "mlp", "pretrained": 3}}, "source=3: must be the path of a file"),
         (
             {"method": {"name": "supcon", "temperature": 1e30}},
             "temperature=1e+30: must lie between 1e-06 and 1e+15",
@@ -154,7 +166,7 @@ def test_a_network_larger_than_memory_is_said(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("kontrast.train.job.make_encoder", full)
     recipe = resolve(Recipe.of({**SHORT, "data": {"name": "digits", "limit": 300}}))
-    with pytest.raises(ValueError, match="not enough memory for encoder, head and method"):
+    with pytest.raises(ValueError, match="not enough memory for the encoder, head and method"):
         make_job(recipe, torch.device("cpu"))
 
 

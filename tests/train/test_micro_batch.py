@@ -89,7 +89,7 @@ def test_batch_norm_in_parts_needs_more_at_once() -> None:
     assert made.method.fewest_at_once == 16
     seen = made.augmented(made.loader().batch(0, 0))
     backward(made.method, seen, pieces=2)  # 16 each
-    with pytest.raises(ValueError, match="batch norm needs at least 2"):
+    with pytest.raises(ValueError, match="parts=8: must leave at least 2 values per channel"):
         backward(made.method, seen, pieces=3)
 
 
@@ -216,7 +216,7 @@ def test_searches_and_experiments_want_a_number() -> None:
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "some", True])
 def test_other_words_are_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"train.micro_batch: expected a whole number of at least 1, or auto"):
+    with pytest.raises(ValueError, match=r"train.micro_batch: must be a whole number of at least 1, or auto"):
         Recipe.of({"method": "supcon", "train": {"epochs": 1, "micro_batch": value}})
 
 

@@ -131,8 +131,7 @@ class CrossEntropyLoss(Loss):
         gather_distributed: With several processes, compare with the rows of all of them.
         tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
 
-    Returns:
-        A module. Call it with ``(embeddings, labels)``; see `cross_entropy`.
+    Call the module with ``(embeddings, labels)``; see `cross_entropy`.
 
     Raises:
         ValueError: For an option out of range.

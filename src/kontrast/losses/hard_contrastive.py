@@ -92,8 +92,7 @@ class HardContrastiveLoss(KeyLoss):
         gather_distributed: With several processes, compare with the rows of all of them.
         tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
 
-    Returns:
-        A module. Call it with ``(query, key, negatives=None, own_index=None)``; see `hard_contrastive`.
+    Call the module with ``(query, key, negatives=None, own_index=None)``; see `hard_contrastive`.
 
     Raises:
         ValueError: For an option out of range.

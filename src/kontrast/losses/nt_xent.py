@@ -97,8 +97,7 @@ class NTXentLoss(Loss):
         gather_distributed: With several processes, compare with the rows of all of them.
         tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
 
-    Returns:
-        A module. Call it with ``(view1, view2)``; see `nt_xent`.
+    Call the module with ``(view1, view2)``; see `nt_xent`.
 
     Raises:
         ValueError: For an option out of range.

@@ -85,8 +85,7 @@ class ReSSLLoss(RelationLoss):
         gather_distributed: With several processes, compare with the rows of all of them.
         tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
 
-    Returns:
-        A module. Call it with ``(online, target, queue=None)``; see `ressl`.
+    Call the module with ``(online, target, queue=None)``; see `ressl`.
 
     Raises:
         ValueError: For an option out of range.

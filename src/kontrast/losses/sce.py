@@ -102,8 +102,7 @@ class SCELoss(RelationLoss):
         gather_distributed: With several processes, compare with the rows of all of them.
         tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
 
-    Returns:
-        A module. Call it with ``(online, target, queue=None)``; see `sce`.
+    Call the module with ``(online, target, queue=None)``; see `sce`.
 
     Raises:
         ValueError: For an option out of range.

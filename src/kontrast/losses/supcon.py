@@ -110,9 +110,8 @@ class SupConLoss(GroupLoss):
         gather_distributed: With several processes, compare with the rows of all of them.
         tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
 
-    Returns:
-        A module. Call it with ``(embeddings, labels)``, with views ``[N, V, D]``, or with ``positives=`` or
-        ``ref_emb=`` and ``ref_labels=``; see `supcon`.
+    Call the module with ``(embeddings, labels)``, with views ``[N, V, D]``, or with ``positives=`` or
+    ``ref_emb=`` and ``ref_labels=``; see `supcon`.
 
     Raises:
         ValueError: For an option out of range.

@@ -116,9 +116,8 @@ class TCLLoss(GroupLoss):
         gather_distributed: With several processes, compare with the rows of all of them.
         tile: The side of the blocks it is computed in; "auto" is measured. It changes time and memory only.
 
-    Returns:
-        A module. Call it with ``(embeddings, labels)``, with views ``[N, V, D]``, or with ``positives=`` or
-        ``ref_emb=`` and ``ref_labels=``; see `tcl`.
+    Call the module with ``(embeddings, labels)``, with views ``[N, V, D]``, or with ``positives=`` or
+    ``ref_emb=`` and ``ref_labels=``; see `tcl`.
 
     Raises:
         ValueError: For an option out of range.

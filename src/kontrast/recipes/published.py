@@ -209,7 +209,7 @@ ONE_GPU = "one GPU; not run here"
 class Claim(NamedTuple):
     """What a recipe should reach.
 
-    Args:
+    Attributes:
         what: The run in words.
         source: The paper, and its table or section.
         expected: The number with its unit.

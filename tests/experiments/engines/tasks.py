@@ -103,7 +103,7 @@ def _plain(cells: Sequence[Cell]) -> list[tuple[dict[str, Any], Any]]:
 
 def workers_of(pid: int) -> list[int]:
     """The processes that a driver has started."""
-    found = subprocess.run(["pgrep", "-P", str(pid), "-f", "engines._worker"], capture_output=True, text=True)
+    found = subprocess.run(["pgrep", "-P", str(pid), "-f", "engines.local"], capture_output=True, text=True)
     return [int(line) for line in found.stdout.split()]
 
 

@@ -53,7 +53,10 @@ def test_experiments_on_open_questions_share_runs() -> None:
 
 def result(folder: Path, **simplex: object) -> Path:
     folder.mkdir()
-    record = {"results": [{"name": "graf-linear", "value": 0.75}], "geometry": {"simplex": {"embeddings": simplex}}}
+    record = {
+        "results": [{"name": "graf-linear", "protocol": "graf-linear", "value": 0.75}],
+        "geometry": {"simplex": {"embeddings": simplex}},
+    }
     (folder / "result.json").write_text(json.dumps(record))
     return folder
 
