@@ -39,7 +39,7 @@ class Kind:
     own_ranks: int = 0
     all: int = 0
     per_view: bool = False  # every view is an anchor
-    labels: bool = False  # gathered too, and anchors without a positive are counted
+    labels: bool = False  # gathered too; 8 bytes more are summed if some anchors have no positive
     gradient: bool = False  # goes back to what was gathered
 
 
@@ -134,7 +134,7 @@ def step_cost(
         flops=flops,
         exponentials=logits,
         gathered=together * HEADER * ranks + gathers * anchors * (dim * FLOAT + kind.labels * INTEGER),
-        reduced=together * (FLOAT + kind.labels * INTEGER) + (gathers and kind.gradient) * anchors * dim * FLOAT,
+        reduced=together * FLOAT + (gathers and kind.gradient) * anchors * dim * FLOAT,
         memory=(rows + fixed) * dim * FLOAT + blocks,
         ranks=ranks,
     )

@@ -103,6 +103,13 @@ def other_checks(sizes: list[int], rank: int) -> None:
         apart = SupConLoss(gather_distributed=False, reduction="none")(rows[mine], labels[mine])
         assert apart.shape == (sizes[rank],)
 
+    # beside reference rows no rank knows the others' labels: one rank alone may have an anchor without a positive
+    lonely, ref, ref_labels = labels.clone(), target[:6], labels[:6]
+    lonely[10] = 7
+    value = SupConLoss()(rows[mine], lonely[mine], ref_emb=ref, ref_labels=ref_labels)
+    alone = SupConLoss(gather_distributed=False)(rows, lonely, ref_emb=ref, ref_labels=ref_labels)
+    torch.testing.assert_close(value, alone)
+
     # an error that concerns one rank's anchors is raised on every rank
     lonely = torch.arange(11) + torch.arange(11) // 10  # nobody has a positive
     with pytest.raises(ValueError, match="11 of 11 anchors have no positive"):

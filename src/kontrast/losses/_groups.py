@@ -134,7 +134,10 @@ class Groups:
         self.num_positives = sizes.index_select(0, group)
         if itself:
             self.num_positives -= 1
-        self.valid = None if int(smallest) > itself else self.num_positives > 0
+        # Decided from what every rank knows: labels of the batch are gathered, those beside reference rows are not, and
+        # a rank that counts anchors waits for the others.
+        alike = self.raw_ref is None or self.options.processes == 1
+        self.valid = None if alike and int(smallest) > itself else self.num_positives > 0
         # Whether no anchor has more than one positive, so that `partners` says it all.
         self.pairs = itself == 1 and int(largest) == 2 and self.num_groups > 1
 
