@@ -49,7 +49,8 @@ class Case:
 
     @property
     def cls(self) -> type[Loss]:
-        return FAMILY[self.key]
+        cls: type[Loss] = FAMILY[self.key]
+        return cls
 
     def parameters(self) -> dict[str, inspect.Parameter]:
         return dict(inspect.signature(self.cls).parameters)
