@@ -71,6 +71,24 @@ def test_imports_point_left() -> None:
     assert not wrong, "these import stages that stand right of them"
 
 
+def is_private_of_another(importer: str, imported: str) -> bool:
+    """Whether a module of one stage imports a module, or a name, of another stage that has an underscore in front."""
+    hidden = [part for part in imported.split(".") if part.startswith("_") and not part.startswith("__")]
+    return bool(hidden) and stage(imported) is not None and stage(imported) != stage(importer)
+
+
+def test_no_stage_imports_a_private_module_of_another() -> None:
+    wrong = [
+        f"{dotted(path)} imports {name}"
+        for path in MODULES
+        for name in sorted(imports(path))
+        if is_private_of_another(dotted(path), name)
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert is_private_of_another("kontrast.train.export", "kontrast.models.encoders._base.ImageEncoder")
+    assert not is_private_of_another("kontrast.models.heads", "kontrast.models.encoders._base.seeded")
+
+
 def test_the_check_can_fail() -> None:
     assert "geometry" not in allowed("losses")
     assert "models" not in allowed("losses"), "the first four do not import each other"

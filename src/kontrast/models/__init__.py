@@ -19,7 +19,7 @@ from kontrast.models.batch_norm import (
     unshuffle,
 )
 from kontrast.models.encoders import FAMILY, Encoder, encoder, names, norm_of, refuse_tag
-from kontrast.models.encoders._base import seeded
+from kontrast.models.encoders._base import ImageEncoder, seeded
 from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
 from kontrast.models.memory_bank import MemoryBank
 from kontrast.models.momentum import MomentumPair, momentum_at
@@ -30,6 +30,7 @@ __all__ = [
     "FAMILY",
     "HEADS",
     "Encoder",
+    "ImageEncoder",
     "LinearHead",
     "Loaded",
     "MLPHead",

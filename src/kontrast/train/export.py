@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from kontrast import models
 from kontrast.data.folder import OTHER
 from kontrast.evaluate.features import FRACTION
 from kontrast.files import RUN_AGAIN, read_regular
-from kontrast.models.encoders import _plain_resnet, resnet
+from kontrast.models.encoders import resnet, small_resnet
 from kontrast.registry import one_line
 from kontrast.runs import ModelCard, Run
 from kontrast.train.job import Job
@@ -140,7 +141,7 @@ def card(job: Job, encoder: nn.Module) -> dict[str, Any]:
 
 def small_resnet_source() -> str:
     """The file that makes ``small-resnet`` with torch alone."""
-    return inspect.getsource(_plain_resnet)
+    return inspect.getsource(sys.modules[small_resnet.PlainSmallResNet.__module__])
 
 
 def loading(encoder: nn.Module, name: str, options: Mapping[str, Any], shape: Sequence[int]) -> str:
@@ -154,7 +155,7 @@ def loading(encoder: nn.Module, name: str, options: Mapping[str, Any], shape: Se
         layers = encoder.get_submodule("layers").children()
         return MLP.format(layers=", ".join(_constructor(layer) for layer in layers))
     if name == "small-resnet":
-        assert isinstance(encoder, _plain_resnet.PlainSmallResNet)
+        assert isinstance(encoder, small_resnet.PlainSmallResNet)
         return SMALL_RESNET.format(arguments=", ".join(f"{k}={v!r}" for k, v in encoder.arguments.items()))
     if name not in resnet.ENTRIES:  # an encoder that only this package has
         given = {"in_channels": channels, "image_size": shape[-1], **options}

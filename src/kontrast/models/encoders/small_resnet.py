@@ -21,6 +21,8 @@ from kontrast.models.encoders._plain_resnet import PlainSmallResNet
 
 STEMS = ("auto", "small", "half", "large")
 
+__all__ = ["PlainSmallResNet", "SmallResNet"]
+
 
 class SmallResNet(PlainSmallResNet, ImageEncoder):
     """Images ``[N, in_channels, H, W]`` → ``h [N, 4 · width]``, or ``[N, features]``.

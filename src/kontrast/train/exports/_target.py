@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from kontrast import models
 from kontrast.models.encoders import resnet
-from kontrast.models.encoders._base import ImageEncoder
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.train.export import DIGEST, crop_of, in_lines, in_words, read_card, rebuild
@@ -42,7 +41,7 @@ class Source:
             record["input"]["crop"] = crop
         encoder = rebuild(run)
         record.pop(DIGEST, None)  # of the run's own file
-        if isinstance(encoder, ImageEncoder):  # what others read is in the order that they expect
+        if isinstance(encoder, models.ImageEncoder):  # what others read is in the order that they expect
             encoder.channels_last = False
             encoder.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         recipe = run.recipe if run.has_recipe else None
