@@ -299,28 +299,25 @@ def square(
 
     With ``slot`` the positive is a candidate of its own, which the block function has left out.
     """
-    n = len(z)
-    z2 = z.contiguous() * (LOG2E * scale) ** 0.5
-    side = min(square_side(n, z.device, tile), n)
+    n, z = len(z), z.contiguous()
+    in_bits = {"beta": 0, "alpha": LOG2E * scale}  # log₂e·l from the product itself
+    side = square_side(n, z.device, tile)
     wants_z = weight is not None and needs[0]
-    edges = [slice(0, n)] if side == n else spans(n, side)
-    pairs = [(edges[0], edges[0])] if side == n else [(r, c) for k, r in enumerate(edges) for c in edges[k:]]
-    keep = wants_z and len(pairs) * side * side * z.element_size() <= KEEP_BYTES
-    if len(pairs) == 1:  # a small batch, whose time goes to what surrounds its products
-        outer, *blocks = z.new_empty(2, n * n)
+    if side >= n:  # one block, without slices: the time of a small batch goes to what surrounds its products
+        e, outer = z.new_empty(2, n, n)
+        whole = slice(0, n)
+        d = block(e.addmm_(z, z.T, **in_bits), whole, whole)[0]
     else:
+        edges = spans(n, side)
+        pairs = [(r, c) for k, r in enumerate(edges) for c in edges[k:]]
+        keep = wants_z and len(pairs) * side * side * z.element_size() <= KEEP_BYTES
         outer, *blocks = slots(1 + (len(pairs) if keep else 1), side * side, like=z)
-    kept: list[Tensor] = []
-    d = z.new_zeros(n)
-    for k, (r, c) in enumerate(pairs):
-        e = _view(blocks[k if keep else 0], r, c) if side < n else blocks[0].view(n, n)
-        torch.mm(z2[r], z2[c].T, out=e)
-        over_columns, over_rows = block(e, r, c)
-        d[r] += over_columns
-        if r != c:
-            d[c] += over_rows
-        if keep:
-            kept.append(e)
+        d = z.new_zeros(n)
+        for k, (r, c) in enumerate(pairs):
+            over_columns, over_rows = block(_view(blocks[k * keep], r, c).addmm_(z[r], z[c].T, **in_bits), r, c)
+            d[r] += over_columns
+            if r != c:
+                d[c] += over_rows
     slope: Tensor | float = -1.0
     if slot:
         own = torch.exp2(positive * LOG2E)
@@ -334,12 +331,14 @@ def square(
     if weight is None or not wants_z:
         return values, (None, gp)
 
-    u = weight / d * scale
+    u = (weight * scale).div_(d)
+    if side >= n:
+        return values, (torch.mm(e.mul_(torch.add(u[:, None], u, out=outer)), z), gp)  # (3)
     gz = torch.zeros_like(z)
     for k, (r, c) in enumerate(pairs):
-        e = kept[k] if keep else _view(blocks[0], r, c)
+        e = _view(blocks[k * keep], r, c)
         if not keep:
-            block(torch.mm(z2[r], z2[c].T, out=e), r, c)
+            block(e.addmm_(z[r], z[c].T, **in_bits), r, c)
         e.mul_(torch.add(u[r, None], u[None, c], out=outer[: e.numel()].view_as(e)))  # (3)
         gz[r].addmm_(e, z[c])
         if r != c:

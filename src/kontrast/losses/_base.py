@@ -132,12 +132,13 @@ class Options:
             values = twice_differentiable(core(None), None, twin, processes=self.processes)
             values = values if valid is None else torch.where(valid, values, 0.0)
             return distributed.own(values) if self.processes > 1 else values
-        weight = like.new_ones(here) if valid is None else valid.to(like.dtype)
-        if self.reduction == "mean":
-            if valid is None or counted:
-                weight /= float(sum(counts))
-            else:
-                weight /= self.over_ranks(valid.sum()).clamp(min=1)
+        share = 1.0 / sum(counts) if self.reduction == "mean" else 1.0
+        if valid is None:
+            weight = like.new_full((here,), share)
+        elif self.reduction == "sum" or counted:
+            weight = valid.to(like.dtype).mul_(share)
+        else:
+            weight = valid.to(like.dtype).div_(self.over_ranks(valid.sum()).clamp(min=1))
         value = twice_differentiable(core(weight), weight, twin, processes=self.processes)
         return distributed.total(value) if self.processes > 1 else value
 

@@ -10,8 +10,12 @@ blocks (`engine.square`):
     (1)  pull_i = share_i Σ_{p≠i in i's group} ⟨z_i, z_p⟩ = share_i ⟨z_i, S − z_i⟩          S = Σ_{j in i's group} z_j
     (2)  ∂(Σ_i g_i pull_i)/∂z_i = h_i (S − z_i) + (T − h_i z_i)      h = g·share,  T = Σ_{j in i's group} h_j z_j
 
-the first part of (2) as an anchor, the second as a positive of the others. Rows are normalised in the same pass, which
-saves the bookkeeping of a further node in autograd.
+the first part of (2) as an anchor, the second as a positive of the others. In a mean or a sum all anchors of a group
+have one h, and the two parts are equal:
+
+    (3)  ∂(Σ_i g_i pull_i)/∂z_i = 2 h_i (S − z_i)
+
+Rows are normalised in the same pass, which saves the bookkeeping of a further node in autograd.
 """
 
 from __future__ import annotations
@@ -118,6 +122,15 @@ class Groups:
             first = self.start // views
             labels = torch.arange(first, first + n, device=device)
         mine = labels if views == 1 else labels.repeat_interleave(views)
+        if self.square:
+            self.group, sizes = number_labels(mine)
+            self.candidate_group, self.num_groups = self.group, len(sizes)
+            self.num_positives = sizes.index_select(0, self.group).sub_(1)
+            fewest, most = map(int, torch.aminmax(self.num_positives))
+            self.valid = None if fewest > 0 else self.num_positives > 0
+            # Whether no anchor has more than one positive, so that `partners` says it all.
+            self.pairs = most == 1 and len(mine) > 2
+            return
         if self.raw_ref is not None:
             theirs = integer_labels("ref_labels", ref_labels, len(self.raw_ref), device)
             names, both = torch.unique(torch.cat([mine, theirs]), return_inverse=True)
@@ -138,7 +151,6 @@ class Groups:
         # a rank that counts anchors waits for the others.
         alike = self.raw_ref is None or self.options.processes == 1
         self.valid = None if alike and int(smallest) > itself else self.num_positives > 0
-        # Whether no anchor has more than one positive, so that `partners` says it all.
         self.pairs = itself == 1 and int(largest) == 2 and self.num_groups > 1
 
     @functools.cached_property
@@ -182,7 +194,8 @@ class Groups:
     @functools.cached_property
     def share(self) -> Tensor:
         """1/|P(i)|, 1 without positives."""
-        return self.num_positives.clamp(min=1).to(self.raw.dtype).reciprocal_()
+        number = self.num_positives if self.valid is None else self.num_positives.clamp(min=1)
+        return number.to(self.raw.dtype).reciprocal_()
 
     def positive_similarity(self) -> Tensor:
         """Σ_p ⟨z_i, z_p⟩/|P(i)| per anchor, 0 without positives."""
@@ -236,6 +249,9 @@ def own_groups(groups: Groups, block: SquareBlock, *, order: Tensor | None = Non
     if order is not None:
         group, share = group[order], share[order]
 
+    rate = share * scale
+    is_even = options.reduction != "none"  # then anchors of one group have one weight
+
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
         z = tensors[0]
         if order is not None:
@@ -243,13 +259,16 @@ def own_groups(groups: Groups, block: SquareBlock, *, order: Tensor | None = Non
         if normalize:
             z, inverse = divide_by_length(z)
         others = z.new_zeros(num_groups, z.shape[1]).index_add_(0, group, z).index_select(0, group).sub_(z)
-        positive = (z * others).sum(1).mul_(share).mul_(scale)  # (1)
+        positive = (z * others).sum(1).mul_(rate)  # (1)
         values, (gz, _) = square(z, positive, block, scale=scale, weight=weight, needs=(needs[0], False), tile=tile)
         if gz is not None and weight is not None:
-            h = (weight * scale * share)[:, None]
-            pulled = z * h
-            total = z.new_zeros(num_groups, z.shape[1]).index_add_(0, group, pulled).index_select(0, group)
-            gz.sub_(total).add_(pulled).addcmul_(others, h, value=-1.0)  # (2)
+            h = (weight * rate)[:, None]
+            if is_even:
+                gz.addcmul_(others, h, value=-2.0)  # (3)
+            else:
+                pulled = z * h
+                total = z.new_zeros(num_groups, z.shape[1]).index_add_(0, group, pulled).index_select(0, group)
+                gz.sub_(total).add_(pulled).addcmul_(others, h, value=-1.0)  # (2)
             if normalize:
                 gz = unit_gradient(gz, z, inverse)
         if order is not None:
@@ -258,6 +277,22 @@ def own_groups(groups: Groups, block: SquareBlock, *, order: Tensor | None = Non
         return values, (gz,)
 
     return lambda weight: tiled(run, weight, x)
+
+
+def number_labels(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Labels as numbers of groups, and the size of each group. Small labels are such numbers already: some may be of
+    size 0, which costs less than sorting.
+
+    >>> number_labels(torch.tensor([2, 0, 2]))
+    (tensor([2, 0, 2]), tensor([1, 0, 2]))
+    >>> number_labels(torch.tensor([-7, 10**9, -7]))
+    (tensor([0, 1, 0]), tensor([2, 1]))
+    """
+    least, largest = map(int, torch.aminmax(labels))
+    if least >= 0 and largest < 2 * len(labels):
+        return labels, torch.bincount(labels)
+    _, group, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
+    return group, sizes
 
 
 def _check_forms(embeddings: Tensor, labels: Any, positives: Any, ref_emb: Any, ref_labels: Any) -> None:
