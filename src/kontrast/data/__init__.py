@@ -16,6 +16,7 @@ from kontrast.data.identity import bound, check_in_reach, taken
 from kontrast.data.image_files import Folder
 from kontrast.data.images import CentreCrop, Crop, ImageError, decode
 from kontrast.data.loader import (
+    SAMPLERS,
     Batch,
     ClassBalanced,
     InOrder,
@@ -30,6 +31,7 @@ from kontrast.data.loader import (
 from kontrast.data.loading import SETS, load, names, noisy_labels
 
 __all__ = [
+    "SAMPLERS",
     "SETS",
     "Batch",
     "CachedImages",
