@@ -116,7 +116,7 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
     Args:
         recipe: The resolved recipe.
         device: Where the networks go.
-        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bound`).
+        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bind`).
 
     Raises:
         ValueError: The parts of the recipe do not fit each other or the data, or memory does not suffice.
@@ -160,7 +160,7 @@ def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet,
 
     Args:
         recipe: The recipe.
-        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bound`).
+        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bind`).
 
     Returns:
         The data set, the rows that the encoder learns from, and those held out of them (None without validation).
