@@ -52,22 +52,21 @@ def peak_bytes(call: Callable[[], object]) -> int:
 def rows_at_once(network: nn.Module, row: Tensor, *, most: int = MOST_ROWS) -> int:
     """(2) for ``network(row)``, where ``row [1, …]`` lies on the network's device.
 
-    The network must be in eval mode, since it is called once. What was measured is remembered as long as the network
-    lives.
+    The network must be in eval mode, since it is called once. The measurement is kept as long as the network lives.
 
     >>> rows_at_once(nn.Flatten(), torch.zeros(1, 3, 8, 8)), rows_at_once(nn.Flatten(), torch.zeros(1, 3, 1024, 1024))
     (512, 1)
     """
     budget = CPU_BUDGET if row.device.type == "cpu" else DEVICE_BUDGET
-    known = _measured.setdefault(network, {})
+    bytes_of = _measured.setdefault(network, {})
     key = row.shape, row.dtype, str(row.device), sum(p.numel() for p in network.parameters())
-    if key not in known:
+    if key not in bytes_of:
         try:
             with torch.no_grad():
-                known[key] = peak_bytes(lambda: network(row))
-        except Exception:  # what is wrong with it, the call on real rows will say
+                bytes_of[key] = peak_bytes(lambda: network(row))
+        except Exception:  # the call on real rows will raise the error
             return min(most, UNKNOWN)
-    return max(1, min(most, budget // max(1, known[key] + PREPARED * row.nbytes)))
+    return max(1, min(most, budget // max(1, bytes_of[key] + PREPARED * row.nbytes)))
 
 
 @torch.no_grad()

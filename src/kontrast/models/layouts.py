@@ -98,7 +98,7 @@ def _renamed(name: str, before: str, first: int) -> str:
 
 
 def differences(
-    read: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, wanted: Mapping[str, Tensor]
+    read: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, targets: Mapping[str, Tensor]
 ) -> list[str]:
     """Describe differences of the networks that the names do not show, such as another stem.
 
@@ -106,12 +106,12 @@ def differences(
         read: The whole file.
         table: The dictionary with the encoder.
         prefix: The prefix of the encoder's names in it.
-        wanted: The module's tensors.
+        targets: The module's tensors.
 
     Returns:
         A sentence for each difference.
     """
-    theirs, mine = table.get(f"{prefix}conv1.weight"), wanted.get("conv1.weight")
+    theirs, mine = table.get(f"{prefix}conv1.weight"), targets.get("conv1.weight")
     if theirs is None or mine is None or theirs.ndim != 4 or mine.ndim != 4:
         return []
     if theirs.shape[2:] != mine.shape[2:]:

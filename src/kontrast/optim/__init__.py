@@ -84,8 +84,8 @@ def optimizer(
         ...
     ValueError: optimiser 'sgd' has no option 'momentun'; did you mean 'momentum'? It has lr, momentum, ...
     """
-    made: Optimizer = OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)
-    return made
+    result: Optimizer = OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)
+    return result
 
 
 def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: Any) -> Callable[[int], float]:
@@ -106,10 +106,10 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
     >>> [round(factor(epoch * 390), 6) for epoch in (0, 159, 160, 190)]
     [1.0, 1.0, 0.1, 0.01]
     """
-    made: Callable[[int], float] = SCHEDULES.make(
+    result: Callable[[int], float] = SCHEDULES.make(
         name, total_steps=total_steps, steps_per_epoch=steps_per_epoch, **options
     )
-    return made
+    return result
 
 
 def options_of(name: str) -> dict[str, Any]:

@@ -89,6 +89,6 @@ class Logistic(Protocol):
         assert flat.grad is not None
         largest = float(flat.grad.abs().max())
         steps = int(search.state[flat]["n_iter"])
-        found = flat.detach()
+        weights = flat.detach()
         done = {"iterations": steps, "largest gradient": largest, "converged": largest <= self.tolerance}
-        return found[:, :dim].contiguous(), found[:, dim].contiguous(), done
+        return weights[:, :dim].contiguous(), weights[:, dim].contiguous(), done

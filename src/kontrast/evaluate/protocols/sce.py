@@ -50,16 +50,16 @@ class SCE(AugmentedProbe):
             batch_size=batch,
             rate=lambda epoch: start * 0.1 ** sum(100 * epoch >= mark * epochs for mark in (60, 80)),
             weight_decay=0.0,
-            augmentation=self.chosen_augmentation(subject, lambda size: preset("crop-flip", size=size)),
+            augmentation=self.select_augmentation(subject, lambda size: preset("crop-flip", size=size)),
             words=f"linear probe of SCE, SGD {epochs} epochs, lr {start:g}, × 0.1 at 60, 80 %, batch {batch}, "
-            f"{self.named('crop, flip')}, last epoch",
+            f"{self.describe_augmentation('crop, flip')}, last epoch",
         )
 
     def _imagenet(self, subject: Subject) -> Settings:
         epochs, batch = self.epochs or 90, self.batch_size or 1024
         start = self.learning_rate or 0.1 * batch / 256
 
-        def resized(size: int | tuple[int, int]) -> Operation:
+        def resized_crop(size: int | tuple[int, int]) -> Operation:
             return Compose([RandomResizedCrop(size, scale=(0.08, 1.0)), HorizontalFlip(0.5)])
 
         return Settings(
@@ -67,7 +67,7 @@ class SCE(AugmentedProbe):
             batch_size=batch,
             rate=lambda epoch: cosine(start, 0.0, epoch / epochs),
             weight_decay=0.0,
-            augmentation=self.chosen_augmentation(subject, resized),
+            augmentation=self.select_augmentation(subject, resized_crop),
             words=f"linear probe of SCE (ImageNet), SGD {epochs} epochs, lr {start:g} cosine, batch {batch}, "
-            f"{self.named('resized crop, flip')}, last epoch",
+            f"{self.describe_augmentation('resized crop, flip')}, last epoch",
         )

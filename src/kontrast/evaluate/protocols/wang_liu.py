@@ -51,7 +51,7 @@ class WangLiu(AugmentedProbe):
             batch_size=batch,
             rate=lambda epoch: start * 0.2 ** sum(100 * epoch >= mark * epochs for mark in (40, 60, 80)),
             weight_decay=0.0,
-            augmentation=self.chosen_augmentation(subject, lambda _: Compose(operations)),
+            augmentation=self.select_augmentation(subject, lambda _: Compose(operations)),
             words=f"linear probe of Wang & Liu, SGD {epochs} epochs, lr {start:g}, × 0.2 at 40, 60, 80 %, batch "
-            f"{batch}, {self.named(words)}, last epoch",
+            f"{batch}, {self.describe_augmentation(words)}, last epoch",
         )
