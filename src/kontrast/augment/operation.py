@@ -266,12 +266,37 @@ class Operation(ABC):
 
 
 def bernoulli(n: int, p: float, generator: torch.Generator | None) -> Tensor:
-    """Draw n bools, each true with probability p."""
+    """Draw n bools, each true with probability p.
+
+    Args:
+        n: how many.
+        p: the probability of True.
+        generator: on the CPU; None uses torch's global one.
+
+    Returns:
+        Bools ``[n]``.
+
+    >>> bernoulli(3, 1.0, None)
+    tensor([True, True, True])
+    """
     return torch.rand(n, generator=generator) < p
 
 
 def uniform(n: int, low: float, high: float, generator: torch.Generator | None) -> Tensor:
-    """Draw n numbers, uniform from low to high."""
+    """Draw n numbers, uniform from low to high.
+
+    Args:
+        n: how many.
+        low: the smallest.
+        high: the largest.
+        generator: on the CPU; None uses torch's global one.
+
+    Returns:
+        Numbers, float32 ``[n]``.
+
+    >>> uniform(2, 0.5, 0.5, None)
+    tensor([0.5000, 0.5000])
+    """
     return torch.rand(n, generator=generator) * (high - low) + low
 
 

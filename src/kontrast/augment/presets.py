@@ -356,6 +356,9 @@ def options_of(name: str) -> dict[str, Any]:
     Args:
         name: one of `NAMES`.
 
+    Returns:
+        The defaults by option.
+
     Raises:
         ValueError: an unknown name.
 
@@ -370,6 +373,9 @@ def describe(name: str) -> str:
 
     Args:
         name: one of `NAMES`.
+
+    Returns:
+        The line.
 
     Raises:
         ValueError: an unknown name.
@@ -428,6 +434,9 @@ def kind_of(description: Description) -> Literal["image", "vector", "any"]:
     Args:
         description: as for `view`.
 
+    Returns:
+        "image", "vector" or "any".
+
     Raises:
         ValueError: operations for images and for vectors in one view.
 
@@ -456,6 +465,9 @@ def expand_options(description: Description) -> dict[str, Any] | list[dict[str, 
     Args:
         description: as for `view`.
 
+    Returns:
+        A mapping for a preset, a list of mappings for a list of operations.
+
     Raises:
         ValueError: as `view` does.
 
@@ -483,6 +495,9 @@ def title(description: Description) -> str:
     Args:
         description: as for `view`.
 
+    Returns:
+        The title.
+
     >>> title({"name": "weak", "scale": 0.5}), title([{"name": "resized-crop"}, "flip"])
     ('weak', 'resized-crop, flip')
     """
@@ -496,6 +511,9 @@ def operation_options(name: str) -> dict[str, Any]:
 
     Args:
         name: one of `OPERATIONS`.
+
+    Returns:
+        The defaults by option.
 
     Raises:
         ValueError: an unknown name.
@@ -511,6 +529,9 @@ def describe_operation(name: str) -> str:
 
     Args:
         name: one of `OPERATIONS`.
+
+    Returns:
+        The line.
 
     Raises:
         ValueError: an unknown name.

@@ -71,6 +71,9 @@ def from_arrays(
         labelled: as in `Options`.
         note: source and licence.
 
+    Returns:
+        The data set.
+
     Raises:
         ValueError: rows or labels of a wrong type or shape, or that do not fit together.
 

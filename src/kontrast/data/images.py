@@ -63,6 +63,9 @@ def decode(
         check: read only the header and the end of the file (truncation), and return an empty image ``[channels, h, w]``
             on torch's meta device.
 
+    Returns:
+        The pixels, or what ``crop`` makes of them.
+
     Raises:
         ImageError: the file is not an image, is damaged, or has more than `MOST_PIXELS` pixels.
 

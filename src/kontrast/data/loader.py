@@ -61,6 +61,9 @@ def seed_of(seed: int, *numbers: int) -> int:
         seed: the seed of the run.
         *numbers: the stream, then whatever else names the draw, such as epoch and step.
 
+    Returns:
+        The seed.
+
     >>> seed_of(0, Stream.ORDER, 2) == seed_of(0, Stream.ORDER, 2), seed_of(0, Stream.ORDER, 2) == seed_of(0, 2, 1)
     (True, False)
     """
@@ -76,6 +79,9 @@ def generator(seed: int, *numbers: int) -> torch.Generator:
     Args:
         seed: the seed of the run.
         *numbers: as for `seed_of`.
+
+    Returns:
+        The generator.
 
     >>> one, same, other = (torch.rand(2, generator=generator(0, s, 7)) for s in (3, Stream.AUGMENT, Stream.CROP))
     >>> one.equal(same), one.equal(other)
@@ -187,12 +193,10 @@ class Shuffled(Sampler):
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         whole, rest = divmod(self.num_samples, self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         if self._order is None or self._order[0] != epoch:
             self._order = epoch, torch.randperm(self.num_samples, generator=generator(self.seed, Stream.ORDER, epoch))
@@ -258,11 +262,9 @@ class WithReplacement(Sampler):
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         return self._steps
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         return torch.randint(
             self.num_samples, (self.batch_size,), generator=generator(self.seed, Stream.ORDER, epoch, step)
@@ -332,11 +334,9 @@ class ClassBalanced(Sampler):
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         return self._steps
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         draw = generator(self.seed, Stream.ORDER, epoch, step)
         classes = torch.randperm(len(self.members), generator=draw)[: self.classes]
@@ -403,11 +403,9 @@ class InOrder(Sampler):
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         return math.ceil(self.num_samples / self.batch_size)
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         return torch.arange(step * self.batch_size, min((step + 1) * self.batch_size, self.num_samples))
 

@@ -48,6 +48,9 @@ SETS = FAMILIES["data set"]
 def names() -> list[str]:
     """The names of the data sets.
 
+    Returns:
+        The names in alphabetical order.
+
     >>> names()
     ['cifar10', 'cifar100', ...]
     """

@@ -39,6 +39,12 @@ def peak_bytes(call: Callable[[], object]) -> int:
     What exists before (weights, inputs) does not count; work space inside a kernel is not seen. The backward pass is
     seen where the call runs it.
 
+    Args:
+        call: Runs what is to be measured.
+
+    Returns:
+        The bytes.
+
     >>> x = torch.zeros(256)
     >>> peak_bytes(lambda: ((x + 1) + 1) + 1)  # 1 KB each, and never more than two
     2048
@@ -53,6 +59,14 @@ def rows_at_once(network: nn.Module, row: Tensor, *, most: int = MOST_ROWS) -> i
     """(2) for ``network(row)``, where ``row [1, …]`` lies on the network's device.
 
     The network must be in eval mode, since it is called once. The measurement is kept as long as the network lives.
+
+    Args:
+        network: In eval mode.
+        row: One row ``[1, …]``.
+        most: The most rows.
+
+    Returns:
+        The number of rows, 1 to ``most``.
 
     >>> rows_at_once(nn.Flatten(), torch.zeros(1, 3, 8, 8)), rows_at_once(nn.Flatten(), torch.zeros(1, 3, 1024, 1024))
     (512, 1)

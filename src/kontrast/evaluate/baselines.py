@@ -24,6 +24,13 @@ def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> 
     None of them if the rows take more than `MOST_BYTES` of memory, if images have several sizes (all would be decoded
     once more), or without test rows.
 
+    Args:
+        data: Images or vectors.
+        protocols: Names of protocols.
+
+    Returns:
+        The names of those protocols.
+
     >>> from kontrast import data
     >>> affordable(data.load("digits")), affordable(data.load("fashion-mini"))
     (['knn20', 'probe'], ['knn20'])

@@ -162,7 +162,21 @@ def middle(split: Split, size: int | None, fraction: float | None = None) -> Cen
 
 
 def check_output(h: object, rows: int) -> Tensor:
-    """Check that an encoder's output is ``[rows, D]``."""
+    """Check that an encoder's output is ``[rows, D]``.
+
+    Args:
+        h: The output.
+        rows: How many rows went in.
+
+    Returns:
+        The output.
+
+    Raises:
+        ValueError: Another type or shape.
+
+    >>> check_output(torch.zeros(2, 3), 2).shape
+    torch.Size([2, 3])
+    """
     if not isinstance(h, Tensor) or h.ndim != 2 or len(h) != rows:
         shape = list(h.shape) if isinstance(h, Tensor) else type(h).__name__
         raise ValueError(
@@ -172,14 +186,39 @@ def check_output(h: object, rows: int) -> Tensor:
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """The device of a module's first tensor; the CPU if it has none."""
+    """The device of a module's first tensor; the CPU if it has none.
+
+    Args:
+        module: Any module.
+
+    Returns:
+        The device.
+
+    >>> device_of(nn.Linear(2, 1))
+    device(type='cpu')
+    """
     first = next((t for t in (*module.parameters(), *module.buffers())), None)
     return torch.device("cpu") if first is None else first.device
 
 
 @contextmanager
 def eval_mode(encoder: nn.Module, device: torch.device | str | None = None) -> Iterator[torch.device]:
-    """Put the encoder into eval mode on a device; each part is back in its own mode and place afterwards."""
+    """Put the encoder into eval mode on a device; each part is back in its own mode and place afterwards.
+
+    Args:
+        encoder: The encoder.
+        device: Where it runs; its own device by default.
+
+    Returns:
+        A context that gives the device.
+
+    >>> encoder = nn.Dropout()
+    >>> with eval_mode(encoder):
+    ...     encoder.training
+    False
+    >>> encoder.training
+    True
+    """
     modes = [(part, part.training) for part in encoder.modules()]
     home = device_of(encoder)
     place = home if device is None else torch.device(device)

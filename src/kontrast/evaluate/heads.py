@@ -66,6 +66,9 @@ def train_heads(
         seed: Decides, with the epoch, the order of the rows.
         progress: Called with ``(done, of)`` after each epoch.
 
+    Returns:
+        The heads.
+
     Raises:
         ValueError: Lists of different lengths, or empty ones.
 

@@ -276,7 +276,6 @@ class SplitBatchNorm(Norm):
         return torch.cat(outputs)
 
     def extra_repr(self) -> str:
-        """Torch's text, and the parts."""
         return f"{super().extra_repr()}, parts={self.parts}"  # type: ignore[no-untyped-call]
 
 

@@ -165,6 +165,9 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
         seed: fixes the random start; without it, torch's own generator is used.
         **options: change those of the paper (``HEADS.options(name)``).
 
+    Returns:
+        The head.
+
     Raises:
         ValueError: an unknown name or option; the error names the nearest one.
 

@@ -107,5 +107,4 @@ class MemoryBank(nn.Module):
         return indices.to(self.rows.device, torch.int64)
 
     def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
         return f"num_samples={len(self)}, dim={self.rows.shape[1]}, momentum={self.momentum}"

@@ -152,7 +152,6 @@ class MomentumPair(nn.Module):
         return [(buffer, online[name]) for name, buffer in target.items()]
 
     def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
         end = f", total_steps={self.total_steps}" if self.total_steps else ""
         return f"momentum={self.momentum}, schedule={self.schedule!r}{end}, buffers={self.buffer_rule!r}"
 

@@ -95,5 +95,4 @@ class Queue(nn.Module):
         self.pointer.copy_((self.pointer + len(keys)) % length)
 
     def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
         return f"length={len(self)}, dim={self.rows.shape[1]}"

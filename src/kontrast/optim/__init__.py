@@ -49,6 +49,9 @@ __all__ = [
 def optimizer_names() -> list[str]:
     """Every optimiser's name.
 
+    Returns:
+        The names in alphabetical order.
+
     >>> optimizer_names()
     ['adamw', 'lars', 'sgd']
     """
@@ -57,6 +60,9 @@ def optimizer_names() -> list[str]:
 
 def schedule_names() -> list[str]:
     """Every schedule's name.
+
+    Returns:
+        The names in alphabetical order.
 
     >>> schedule_names()
     ['constant', 'cosine', 'multi-step', 'power', 'warmup-cosine']
@@ -74,6 +80,9 @@ def optimizer(
         module_or_parameters: what is trained; parameters without gradient are left out.
         lr: the base learning rate.
         **options: the optimiser's own (`options_of`).
+
+    Returns:
+        The optimiser.
 
     Raises:
         ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
@@ -97,6 +106,9 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
         steps_per_epoch: of the run.
         **options: the schedule's own (`schedule_options`).
 
+    Returns:
+        The schedule.
+
     Raises:
         ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
 
@@ -115,6 +127,12 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
 def options_of(name: str) -> dict[str, Any]:
     """An optimiser's options, apart from the learning rate, with their defaults.
 
+    Args:
+        name: one of `optimizer_names`.
+
+    Returns:
+        The defaults by option.
+
     >>> options_of("sgd")
     {'momentum': 0.9, 'weight_decay': 0.0, 'nesterov': False, 'exclude_norm_and_bias': False}
     """
@@ -123,6 +141,12 @@ def options_of(name: str) -> dict[str, Any]:
 
 def schedule_options(name: str) -> dict[str, Any]:
     """A schedule's options with their defaults.
+
+    Args:
+        name: one of `schedule_names`.
+
+    Returns:
+        The defaults by option.
 
     >>> schedule_options("power")
     {'exponent': 5.0}

@@ -48,7 +48,6 @@ class RandomCrop(Separable):
         object.__setattr__(self, "padding", int(self.padding))
 
     def output_size(self, size: Size) -> Size:
-        """The one size."""
         return image_size("size", self.size)
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:

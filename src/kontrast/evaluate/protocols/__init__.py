@@ -19,7 +19,14 @@ PROTOCOLS = FAMILIES["protocol"]
 
 
 def names() -> list[str]:
-    """Every protocol's name."""
+    """Every protocol's name.
+
+    Returns:
+        The names in alphabetical order.
+
+    >>> names()[:2]
+    ['graf-linear', 'graf-means']
+    """
     return PROTOCOLS.names()
 
 
