@@ -1,4 +1,4 @@
-"""How many rows go through a network at once: by the bytes of their activations, measured on one row.
+"""The number of rows that go through a network at once, from the bytes of activation measured on one row.
 
     (1)  b = most bytes of tensors that are alive at once while one row goes through, without gradient
     (2)  rows = clamp(budget / b, 1, 512)
@@ -34,7 +34,7 @@ _measured: weakref.WeakKeyDictionary[nn.Module, dict[Any, int]] = weakref.WeakKe
 
 
 def peak_bytes(call: Callable[[], object]) -> int:
-    """The most bytes of tensors, made inside the call on any device, that were alive at once.
+    """Measure the largest total of bytes, on any device, of the tensors that a call creates and holds at once.
 
     What exists before (weights, inputs) does not count; work space inside a kernel is not seen. The backward pass is
     seen where the call runs it.
@@ -56,7 +56,7 @@ def peak_bytes(call: Callable[[], object]) -> int:
 
 
 def rows_at_once(network: nn.Module, row: Tensor, *, most: int = MOST_ROWS) -> int:
-    """(2) for ``network(row)``, where ``row [1, …]`` lies on the network's device.
+    """The number of rows (2) for ``network(row)``, where ``row [1, …]`` lies on the network's device.
 
     The network must be in eval mode, since it is called once. The measurement is kept as long as the network lives.
 
@@ -105,7 +105,7 @@ def in_chunks(network: nn.Module, rows: Tensor, *, device: torch.device, batch_s
 
 @contextmanager
 def _eager() -> Iterator[None]:
-    """Inside it compiled modules run uncompiled: the tensors inside a compiled one are not seen."""
+    """Run compiled modules uncompiled: the tensors inside a compiled one cannot be observed."""
     stance = getattr(torch.compiler, "set_stance", None)  # torch 2.6
     if stance is None or "torch._dynamo" not in sys.modules:  # it would be loaded, for seconds, and nothing is compiled
         yield
@@ -115,7 +115,7 @@ def _eager() -> Iterator[None]:
 
 
 class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the bytes of storages that operations make, until each is freed."""
+    """Counts the bytes of the storages that operations create, until each is freed."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -128,7 +128,7 @@ def features_of(
 
 
 def normalisation(mean: Numbers | None, std: Numbers | None) -> Compose:
-    """Images to floats, normalised if mean and std are given."""
+    """The conversion of inputs to floats, with normalisation if mean and std are given."""
     return preset("none", mean=mean, std=std)
 
 

@@ -96,7 +96,7 @@ def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: i
 
 
 def _tensor(name: str, value: Any) -> Tensor:
-    """A tensor where it is, an array or a list as one on the CPU."""
+    """Convert an array or a list to a tensor on the CPU; tensors stay where they are."""
     if isinstance(value, Tensor):
         return value
     unmasked(name, value)
@@ -108,7 +108,7 @@ def _tensor(name: str, value: Any) -> Tensor:
 
 
 def _merge(best: Tensor, block: Tensor, start: int) -> Tensor:
-    """The k best of what was kept ``[n, k]`` and a block ``[n, width]`` whose first column is key ``start``."""
+    """Merge the k best so far ``[n, k]`` with a block ``[n, width]`` whose first column is key ``start``."""
     n, k = best.shape
     width = block.shape[1]
     group = _group(width, k)
@@ -143,7 +143,7 @@ def _group(width: int, k: int) -> int:
 
 
 def pack(value: Tensor, index: Tensor) -> Tensor:
-    """Integers in the order of the values (float32), and of falling index where those are equal.
+    """Pack float32 values and their indices into integers of the same order; at equal values smaller indices win.
 
     >>> unpack_index(pack(torch.tensor([0.5, -1.0, 0.5]), torch.arange(3)).sort(descending=True).values)
     tensor([0, 2, 1])
@@ -154,11 +154,11 @@ def pack(value: Tensor, index: Tensor) -> Tensor:
 
 
 def unpack_index(packed: Tensor) -> Tensor:
-    """The indices that were packed."""
+    """Read the indices from packed integers."""
     return LOW - (packed & LOW)
 
 
 def _unpack_value(packed: Tensor) -> Tensor:
-    """The values that were packed."""
+    """Read the values from packed integers."""
     ordered = (packed >> 32).to(torch.int32)
     return (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(torch.float32)

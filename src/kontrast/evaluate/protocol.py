@@ -1,4 +1,4 @@
-"""The base class of evaluation protocols, and what several of them do to features."""
+"""The base class of evaluation protocols, and the steps that several of them share."""
 
 from __future__ import annotations
 

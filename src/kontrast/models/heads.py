@@ -1,4 +1,4 @@
-"""Heads: what stands between the features h and the loss, exactly as each paper has it.
+"""Heads: the layers between the features h and the loss, as each paper defines them.
 
 A head is linear layers; between two of them stands [BN–]ReLU. Where batch norm follows, the linear layer has no bias
 (the norm would take it away again).

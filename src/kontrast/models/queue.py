@@ -22,7 +22,7 @@ from kontrast.sphere import unit_rows
 
 
 class Queue(nn.Module):
-    """``rows [length, dim]`` are what a loss takes as ``negatives`` or ``queue``; ``enqueue(keys)`` writes.
+    """A queue of keys: ``rows [length, dim]`` go into a loss as ``negatives`` or ``queue``.
 
     ``rows`` and ``pointer`` are saved in state_dict.
 

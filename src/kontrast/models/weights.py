@@ -305,7 +305,7 @@ def _few(names: list[str], most: int = 5) -> str:
 
 
 class StandIn:
-    """Takes the place of an object that is not wanted: it accepts any argument and any state, and keeps nothing."""
+    """A placeholder for an object that is not loaded: it accepts any argument and any state, and keeps nothing."""
 
     def __new__(cls, *args: Any, **options: Any) -> StandIn:
         return super().__new__(cls)
@@ -362,7 +362,7 @@ def read_tensors(path: Path) -> Mapping[str, Any]:
 
 
 def _stand_ins() -> contextlib.AbstractContextManager[Any]:
-    """Inside, the unpickler uses a `StandIn` for each of the names."""
+    """Let the unpickler use a `StandIn` for each of the names."""
     allow = getattr(torch.serialization, "safe_globals", None)
     if allow is None:  # torch 2.4: files with such objects are refused
         return contextlib.nullcontext()

@@ -12,7 +12,7 @@ from kontrast.checks import number, whole_number
 
 
 def scaled(lr: float, batch_size: int, base: int = 256) -> float:
-    """(1): the learning rate for another batch size.
+    """Scale a learning rate to another batch size (1).
 
     Args:
         lr: The learning rate for batches of ``base``.

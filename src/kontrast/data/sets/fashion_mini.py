@@ -20,7 +20,7 @@ FILE = "fashion_mini.npz"
 
 
 class FashionMini(NamedSet):
-    """The bundled set: no network, no files of one's own, under a tenth of a second."""
+    """The bundled set: it needs no network and no files, and loads in under a tenth of a second."""
 
     name: ClassVar[str] = "fashion-mini"
     mean: ClassVar[tuple[float, ...]] = (0.5,)

@@ -47,7 +47,7 @@ class STL10(NamedSet):
         return self.assemble(first, second, train.classes, unlabelled)
 
     def _unlabelled(self, path: Path) -> Split:
-        """The 100,000, a chunk at a time: torchvision's own way holds all of them twice."""
+        """Read the 100,000 images a chunk at a time: torchvision's loader holds all of them twice."""
         stored = np.memmap(path, np.uint8, "r").reshape(-1, 3, 96, 96)  # each image lies column by column
         size = self.options.size or 96
         images = torch.empty(len(stored), 3, size, size, dtype=torch.uint8)

@@ -83,7 +83,7 @@ class TinyImageNet(NamedSet):
 
 
 def _complete(folder: Path) -> None:
-    """An error if the lists are missing; an archive is moved into its place whole, so the images are there too."""
+    """Raise FileNotFoundError if a list is missing. Archives are moved into place whole, images included."""
     for name in ("wnids.txt", "val/val_annotations.txt"):
         if not (folder / name).is_file():
             raise FileNotFoundError(str(folder / name))

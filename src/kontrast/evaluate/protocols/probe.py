@@ -62,7 +62,7 @@ class Probe(Protocol):
 
     @classmethod
     def is_cheap(cls, train_rows: int, test_rows: int, values: int) -> bool:
-        """Up to `MOST_VALUES`."""
+        """Whether the values are at most `MOST_VALUES`."""
         return train_rows * values <= MOST_VALUES
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:

@@ -41,7 +41,7 @@ class _Ranking(NamedTuple):
 def rank(
     query: Tensor, labels: Tensor, references: Tensor | None = None, reference_labels: Tensor | None = None
 ) -> _Ranking:
-    """(1) and (2) of queries ``[M, D]`` among references ``[N, D]``, or among each other."""
+    """Compute (1) and (2) of queries ``[M, D]`` among references ``[N, D]``, or among each other."""
     q = directions(query, torch.float32)
     keys = q if references is None else directions(references, torch.float32)
     y = labels if reference_labels is None else reference_labels
@@ -94,7 +94,7 @@ class Retrieval(Protocol):
         one_of("references", self.references, ("test", "train", "both"))
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
-        """Rank; nothing is trained and nothing drawn."""
+        """Rank the references of each test row; ``seed`` has no effect."""
         train, test = subject.features(progress)
         y, y_test = subject.train_labels, subject.test_labels
         rankings: dict[str, _Ranking] = {}

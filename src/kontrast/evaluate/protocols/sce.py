@@ -25,7 +25,7 @@ LARGE = 96  # pixels, STL-10's: above them images are treated as ImageNet's
 
 @dataclass(frozen=True, kw_only=True)
 class SCE(AugmentedProbe):
-    """The probe above; ``setting`` is "small" or "imagenet", or "auto" for what the images' size says.
+    """SCE's probe; ``setting`` is "small", "imagenet", or "auto", which decides by the size of the images.
 
     >>> SCE(setting="small").setting
     'small'
@@ -39,7 +39,7 @@ class SCE(AugmentedProbe):
         one_of("setting", self.setting, ("auto", "small", "imagenet"))
 
     def settings(self, subject: Subject) -> Settings:
-        """By the size of the images."""
+        """The settings for this size of images."""
         large = side_of(subject) > LARGE if self.setting == "auto" else self.setting == "imagenet"
         return self._imagenet(subject) if large else self._small(subject)
 

@@ -23,7 +23,7 @@ from kontrast.evaluate.subject import Subject
 
 @dataclass(frozen=True, kw_only=True)
 class TCL(AugmentedProbe):
-    """The stage above.
+    """TCL's linear stage.
 
     >>> TCL(epochs=2, limit=1000).limit
     1000
@@ -32,7 +32,7 @@ class TCL(AugmentedProbe):
     name: ClassVar[str] = "tcl"
 
     def settings(self, subject: Subject) -> Settings:
-        """By channels and classes."""
+        """The settings for this number of channels and classes."""
         assert subject.data is not None
         grey = len(subject.data.mean) == 1
         base = subject.augmentation or ("crop-flip" if grey else "autoaugment")

@@ -23,7 +23,7 @@ LARGE = 64  # pixels, above which images are treated as ImageNet's
 
 @dataclass(frozen=True, kw_only=True)
 class WangLiu(AugmentedProbe):
-    """The probe above; ``epochs`` moves the three steps along.
+    """Wang & Liu's probe; ``epochs`` moves the three steps of the rate along.
 
     >>> WangLiu(epochs=5).epochs
     5
@@ -32,7 +32,7 @@ class WangLiu(AugmentedProbe):
     name: ClassVar[str] = "wang-liu"
 
     def settings(self, subject: Subject) -> Settings:
-        """By the kind of images."""
+        """The settings for this kind of images."""
         assert subject.data is not None
         jitter: list[Operation] = [ColorJitter(0.4, 0.4, 0.4, 0.4), RandomGrayscale(0.2)]
         operations: list[Operation]

@@ -1,4 +1,4 @@
-"""The base classes of the encoders: modules whose call gives features h, and which say how wide they are."""
+"""The base classes of the encoders: modules that map inputs to features h of length ``feature_dim``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torchvision's ResNets without their classifier, with a stem for small images where that is wanted.
+"""torchvision's ResNets without their classifier; for small images with a small stem.
 
 The parameters keep torchvision's names, so its weights load as they are and what is saved here loads there.
 
