@@ -53,7 +53,7 @@ def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
     [['backbone.0.weight', 'backbone.4.0.conv1.weight'], ['backbone.conv1.weight', 'backbone.layer1.0.conv1.weight']]
     """  # noqa: E501
     yield Layout("", table)
-    named, notes = _numbered(table)
+    named, notes = _rename_children(table)
     how = ["a Sequential's numbers"] if named != list(table) else []
     plain = [SHORTCUT.sub(r"\1.downsample.", name) for name in named]
     how += ["shortcut"] if plain != named else []
@@ -61,7 +61,7 @@ def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
         yield Layout(" and ".join(how), dict(zip(plain, table.values(), strict=True)), notes)
 
 
-def _numbered(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:
+def _rename_children(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:
     """The names, with those of a Sequential of a ResNet's children replaced, and notes on the network.
 
     Four stages in a row are a ResNet; before them stand convolution, norm, and in torchvision's ReLU and max-pool,

@@ -6,7 +6,7 @@ needs none of its state:
 >>> import torch
 >>> from kontrast import optim
 >>> network = torch.nn.Linear(8, 4)
->>> lr = optim.scaled(0.06, batch_size=512)  # 0.06 for 256 images, as sce has it
+>>> lr = optim.scale_rate(0.06, batch_size=512)  # 0.06 for 256 images, as sce has it
 >>> optimiser = optim.optimizer("sgd", network, lr=lr, weight_decay=5e-4)
 >>> factor = optim.schedule("warmup-cosine", total_steps=2000, steps_per_epoch=100)
 >>> for step in (0, 100, 499, 1250, 1999):
@@ -28,7 +28,7 @@ from typing import Any
 from torch import nn
 from torch.optim import Optimizer
 
-from kontrast.optim.scaling import scaled
+from kontrast.optim.scaling import scale_rate
 from kontrast.registry import FAMILIES
 
 OPTIMIZERS, SCHEDULES = FAMILIES["optimiser"], FAMILIES["schedule"]
@@ -39,7 +39,7 @@ __all__ = [
     "optimizer",
     "optimizer_names",
     "options_of",
-    "scaled",
+    "scale_rate",
     "schedule",
     "schedule_names",
     "schedule_options",

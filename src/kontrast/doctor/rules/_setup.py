@@ -13,8 +13,8 @@ Temperatures, by how they weigh two negatives: r(s)/r(s') = e^{(s−s')/τ}  (Wa
 
 At τ = 0.1 they are 2.7 and 5·10⁸; at 0.02 (4) is 148; at 1 (5) is 7.4.
 
-Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scaled`). Each optimiser says itself
-which rates are usual (``usual_rates``), and whether they scale with the batch (``scales_with_batch``).
+Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scale_rate`). Each optimiser says
+itself which rates are usual (``usual_rates``), and whether they scale with the batch (``scales_with_batch``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from kontrast.data import SAMPLERS
 from kontrast.doctor.record import Missing, Record
 from kontrast.optim import OPTIMIZERS
-from kontrast.optim.scaling import scaled
+from kontrast.optim.scaling import scale_rate
 
 BASE = 256
 LARGEST_EXPONENT = 700.0  # e^709 is the end of float64
@@ -118,14 +118,14 @@ def rate_at_base(record: Record) -> float:
     """The recipe's learning rate, scaled to a batch of 256 if rates scale with the batch."""
     recipe = record.recipe
     lr = float(recipe.optim.options["lr"])
-    return scaled(lr, BASE, base=recipe.train.batch_size) if scales_with_batch(recipe.optim.name) else lr
+    return scale_rate(lr, BASE, base=recipe.train.batch_size) if scales_with_batch(recipe.optim.name) else lr
 
 
 def least_rate(record: Record) -> float:
     """The least usual rate, scaled to the recipe's batch."""
     name, batch = record.recipe.optim.name, record.recipe.train.batch_size
     low = usual_rates(name)[0]
-    return scaled(low, batch, base=BASE) if scales_with_batch(name) else low
+    return scale_rate(low, batch, base=BASE) if scales_with_batch(name) else low
 
 
 def usual_rates(optimizer: str) -> tuple[float, float]:
