@@ -73,12 +73,12 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
     ['doctor.json', 'report.html']
     """
     from kontrast import recipes
-    from kontrast.data import bound, taken
+    from kontrast.data import bind, separate_data
     from kontrast.train import resolve
 
-    data, settings = taken(overrides)
+    data, settings = separate_data(overrides)
     recipe = resolve(recipes.recipe(source, **settings))  # before the data are read: a typing error costs nothing
-    return perform(*((recipe,) if data is None else bound(recipe, data))).run
+    return perform(*((recipe,) if data is None else bind(recipe, data))).run
 
 
 def run_recipe(recipe: Recipe, data: DataSet | None = None) -> Run:
@@ -86,7 +86,7 @@ def run_recipe(recipe: Recipe, data: DataSet | None = None) -> Run:
 
     Args:
         recipe: The recipe; it need not be resolved.
-        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bound`.
+        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bind`.
     """
     from kontrast.train import resolve
 
@@ -105,7 +105,7 @@ def perform(
 
     Args:
         recipe: The recipe, resolved by `kontrast.train.resolve`.
-        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bound`.
+        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bind`.
         page: Whether findings and page are written. A page that shows all there is stays as it is.
         failed: Called if they could not be written.
         announce: Called before the work begins, with the `kontrast.train.running.Session`.

@@ -560,6 +560,7 @@ FAMILIES: dict[str, Family] = {
             aliases=("sets", "data-sets", "data"),
             supplied=("options",),
         ),
+        Family("sampler", "kontrast.data.loader", supplied=("seed", "steps", "drop_last", "classes")),
         Family(
             "encoder",
             "kontrast.models.encoders",

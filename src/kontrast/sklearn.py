@@ -48,7 +48,7 @@ from kontrast.data import DataSet, Memory, Shuffled, Split, Stream, from_arrays,
 from kontrast.data.dataset import channel_statistics
 from kontrast.evaluate import votes
 from kontrast.evaluate.activations import rows_at_once
-from kontrast.evaluate.features import checked, frozen
+from kontrast.evaluate.features import check_output, eval_mode
 from kontrast.recipe import Recipe
 from kontrast.registry import nearest
 from kontrast.sphere import directions
@@ -654,14 +654,14 @@ def encoded(
 ) -> Tensor:
     """``encoder(view(rows))``, a chunk at a time: float32 ``[N, feature_dim]`` on the CPU."""
     size, parts = augment.Operation.size_of(rows), []
-    with frozen(encoder, device) as place:
+    with eval_mode(encoder, device) as place:
         chunk = rows_at_once(encoder, view(rows[:1].to(place), torch.Generator()))
         for block in torch.split(rows, DRAWN):
             params = view.draw(len(block), size, draw)
             for start in range(0, len(block), chunk):
                 part = block[start : start + chunk].to(place)
                 h = encoder(view.apply(part, params[start : start + chunk]))
-                parts.append(checked(h, len(part)).float().cpu())
+                parts.append(check_output(h, len(part)).float().cpu())
     h = torch.cat(parts)
     if not bool(h.isfinite().all()):
         raise ValueError("the encoder gives NaN or infinity: are some of the rows far outside what it was fitted on?")

@@ -45,7 +45,7 @@ def test_crop_then_rest_is_the_whole_but_for_rounding() -> None:
     for key, values in zip(("top", "left", "height", "width"), zip(*_boxes(crop, 8), strict=True), strict=True):
         params["0/" + key].copy_(torch.tensor(values))
     cropped = torch.stack([crop(image, seed) for seed, image in enumerate(images)])
-    flips = augment.Params.joined(8, [params.part(1), params.part(2)])
+    flips = augment.Params.join(8, [params.part(1), params.part(2)])
     torch.testing.assert_close(rest.apply(cropped, flips), WEAK.apply(images, params), atol=4.01 / 255, rtol=0)
 
 

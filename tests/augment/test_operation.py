@@ -20,7 +20,7 @@ from kontrast.augment import (
     RandomResizedCrop,
     Views,
 )
-from kontrast.augment.operation import chosen, uniform
+from kontrast.augment.operation import bernoulli, uniform
 from tests.augment.samples import floats, levels, seeded
 
 
@@ -36,11 +36,11 @@ def test_rows_by_slice_list_mask_and_none() -> None:
 
 def test_joined_and_part_are_inverse() -> None:
     a, b = Params(2, {"x": torch.tensor([1, 2])}), Params(2, {"x": torch.tensor([3, 4])})
-    joined = Params.joined(2, [a, Params(2), b])
+    joined = Params.join(2, [a, Params(2), b])
     assert sorted(joined) == ["0/x", "2/x"]
     assert joined.part(2)["x"].tolist() == [3, 4]
     assert list(joined.part(1)) == []
-    many = Params.joined(1, [Params(1, {"x": torch.tensor([i])}) for i in range(12)])
+    many = Params.join(1, [Params(1, {"x": torch.tensor([i])}) for i in range(12)])
     assert list(many.part(1)) == ["x"], "part 1 is not part 11"
     assert many.part(11)["x"].item() == 11
 
@@ -69,7 +69,7 @@ def test_no_gradient_is_kept() -> None:
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 def test_chosen_has_its_probability(p: float) -> None:
     """20,000 draws: four standard errors of the mean are 0.013."""
-    seen = float(chosen(20_000, p, seeded()).float().mean())
+    seen = float(bernoulli(20_000, p, seeded()).float().mean())
     assert abs(seen - p) < 0.013 if 0 < p < 1 else seen == p
 
 

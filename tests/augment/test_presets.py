@@ -177,12 +177,15 @@ def test_true_and_false_are_the_presets_own_probability() -> None:
         ({"scale": "large"}, "scale must be a pair"),
         ({"jitter": -1}, "jitter must be a number from 0 to 2"),
         ({"jitter": [0.4, 0.4]}, r"\[brightness, contrast, saturation, hue\]"),
-        ({"jitter": [0.4, 0.4, 0.4, 0.6]}, "jitter's hue must be a number between 0 and 0.5"),
+        (
+            {"jitter": [0.4, 0.4, 0.4, 0.6]},
+            "jitter's hue=0.6: must be a finite number of at least 0 and of at most 0.5",
+        ),
         ({"jitter": True}, "jitter must be a number"),
-        ({"grayscale": 2}, "grayscale must be a number between 0 and 1"),
-        ({"grayscale": True}, "grayscale must be a number between 0 and 1"),
-        ({"blur": "much"}, "blur must be a number between 0 and 1"),
-        ({"flip": 1.5}, "flip must be a number between 0 and 1"),
+        ({"grayscale": 2}, "grayscale=2: must be a finite number of at least 0 and of at most 1"),
+        ({"grayscale": True}, "grayscale=True: must be a finite number"),
+        ({"blur": "much"}, "blur='much': must be a finite number"),
+        ({"flip": 1.5}, "flip=1.5: must be a finite number"),
         ({"jiter": 0.4}, "preset 'weak' has no option 'jiter'; did you mean 'jitter'"),
     ],
 )
@@ -217,7 +220,7 @@ def test_every_operation_by_its_name_alone(name: str) -> None:
     x = torch.rand(4, 7, generator=seeded()) if vectors else floats(4, 3, 32, 32)
     assert made(x, seeded()).shape == x.shape
     assert isinstance(made.operations[0 if vectors else -1], Normalize)
-    (written,) = augment.written_out([name])
+    (written,) = augment.expand_options([name])
     assert isinstance(written, dict)
     assert list(written) == ["name", *augment.operation_options(name)]
     assert repr(augment.view([written], size=32)) == repr(augment.view([name], size=32))
@@ -232,7 +235,7 @@ def test_written_out_is_one_form_whatever_was_left_out() -> None:
             {"name": "resized-crop", "scale": [0.5, 1], "ratio": [0.75, 4 / 3]},
         ],
     )
-    assert augment.written_out(short) == augment.written_out(long)
+    assert augment.expand_options(short) == augment.expand_options(long)
     assert augment.title(short) == "flip, resized-crop"
 
 
@@ -253,9 +256,9 @@ def test_the_crop_is_taken_at_decoding_where_it_is_first() -> None:
         ([{"name": "flip", "q": 0.5}], "operation 'flip' has no option 'q'"),
         ([{"name": "blur", "sigm": [1, 2]}], "has no option 'sigm'; did you mean 'sigma'"),
         ([{"name": "crop", "size": 20}], "the size is the data's"),
-        ([{"name": "flip", "p": 2}], "operation 'flip': p must be a number between 0 and 1, got 2"),
+        ([{"name": "flip", "p": 2}], "operation 'flip': p=2: must be a finite number of at least 0 and of at most 1"),
         ([{"name": "resized-crop", "ratio": 1}], "operation 'resized-crop': ratio must be a pair"),
-        ([{"name": "color-jitter", "hue": 0.7}], "hue must be a number between 0 and 0.5"),
+        ([{"name": "color-jitter", "hue": 0.7}], "hue=0.7: must be a finite number of at least 0 and of at most 0.5"),
         ([{"name": "blur", "kernel": 4}], "kernel must be an odd number"),
         (["flip", "normalize"], "normalisation is added to every view by itself"),
         (["weak"], "that is a preset"),

@@ -60,7 +60,7 @@ def test_a_failed_cell_is_told_and_does_not_stop_the_rest(asking: Asking, tmp_pa
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (["train.batch_size=100000"], "every run of wl-table-1 was refused: ValueError: train.batch_size is 100000"),
+        (["train.batch_size=100000"], "every run of wl-table-1 was refused: ValueError: train.batch_size=100000"),
         (["data=nowhere.npz"], "there is no file nowhere.npz"),
         (["optim.learning_rate=1"], "did you mean 'lr'?"),
     ],

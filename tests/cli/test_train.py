@@ -115,7 +115,7 @@ def test_a_run_folder_goes_on_where_it_lies(tmp_path: Path) -> None:
         (["method=spucon"], "no method 'spucon'; did you mean 'supcon'?"),
         (["encoder=resnet19"], "no encoder 'resnet19'; did you mean 'resnet18'?"),
         (["data=nowhere"], "'nowhere' is neither a set nor a path that exists"),
-        (["train.batch_size=999"], "train.batch_size is 999, above the 200 training rows"),
+        (["train.batch_size=999"], "train.batch_size=999: must be at most the number of training rows (200)"),
         (["evaluate.protocols=[knn21]"], "no protocol 'knn21'"),
         (["run.device=gpu"], "run.device='gpu'"),
         (["epochs"], "'epochs' is not a setting; expected key=value"),

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch.utils.data import Dataset
 
-from kontrast.data import Memory, Split, bound, from_arrays, load, taken
+from kontrast.data import Memory, Split, bind, from_arrays, load, separate_data
 from kontrast.data.dataset import Rows
 from kontrast.data.identity import check_in_reach, describe_source, digest_data, identity
 from kontrast.recipe import Recipe
@@ -97,7 +97,7 @@ class Drawn(Dataset[Any]):
 
 
 def hash_of(source: Any, **settings: Any) -> str:
-    return bound(RECIPE.override({f"data.{k}": v for k, v in settings.items()}), source)[0].hash
+    return bind(RECIPE.override({f"data.{k}": v for k, v in settings.items()}), source)[0].hash
 
 
 def test_the_same_content_is_the_same_run_whatever_object_it_comes_in() -> None:
@@ -112,7 +112,7 @@ def test_the_same_content_is_the_same_run_whatever_object_it_comes_in() -> None:
         Drawn(),
     ]
     assert {hash_of(form) for form in forms} == {hash_of(forms[0])}
-    assert len({bound(RECIPE, form)[0].data.given for form in forms}) == len(forms)
+    assert len({bind(RECIPE, form)[0].data.given for form in forms}) == len(forms)
 
 
 def test_other_content_is_another_run() -> None:
@@ -159,11 +159,11 @@ def test_items_that_stay_in_their_object_are_all_looked_at() -> None:
 def test_random_items_are_warned_of() -> None:
     torch.manual_seed(0)
     with pytest.warns(UserWarning, match="the items of the Drawn change from one reading to the next"):
-        bound(RECIPE, Drawn(random=True))
+        bind(RECIPE, Drawn(random=True))
 
 
 def test_the_recipe_says_what_it_was_and_a_name_takes_its_place() -> None:
-    recipe, data = bound(RECIPE, (PIXELS, LABELS))
+    recipe, data = bind(RECIPE, (PIXELS, LABELS))
     assert recipe.data.name == data.name == "arrays"
     assert recipe.data.given == "numpy uint8 [6, 8, 8, 3] and labels"
     assert recipe.data.digest == digest_data(data)
@@ -176,7 +176,7 @@ def test_the_recipe_says_what_it_was_and_a_name_takes_its_place() -> None:
     ):
         check_in_reach(recipe)
     with pytest.warns(UserWarning, match="are not those of the recipe"):
-        bound(recipe, (PIXELS, LABELS[::-1]))
+        bind(recipe, (PIXELS, LABELS[::-1]))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_recipe_says_what_it_was_and_a_name_takes_its_place() -> None:
     ],
 )
 def test_which_overrides_are_data(overrides: dict[str, Any], found: bool, rest: dict[str, Any]) -> None:
-    source, left = taken(overrides)
+    source, left = separate_data(overrides)
     assert (source is not None, left) == (found, rest)
 
 

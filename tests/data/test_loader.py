@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from kontrast.data import noisy_labels
 from kontrast.data.dataset import Memory, Split
 from kontrast.data.images import Crop
 from kontrast.data.loader import (
+    SAMPLERS,
     Batch,
     ClassBalanced,
     InOrder,
@@ -26,6 +28,7 @@ from kontrast.data.loader import (
     generator,
     seed_of,
 )
+from kontrast.recipe import Train
 
 
 def test_every_number_counts_and_so_does_their_order() -> None:
@@ -144,6 +147,51 @@ def test_a_small_class_repeats_each_of_its_samples_before_any_thrice() -> None:
     rows = ClassBalanced(SAMPLER_LABELS, 7, seed=0).batch(0, 0)
     counts = rows[SAMPLER_LABELS[rows] == 5].bincount()[42:]
     assert sorted(counts.tolist()) == [2, 2, 3]
+
+
+SPLIT = Split(Memory(torch.zeros(45, 1)), SAMPLER_LABELS)
+
+
+def test_a_recipe_names_every_sampler_of_the_family() -> None:
+    assert set(get_args(Train.model_fields["sampler"].annotation)) == set(SAMPLERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("shuffled", Shuffled(45, 9, seed=3)),
+        ("with-replacement", WithReplacement(45, 9, seed=3)),
+        ("class-balanced", ClassBalanced(SAMPLER_LABELS, 3, seed=3)),
+    ],
+)
+def test_the_sampler_of_a_recipe(name: str, same: Sampler) -> None:
+    made = SAMPLERS[name].of(SPLIT, 9, seed=3)
+    assert made.steps == same.steps
+    assert torch.equal(made.batch(1, 2), same.batch(1, 2))
+
+
+@pytest.mark.parametrize("size", [45, 46, 500])
+def test_a_shuffled_batch_is_at_most_all_rows(size: int) -> None:
+    if size <= 45:
+        assert SAMPLERS["shuffled"].of(SPLIT, size).steps == 1
+        return
+    with pytest.raises(
+        ValueError, match=rf"train\.batch_size={size}: must be at most the number of training rows .45."
+    ):
+        SAMPLERS["shuffled"].of(SPLIT, size)
+
+
+@pytest.mark.parametrize(("size", "hint"), [(2, "Use 3$"), (4, "Use 3 or 6$"), (100, "Use 99 or 102$")])
+def test_a_class_balanced_batch_is_a_multiple_of_the_classes(size: int, hint: str) -> None:
+    with pytest.raises(ValueError, match=rf"train\.batch_size={size}: must be a multiple of .* classes .3. .*{hint}"):
+        SAMPLERS["class-balanced"].of(SPLIT, size)
+
+
+def test_a_sampler_that_does_not_know_its_chances_says_none() -> None:
+    assert InOrder.chance_of_absence([5, 5], 5, 2) is None
+    assert InOrder.chance_of_no_positive([5, 5], 2) is None
+    assert InOrder.expected_positives([5, 5], 2) is None
+    assert InOrder.of(SPLIT, 45).steps == 1
 
 
 def test_in_order() -> None:

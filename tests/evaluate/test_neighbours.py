@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from sklearn.neighbors import NearestNeighbors
 
 from kontrast.evaluate import neighbours
-from kontrast.evaluate.neighbours import nearest, number, packed
+from kontrast.evaluate.neighbours import nearest, pack, unpack_index
 
 
 def drawn(rows: int, dim: int, seed: int) -> torch.Tensor:
@@ -75,7 +75,7 @@ def test_zero_rows_have_cosine_zero() -> None:
 
 def test_packed_integers_sort_as_values_then_order() -> None:
     values = torch.tensor([0.0, -0.0, 1.0, -1.0, 1e-38, -1e-38, 0.5, 0.5, -torch.inf])
-    order = number(packed(values, torch.arange(9)).sort(descending=True).values).tolist()
+    order = unpack_index(pack(values, torch.arange(9)).sort(descending=True).values).tolist()
     assert order == [2, 6, 7, 4, 0, 1, 5, 3, 8]
 
 

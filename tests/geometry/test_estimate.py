@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kontrast import geometry
 from kontrast.geometry import Estimate, Record, anchor_mean, jackknife, mean
-from kontrast.geometry.estimate import from_left_out
+from kontrast.geometry.estimate import jackknife_error
 from tests.geometry.samples import clusters, leave_one_out, rows
 
 
@@ -57,7 +57,7 @@ def test_mean_of_many_float32_values_is_taken_in_float64() -> None:
 def test_eq_1_one_column_at_a_time() -> None:
     left_out = rows(9, 4)
     expected = [leave_one_out(column) for column in left_out.T.tolist()]
-    assert from_left_out(left_out).tolist() == pytest.approx(expected, rel=1e-12)
+    assert jackknife_error(left_out).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_record_names_its_single_numbers() -> None:

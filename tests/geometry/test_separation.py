@@ -118,14 +118,14 @@ def test_share_of_separated_anchors() -> None:
     x = torch.eye(40, dtype=torch.float64)
     key = torch.where(torch.arange(40)[:, None] < 10, x, -x)
     found = local_separation(x, key, negatives=-x, own_index=torch.arange(40), nearest=1).summary()
-    assert found.separated.value == 0.25
-    assert found.separated.error == pytest.approx(stats.sem([1.0] * 10 + [0.0] * 30), rel=1e-12)
+    assert found.share_separated.value == 0.25
+    assert found.share_separated.error == pytest.approx(stats.sem([1.0] * 10 + [0.0] * 30), rel=1e-12)
     assert found.gap.value == pytest.approx(0.25 - 0.75, rel=1e-12)
 
 
 def test_a_tie_is_not_separated() -> None:
     x = torch.eye(20, dtype=torch.float64).repeat(2, 1)
-    assert local_separation(x, x).summary().separated.value == 0.0
+    assert local_separation(x, x).summary().share_separated.value == 0.0
 
 
 @pytest.mark.parametrize("bad", [1.5, -0.1, float("nan")])

@@ -104,7 +104,7 @@ def test_names_that_are_no_text_go_into_files(tmp_path: Path) -> None:
         ([np.inf, 1.0], "must be [N] whole numbers or strings"),
         ([1e300, 1.0], "must be [N] whole numbers or strings"),
         (np.array([2**64 - 1, 0], np.uint64), "must be whole numbers below 2⁶³"),
-        (np.ma.masked_array([0, 1], [True, False]), "1 masked entries: must have none"),
+        (np.ma.masked_array([0, 1], [True, False]), "1 masked entries; expected none"),
     ],
 )
 def test_labels_that_would_become_others_are_refused(labels: Any, says: str) -> None:

@@ -167,8 +167,11 @@ def test_photographs_of_several_sizes_are_cropped_at_decoding(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"train.batch_size": 500}, "train.batch_size is 500, above the 200 training rows"),
-        ({"train.sampler": "class-balanced", "train.batch_size": 33}, "a class-balanced batch of 10 classes"),
+        ({"train.batch_size": 500}, "train.batch_size=500: must be at most the number of training rows .200."),
+        (
+            {"train.sampler": "class-balanced", "train.batch_size": 33},
+            "number of classes .10. when sampler=class-balanced. Use 30 or 40",
+        ),
         ({"data.split": "unlabelled"}, "digits has no unlabelled split"),
         ({"data": "nowhere/"}, "neither a set nor a path"),
         ({"data.labelled": False}, "method 'supcon' needs labels"),

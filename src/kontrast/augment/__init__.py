@@ -35,14 +35,13 @@ from kontrast.augment.presets import (
     OPERATIONS,
     describe,
     describe_operation,
+    expand_options,
     kind_of,
-    listed,
     operation_options,
     options_of,
     preset,
     title,
     view,
-    written_out,
 )
 
 __all__ = [
@@ -68,12 +67,11 @@ __all__ = [
     "at_decoding",
     "describe",
     "describe_operation",
+    "expand_options",
     "kind_of",
-    "listed",
     "operation_options",
     "options_of",
     "preset",
     "title",
     "view",
-    "written_out",
 ]

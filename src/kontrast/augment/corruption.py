@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kontrast.augment.operation import Operation, Params, Size, chosen, number, vector_length
+from kontrast.augment.operation import Operation, Params, Size, bernoulli, vector_length
+from kontrast.checks import number
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class MarginalCorruption(Operation):
         count = int(self.rate * dim + 1e-9)  # 0.7·10 is 6.999… in floating point
         rank = torch.rand(n, dim, generator=generator).argsort(1).argsort(1)
         row = torch.randint(len(self.reference), (n, dim), generator=generator)
-        return Params(n, {"on": chosen(n, self.p, generator), "corrupted": rank < count, "row": row})
+        return Params(n, {"on": bernoulli(n, self.p, generator), "corrupted": rank < count, "row": row})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         values = self.reference.float().gather(0, params["row"].to(self.reference.device)).to(images.device)

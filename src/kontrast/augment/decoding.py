@@ -56,8 +56,8 @@ class CropAtDecoding:
     def boxes(self, height: int, width: int, seed: int) -> list[tuple[int, int, int, int]]:
         """(top, left, height, width) of each view."""
         generator = torch.Generator().manual_seed(seed)
-        drawn = [crop.draw(1, (height, width), generator) for crop in self.crops]
-        return [tuple(int(params[key]) for key in ("top", "left", "height", "width")) for params in drawn]  # type: ignore[misc]
+        draws = [crop.draw(1, (height, width), generator) for crop in self.crops]
+        return [tuple(int(params[key]) for key in ("top", "left", "height", "width")) for params in draws]  # type: ignore[misc]
 
     def box(self, height: int, width: int, seed: int) -> tuple[int, int, int, int]:
         """The box that needs the finest image; it decides how far the image may be reduced at decoding."""

@@ -51,23 +51,6 @@ Size = tuple[int, ...]
 OUTSIDE = 1e-3  # how far resizing and half precision may carry pixels beyond 0…1
 
 
-def finite(value: Any) -> bool:
-    """Whether a real number is finite as a float."""
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number that no float holds
-        return False
-
-
-def number(name: str, value: Any, *, least: float, most: float = math.inf) -> float:
-    """A finite number in its range, as a float."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool) and finite(value)
-    if not (real and least <= value <= most):
-        bounds = f"of at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
-        raise ValueError(f"{name} must be a number {bounds}, got {quoted(value)}")
-    return float(value)
-
-
 def interval(name: str, value: Any, *, above: float = 0.0, most: float = math.inf) -> tuple[float, float]:
     """A range (low, high) of positive numbers, as floats."""
     try:
@@ -195,12 +178,12 @@ class Params:
         return f"Params({self._n}{', ' if shapes else ''}{shapes})"
 
     def part(self, index: int) -> Params:
-        """The parameters that `joined` stored under this index."""
+        """The parameters that `join` stored under this index."""
         start = f"{index}/"
         return Params(self._n, {k[len(start) :]: v for k, v in self._tensors.items() if k.startswith(start)})
 
     @staticmethod
-    def joined(n: int, parts: Sequence[Params]) -> Params:
+    def join(n: int, parts: Sequence[Params]) -> Params:
         """The parameters of several operations, each name behind its operation's index: ``"0/top"``."""
         return Params(n, {f"{i}/{k}": v for i, part in enumerate(parts) for k, v in part._tensors.items()})
 
@@ -282,13 +265,38 @@ class Operation(ABC):
         """Compute the result, for at least one sample in float32."""
 
 
-def chosen(n: int, p: float, generator: torch.Generator | None) -> Tensor:
-    """Draw n bools, each true with probability p."""
+def bernoulli(n: int, p: float, generator: torch.Generator | None) -> Tensor:
+    """Draw n bools, each true with probability p.
+
+    Args:
+        n: how many.
+        p: the probability of True.
+        generator: on the CPU; None uses torch's global one.
+
+    Returns:
+        Bools ``[n]``.
+
+    >>> bernoulli(3, 1.0, None)
+    tensor([True, True, True])
+    """
     return torch.rand(n, generator=generator) < p
 
 
 def uniform(n: int, low: float, high: float, generator: torch.Generator | None) -> Tensor:
-    """Draw n numbers, uniform from low to high."""
+    """Draw n numbers, uniform from low to high.
+
+    Args:
+        n: how many.
+        low: the smallest.
+        high: the largest.
+        generator: on the CPU; None uses torch's global one.
+
+    Returns:
+        Numbers, float32 ``[n]``.
+
+    >>> uniform(2, 0.5, 0.5, None)
+    tensor([0.5000, 0.5000])
+    """
     return torch.rand(n, generator=generator) * (high - low) + low
 
 
@@ -379,14 +387,14 @@ class Compose(Operation):
     """
 
     def __init__(self, operations: Iterable[Operation]) -> None:
-        found: list[Operation] = []
+        flat: list[Operation] = []
         for i, operation in enumerate(operations):
             if not isinstance(operation, Operation):
                 raise ValueError(
                     f"operation {i} is {operation!r}; expected operations of kontrast.augment, such as HorizontalFlip()"
                 )
-            found.extend(operation.operations if isinstance(operation, Compose) else [operation])
-        self.operations: tuple[Operation, ...] = tuple(found)
+            flat.extend(operation.operations if isinstance(operation, Compose) else [operation])
+        self.operations: tuple[Operation, ...] = tuple(flat)
 
     def __repr__(self) -> str:
         return f"Compose([{', '.join(map(repr, self.operations))}])"
@@ -407,7 +415,7 @@ class Compose(Operation):
         for operation in self.operations:
             parts.append(operation._draw(n, size, generator))
             size = operation.output_size(size)
-        return Params.joined(n, parts)
+        return Params.join(n, parts)
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         separable: list[Separable] = []
@@ -532,15 +540,15 @@ class Views:
 
     def draw(self, n: int, size: Size | int, generator: torch.Generator | None = None) -> Params:
         """Draw the parameters of all views of n samples."""
-        return Params.joined(n, [operation.draw(n, size, generator) for operation in self.operations])
+        return Params.join(n, [operation.draw(n, size, generator) for operation in self.operations])
 
     def apply(self, images: Tensor, params: Params) -> Tensor | list[Tensor]:
         """Return the views (see the class)."""
         batches = self._batches(images)
-        seen = [
+        views = [
             o.apply(batch, params.part(i)) for i, (o, batch) in enumerate(zip(self.operations, batches, strict=True))
         ]
-        return torch.stack(seen, 1) if len({view.shape for view in seen}) == 1 else seen
+        return torch.stack(views, 1) if len({view.shape for view in views}) == 1 else views
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor | list[Tensor]:
         """Draw parameters for this batch and apply them."""

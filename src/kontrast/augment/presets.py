@@ -46,13 +46,13 @@ The size of crops is that of the data (``data.size``, ``augment.size``), and nor
 images, at the start for vectors. Images of several sizes need ``resized-crop`` as the first operation, which is then
 applied while a file is decoded.
 
->>> listed([{"name": "resized-crop", "scale": [0.5, 1]}, "flip"], size=32)
+>>> view([{"name": "resized-crop", "scale": [0.5, 1]}, "flip"], size=32)
 Compose([RandomResizedCrop(size=32, scale=(0.5, 1.0), ratio=(0.75, 1.3333333333333333)), HorizontalFlip(p=0.5)])
->>> listed(["resized-crop", {"name": "filp"}], size=32)
+>>> view(["resized-crop", {"name": "filp"}], size=32)
 Traceback (most recent call last):
     ...
 ValueError: no operation 'filp'; did you mean 'flip'? Known: autoaugment, blur, color-jitter, crop, feature-dropout, ...
->>> listed([{"name": "resized-crop", "scales": 0.5}], size=32)
+>>> view([{"name": "resized-crop", "scales": 0.5}], size=32)
 Traceback (most recent call last):
     ...
 ValueError: operation 'resized-crop' has no option 'scales'; did you mean 'scale'? It has scale, ratio
@@ -65,7 +65,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from kontrast.augment.operation import Compose, Normalize, Numbers, Operation, image_size, number
+from kontrast.augment.operation import Compose, Normalize, Numbers, Operation, image_size
 from kontrast.augment.operations.autoaugment import AutoAugment
 from kontrast.augment.operations.blur import GaussianBlur
 from kontrast.augment.operations.color_jitter import ColorJitter
@@ -76,6 +76,7 @@ from kontrast.augment.operations.gaussian_noise import GaussianNoise
 from kontrast.augment.operations.grayscale import RandomGrayscale
 from kontrast.augment.operations.resized_crop import RandomResizedCrop
 from kontrast.augment.operations.solarize import Solarize
+from kontrast.checks import number
 from kontrast.registry import FAMILIES, STRENGTHS, check_operation, quoted
 
 JITTER, BLUR, FLIP = 0.8, 0.5, 0.5
@@ -90,23 +91,23 @@ def _apply_strengths(
     operations: list[Operation], size: int | tuple[int, int] | None, strengths: dict[str, Any]
 ) -> list[Operation]:
     """The operations with those replaced, added or left out that the strengths name; None changes nothing."""
-    found = list(operations)
+    result = list(operations)
     scale, jitter, grayscale, blur, flip = (strengths.get(key) for key in STRENGTHS)
     if scale is not None:
         assert size is not None
-        found = _place(found, RandomResizedCrop(size, scale=scale))
+        result = _place(result, RandomResizedCrop(size, scale=scale))
     if jitter is not None:
-        own = next((o.p for o in found if isinstance(o, ColorJitter)), JITTER)
-        found = _place(found, ColorJitter(*jitter_amounts(jitter), p=own))
+        own = next((o.p for o in result if isinstance(o, ColorJitter)), JITTER)
+        result = _place(result, ColorJitter(*jitter_amounts(jitter), p=own))
     if grayscale is not None:
-        found = _place(found, RandomGrayscale(number("grayscale", grayscale, least=0.0, most=1.0)))
+        result = _place(result, RandomGrayscale(number("grayscale", grayscale, least=0.0, most=1.0)))
     if blur is not None:
-        own = next((o.p for o in found if isinstance(o, GaussianBlur)), BLUR)
-        found = _place(found, GaussianBlur((0.1, 2.0), p=probability("blur", blur, own)))
+        own = next((o.p for o in result if isinstance(o, GaussianBlur)), BLUR)
+        result = _place(result, GaussianBlur((0.1, 2.0), p=probability("blur", blur, own)))
     if flip is not None:
-        own = next((o.p for o in found if isinstance(o, HorizontalFlip)), FLIP)
-        found = _place(found, HorizontalFlip(probability("flip", flip, own)))
-    return found
+        own = next((o.p for o in result if isinstance(o, HorizontalFlip)), FLIP)
+        result = _place(result, HorizontalFlip(probability("flip", flip, own)))
+    return result
 
 
 def _place(operations: list[Operation], new: Operation) -> list[Operation]:
@@ -355,6 +356,9 @@ def options_of(name: str) -> dict[str, Any]:
     Args:
         name: one of `NAMES`.
 
+    Returns:
+        The defaults by option.
+
     Raises:
         ValueError: an unknown name.
 
@@ -369,6 +373,9 @@ def describe(name: str) -> str:
 
     Args:
         name: one of `NAMES`.
+
+    Returns:
+        The line.
 
     Raises:
         ValueError: an unknown name.
@@ -411,35 +418,14 @@ def view(
     Compose([RandomCrop(size=28, padding=4)])
     >>> view([{"name": "crop", "padding": 2}], size=28, mean=0.5, std=0.5)
     Compose([RandomCrop(size=28, padding=2), Normalize(mean=(0.5,), std=(0.5,))])
-    """
-    if not isinstance(description, str | Mapping):
-        return listed(description, size=size, mean=mean, std=std)
-    options = _as_mapping(description)
-    return preset(options.pop("name"), size=size, mean=mean, std=std, **options)
-
-
-def listed(
-    steps: Sequence[Step], *, size: Pixels | None = None, mean: Numbers | None = None, std: Numbers | None = None
-) -> Compose:
-    """Make one view from a list of operations.
-
-    Args:
-        steps: names, or mappings with ``name`` and options, in the order they are applied.
-        size: pixels of the output; required by operations that crop.
-        mean: with ``std``, what the view is normalised with.
-        std: give both or neither.
-
-    Returns:
-        The operations as one.
-
-    Raises:
-        ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
-
-    >>> listed(["gaussian-noise"], mean=0.0, std=2.0)
+    >>> view(["gaussian-noise"], mean=0.0, std=2.0)
     Compose([Normalize(mean=(0.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
     """
-    operations = [_operation(name, options, size) for name, options in _split(steps)]
-    return _with_normalize(operations, mean, std, kind=kind_of(steps))
+    if not isinstance(description, str | Mapping):
+        operations = [_operation(name, options, size) for name, options in _split(description)]
+        return _with_normalize(operations, mean, std, kind=kind_of(description))
+    options = _as_mapping(description)
+    return preset(options.pop("name"), size=size, mean=mean, std=std, **options)
 
 
 def kind_of(description: Description) -> Literal["image", "vector", "any"]:
@@ -447,6 +433,9 @@ def kind_of(description: Description) -> Literal["image", "vector", "any"]:
 
     Args:
         description: as for `view`.
+
+    Returns:
+        "image", "vector" or "any".
 
     Raises:
         ValueError: operations for images and for vectors in one view.
@@ -470,18 +459,21 @@ def kind_of(description: Description) -> Literal["image", "vector", "any"]:
     return "vector" if "vector" in kinds.values() else "image"
 
 
-def written_out(description: Description) -> dict[str, Any] | list[dict[str, Any]]:
+def expand_options(description: Description) -> dict[str, Any] | list[dict[str, Any]]:
     """Return the view with every option of its preset or operations, as plain values for a file.
 
     Args:
         description: as for `view`.
 
+    Returns:
+        A mapping for a preset, a list of mappings for a list of operations.
+
     Raises:
         ValueError: as `view` does.
 
-    >>> written_out([{"name": "resized-crop", "scale": 0.5}, "flip"])
+    >>> expand_options([{"name": "resized-crop", "scale": 0.5}, "flip"])
     [{'name': 'resized-crop', 'scale': [0.5, 1.0], 'ratio': [0.75, 1.3333333333333333]}, {'name': 'flip', 'p': 0.5}]
-    >>> written_out("crop-flip")["padding"]
+    >>> expand_options("crop-flip")["padding"]
     4
     """
     view(description, size=32)  # raises if something is wrong
@@ -503,6 +495,9 @@ def title(description: Description) -> str:
     Args:
         description: as for `view`.
 
+    Returns:
+        The title.
+
     >>> title({"name": "weak", "scale": 0.5}), title([{"name": "resized-crop"}, "flip"])
     ('weak', 'resized-crop, flip')
     """
@@ -516,6 +511,9 @@ def operation_options(name: str) -> dict[str, Any]:
 
     Args:
         name: one of `OPERATIONS`.
+
+    Returns:
+        The defaults by option.
 
     Raises:
         ValueError: an unknown name.
@@ -531,6 +529,9 @@ def describe_operation(name: str) -> str:
 
     Args:
         name: one of `OPERATIONS`.
+
+    Returns:
+        The line.
 
     Raises:
         ValueError: an unknown name.
@@ -552,15 +553,15 @@ def _split(steps: Sequence[Step]) -> list[tuple[str, dict[str, Any]]]:
             f"view={quoted(steps)}: must be a preset, or a list of operations such as [resized-crop, flip]. Use the "
             "preset none to change nothing"
         )
-    found = []
+    parts = []
     for step in steps:
         options = _as_mapping(step) if isinstance(step, str | Mapping) else {}
         name = options.pop("name", None)
         if not isinstance(name, str):
             raise ValueError(f"operation={quoted(step)}: must be a name, or a mapping with a name and options")
         check_operation(name)
-        found.append((name, options))
-    return found
+        parts.append((name, options))
+    return parts
 
 
 def _operation(name: str, options: Mapping[str, Any], size: Pixels | None) -> Operation:

@@ -1,10 +1,10 @@
 """Sets by name, image folders, arrays; the bundled set; label noise; samplers and the loader.
 
 >>> from kontrast import data
->>> found = data.load("fashion-mini")  # inside the package: no network
->>> found
+>>> data_set = data.load("fashion-mini")  # inside the package: no network
+>>> data_set
 DataSet 'fashion-mini': 10,000 images (1, 28, 28), 2,000 for testing in 10 classes
->>> batches = data.Loader(found.train, data.Shuffled(len(found.train), 256, seed=0))
+>>> batches = data.Loader(data_set.train, data.Shuffled(len(data_set.train), 256, seed=0))
 >>> len(batches), next(batches.epoch(0)).inputs.shape
 (39, torch.Size([256, 1, 28, 28]))
 """
@@ -12,10 +12,11 @@ DataSet 'fashion-mini': 10,000 images (1, 28, 28), 2,000 for testing in 10 class
 from kontrast.data.arrays import from_arrays
 from kontrast.data.cache import CachedImages
 from kontrast.data.dataset import DataSet, Inputs, Memory, Options, Rows, Split, channel_statistics
-from kontrast.data.identity import bound, check_in_reach, taken
+from kontrast.data.identity import bind, check_in_reach, separate_data
 from kontrast.data.image_files import Folder
 from kontrast.data.images import CentreCrop, Crop, ImageError, decode
 from kontrast.data.loader import (
+    SAMPLERS,
     Batch,
     ClassBalanced,
     InOrder,
@@ -30,6 +31,7 @@ from kontrast.data.loader import (
 from kontrast.data.loading import SETS, load, names, noisy_labels
 
 __all__ = [
+    "SAMPLERS",
     "SETS",
     "Batch",
     "CachedImages",
@@ -50,7 +52,7 @@ __all__ = [
     "Split",
     "Stream",
     "WithReplacement",
-    "bound",
+    "bind",
     "channel_statistics",
     "check_in_reach",
     "decode",
@@ -60,5 +62,5 @@ __all__ = [
     "names",
     "noisy_labels",
     "seed_of",
-    "taken",
+    "separate_data",
 ]

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kontrast.checks import unmasked
 from kontrast.data.dataset import DataSet, Memory, Options, Split, channel_statistics, crop_each
 from kontrast.data.images import CentreCrop, Crop, ImageError, as_uint8, from_value, native_type, with_channels
 from kontrast.files import DAMAGE, NotRegularFile, open_regular, read_npz
@@ -69,6 +70,9 @@ def from_arrays(
         channels: as in `Options`.
         labelled: as in `Options`.
         note: source and licence.
+
+    Returns:
+        The data set.
 
     Raises:
         ValueError: rows or labels of a wrong type or shape, or that do not fit together.
@@ -125,9 +129,9 @@ def from_file(path: Path, **options: Any) -> DataSet:
                 raise ValueError("by its first bytes it is neither a .npz nor a .npy file. Write it with np.savez")
             file.seek(0)
             if first.startswith(b"PK"):
-                found = read_npz(path, "restore a copy of it")
+                arrays = read_npz(path, "restore a copy of it")
             else:
-                found = {"x_train": np.load(file, allow_pickle=False)}
+                arrays = {"x_train": np.load(file, allow_pickle=False)}
                 if file.read(1):
                     raise ValueError("it has more bytes than its head says, so it is damaged. Restore a copy of it")
     except DAMAGE as error:
@@ -142,7 +146,7 @@ def from_file(path: Path, **options: Any) -> DataSet:
             else one_line(str(error)[:500])
         )
         raise ValueError(f"{path} cannot be read as arrays: {reason}") from error
-    return from_mapping(found, name=path.stem, note=str(path.name), **options)
+    return from_mapping(arrays, name=path.stem, note=str(path.name), **options)
 
 
 def from_mapping(values: Mapping[str, Any], **options: Any) -> DataSet:
@@ -153,11 +157,11 @@ def from_mapping(values: Mapping[str, Any], **options: Any) -> DataSet:
     """
     named: dict[str, Any] = {}
     for key, value in values.items():
-        known = key if key in KEYS else ALIASES.get(key)
-        if known is not None and known in named:
-            raise ValueError(f"{known}: must be given once; it is given again as {key!r}")
-        if known is not None:
-            named[known] = value
+        canonical = key if key in KEYS else ALIASES.get(key)
+        if canonical is not None and canonical in named:
+            raise ValueError(f"{canonical}: must be given once; it is given again as {key!r}")
+        if canonical is not None:
+            named[canonical] = value
     if "x_train" not in named:
         raise ValueError(
             f"x_train: must be among the arrays, which are {', '.join(map(repr, values)) or 'none'}. Known names: "
@@ -212,33 +216,25 @@ def number_labels(
 
 
 def _labels(key: str, labels: Any) -> np.ndarray[Any, Any]:
+    unmasked(key, labels)
     try:
-        found = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else _unmasked(key, labels)
-        found = np.char.decode(found) if found.dtype.kind == "S" else found
+        array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+        array = np.char.decode(array) if array.dtype.kind == "S" else array
     except UnicodeDecodeError:
         raise ValueError(f"{key} holds bytes that are not UTF-8: must be whole numbers or strings") from None
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{key} is not an array ({one_line(str(error))}): must be [N] whole numbers or strings"
         ) from None
-    found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     # Files written by spreadsheets hold 1.0, 2.0, …; from 2⁵³ on floats skip whole numbers.
-    if found.dtype.kind == "f" and found.ndim == 1 and bool(((found == np.rint(found)) & (abs(found) < 2.0**53)).all()):
-        found = found.astype(np.int64)
-    if found.ndim != 1 or found.dtype.kind not in "iuUb" or not len(found):
-        raise ValueError(f"{key} of {found.dtype} {list(found.shape)}: must be [N] whole numbers or strings")
-    if found.dtype.kind == "u" and int(found.max()) >= 2**63:
-        raise ValueError(f"{key}={int(found.max())}: must be whole numbers below 2⁶³, or strings")
-    return found.astype(np.int64) if found.dtype.kind in "iub" else found
-
-
-def _unmasked(key: str, values: Any) -> np.ndarray[Any, Any]:
-    """Convert to an array; masked entries are refused because numpy would make them visible again."""
-    masked = isinstance(values, np.ma.MaskedArray) and values.dtype.names is None
-    hidden = int(np.ma.getmaskarray(values).sum()) if masked else 0
-    if hidden:
-        raise ValueError(f"{key} has {hidden} masked entries: must have none. Leave those rows out, or fill them")
-    return np.asarray(values)
+    if array.dtype.kind == "f" and array.ndim == 1 and bool(((array == np.rint(array)) & (abs(array) < 2.0**53)).all()):
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iuUb" or not len(array):
+        raise ValueError(f"{key} of {array.dtype} {list(array.shape)}: must be [N] whole numbers or strings")
+    if array.dtype.kind == "u" and int(array.max()) >= 2**63:
+        raise ValueError(f"{key}={int(array.max())}: must be whole numbers below 2⁶³, or strings")
+    return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
 def _inputs(key: str, values: Any, layout: str | None, size: int | None, channels: int | None) -> Tensor:
@@ -248,8 +244,7 @@ def _inputs(key: str, values: Any, layout: str | None, size: int | None, channel
         if x.is_complex():
             raise ValueError(f"{key} of {x.dtype} {list(x.shape)}: must be real numbers, images or vectors")
     else:
-        if isinstance(values, np.ma.MaskedArray):
-            values = _unmasked(key, values)
+        unmasked(key, values)
         try:
             array = np.asarray(values)
         except ValueError:
@@ -358,19 +353,21 @@ def from_object(source: Any, options: Options, *, test: Any = None, name: str | 
     DataSet 'list': 2 images (1, 4, 4) in 2 classes
     """
     inputs, labels = _collect(source, options)
-    tested: tuple[Memory | Items | None, list[Any] | None] = (None, None) if test is None else _collect(test, options)
-    if tested[0] is not None:
-        inputs, tested = _coloured(inputs, tested[0]), (_coloured(tested[0], inputs), tested[1])
-        if tested[0].shape != inputs.shape:
-            raise ValueError(f"test items have shape {tested[0].shape}: must be {inputs.shape}, as the training items")
+    test_inputs, test_labels = (None, None) if test is None else _collect(test, options)
+    if test_inputs is not None:
+        inputs, test_inputs = _match_colour(inputs, test_inputs), _match_colour(test_inputs, inputs)
+        if test_inputs.shape != inputs.shape:
+            raise ValueError(
+                f"test items have shape {test_inputs.shape}: must be {inputs.shape}, as the training items"
+            )
     names = getattr(source, "classes", None)
-    known = isinstance(names, list | tuple) and all(isinstance(n, str) for n in names)
-    y_train, y_test, class_names = number_labels(labels, tested[1], names if known else None)
+    has_names = isinstance(names, list | tuple) and all(isinstance(n, str) for n in names)
+    y_train, y_test, class_names = number_labels(labels, test_labels, names if has_names else None)
     mean, std = channel_statistics(inputs)
     return DataSet(
         name=name or type(source).__name__,
         train=Split(inputs, y_train),
-        test=None if tested[0] is None else Split(tested[0], y_test),
+        test=None if test_inputs is None else Split(test_inputs, y_test),
         class_names=class_names,
         kind="vector" if inputs.shape is not None and len(inputs.shape) == 1 else "image",
         mean=mean,
@@ -405,7 +402,7 @@ def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] |
         raise ValueError(f"the {type(source).__name__} is empty: must have at least one item")
     rows: list[Tensor] = []
     labels: list[Any] = []
-    size, held = options.size, 0
+    size, num_bytes = options.size, 0
     shapes: set[tuple[int, ...]] = set()
     channels = options.channels
     crop = None if size is None else CentreCrop(size)
@@ -414,14 +411,14 @@ def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] |
         if row.ndim == 3:
             row = row if crop is None else crop(row)
             if channels is None and len(row) == 3:  # the first coloured image: those before it become RGB too
-                channels, held = 3, 3 * held
+                channels, num_bytes = 3, 3 * num_bytes
                 rows = [with_channels(r, 3) for r in rows if r.ndim == 3]
                 shapes = {(3, *s[1:]) if len(s) == 3 else s for s in shapes}
         shapes.add(tuple(row.shape))
-        held += row.nbytes
+        num_bytes += row.nbytes
         if label is not None:
             labels.append(label)
-        if len(shapes) > 1 or held > options.memory:
+        if len(shapes) > 1 or num_bytes > options.memory:
             rows = []
         else:
             rows.append(row)
@@ -436,11 +433,11 @@ def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] |
     return Items(source, shape=shape, channels=channels or 1 if images else None, crop=crop), labels or None
 
 
-def _coloured(inputs: Memory | Items, other: Memory | Items) -> Memory | Items:
+def _match_colour(inputs: Memory | Items, other: Memory | Items) -> Memory | Items:
     """Convert ``inputs`` to RGB if those of the ``other`` split are RGB."""
-    mine, others = (x.channels if isinstance(x, Items) else x.shape[0] for x in (inputs, other))
+    own, others = (x.channels if isinstance(x, Items) else x.shape[0] for x in (inputs, other))
     vectors = any(x.shape is not None and len(x.shape) == 1 for x in (inputs, other))
-    if vectors or (mine, others) != (1, 3):
+    if vectors or (own, others) != (1, 3):
         return inputs
     if isinstance(inputs, Memory):
         return Memory(with_channels(inputs.values, 3))

@@ -171,13 +171,13 @@ def open_or_write(path: Path, fingerprint: str, write: Callable[[], None], *, ve
     return CachedImages(path, fingerprint=fingerprint)
 
 
-def fingerprint(folder: Path, names: Iterable[str], **made: Any) -> str:
-    """Hash the name, size and modification time of each file below ``folder``, and how the images are ``made``.
+def fingerprint(folder: Path, names: Iterable[str], **settings: Any) -> str:
+    """Hash the name, size and modification time of each file below ``folder``, and how images are made (``settings``).
 
     >>> fingerprint(Path("."), [], size=64) == fingerprint(Path("."), [], size=32)
     False
     """
-    digest = hashlib.blake2b(json.dumps([VERSION, made], sort_keys=True).encode(), digest_size=16)
+    digest = hashlib.blake2b(json.dumps([VERSION, settings], sort_keys=True).encode(), digest_size=16)
     for name in names:
         try:
             status = os.stat(folder / name)

@@ -234,10 +234,10 @@ class Split:
             raise ValueError(f"limit={n}: must be at least 1. Use None for all rows")
         if n >= len(self):
             return self
-        drawn = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
+        order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
         if self.labels is not None:
-            drawn = drawn[torch.argsort(_turn(self.labels[drawn]), stable=True)]
-        return self.subset(drawn[:n].sort().values)
+            order = order[torch.argsort(_turn(self.labels[order]), stable=True)]
+        return self.subset(order[:n].sort().values)
 
     def balanced(self, per_class: int, seed: int = 0) -> Split:
         """Return exactly ``per_class`` rows of each class, in their old order.
@@ -327,8 +327,9 @@ class DataSet:
         labels = self.train.require_labels("the number of classes")
         if self.class_names:
             return len(self.class_names)
-        tested = None if self.test is None else self.test.labels  # has them all where few rows are left to train on
-        return max(int(y.max()) for y in (labels, tested) if y is not None and len(y)) + 1
+        # The test rows have all classes where few rows are left to train on.
+        test_labels = None if self.test is None else self.test.labels
+        return max(int(y.max()) for y in (labels, test_labels) if y is not None and len(y)) + 1
 
     def limit(self, n: int | None, seed: int = 0, *, test: int | None = None) -> DataSet:
         """Keep at most ``n`` rows of the training and of the unlabelled split, evenly over the classes.
@@ -454,12 +455,12 @@ def channel_statistics(inputs: Inputs, *, size: int = 224) -> tuple[tuple[float,
         raise ValueError("inputs: must have at least one row to compute statistics")
     varied = inputs.shape is None
     count = len(inputs) if isinstance(inputs, Memory) else min(len(inputs), SAMPLE)
-    taken = torch.arange(count) * len(inputs) // count
+    sample = torch.arange(count) * len(inputs) // count
     crop = CentreCrop(size) if varied else None
     n, shift, total, squares = 0, None, torch.zeros(()), torch.zeros(())
     step = max(1, CHUNK // (3 * size * size if inputs.shape is None else math.prod(inputs.shape)))
     for start in range(0, count, step):
-        rows = taken[start : start + step]
+        rows = sample[start : start + step]
         chunk = inputs.read(rows, crop, [0] * len(rows) if varied else None)
         x = chunk.to(torch.float64)
         x = x.transpose(0, 1).flatten(1) if x.ndim == 4 else x.T

@@ -59,7 +59,7 @@ def download(url: str, path: Path, *, checksum: str, most_bytes: int = MOST_BYTE
     ...     download("http://nowhere.invalid/a.txt", here, checksum=known) == here  # it is there: no request
     True
     """
-    algorithm, expected = _parsed(checksum)
+    algorithm, expected = _parse_checksum(checksum)
     if path.is_file() and matches(path, checksum):
         return path
     if urlsplit(url).scheme not in ("http", "https"):
@@ -94,14 +94,14 @@ def matches(content: Path | bytes, checksum: str) -> bool:
     >>> matches(b"first", known), matches(b"other", known)
     (True, False)
     """
-    algorithm, expected = _parsed(checksum)
+    algorithm, expected = _parse_checksum(checksum)
     if isinstance(content, bytes):
         return hashlib.new(algorithm, content, usedforsecurity=False).hexdigest() == expected
     with content.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest() == expected
 
 
-def _parsed(checksum: str) -> tuple[str, str]:
+def _parse_checksum(checksum: str) -> tuple[str, str]:
     algorithm, _, expected = checksum.partition(":")
     if algorithm not in ("md5", "sha256") or len(expected) != {"md5": 32, "sha256": 64}[algorithm]:
         raise ValueError(f"checksum={checksum!r}: must be md5:… or sha256:… with its hexadecimal digits")

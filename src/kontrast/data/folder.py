@@ -69,23 +69,23 @@ def from_folder(path: Path, options: Options) -> DataSet:
     known = {"train", *TESTING, *UNLABELLED}
     # A class may be called "train" too: it is a split only beside other splits, or alone.
     has_splits = "train" in folders and (bool(folders & (known - {"train"})) or folders == {"train"})
-    listed = replace(options, check="names")
-    train = list_images(inside["train"] if has_splits else path, listed)
+    names_only = replace(options, check="names")
+    train = list_images(inside["train"] if has_splits else path, names_only)
     classes = class_folders(train, options.labelled)
     parts = {"train": read_own_part(train, classes, options, folder=path)}
     names = classes
     for name in TESTING if has_splits else ():
         if name in folders:
-            found = list_images(inside[name], listed)
-            theirs = class_folders(found, options.labelled)
-            if classes is not None and theirs is None:
+            test = list_images(inside[name], names_only)
+            test_classes = class_folders(test, options.labelled)
+            if classes is not None and test_classes is None:
                 continue  # ImageNet's own test folder, flat: without labels it tests nothing
-            names = names or theirs
-            parts["test"] = read_own_part(found, names if theirs else None, options, folder=path)
+            names = names or test_classes
+            parts["test"] = read_own_part(test, names if test_classes else None, options, folder=path)
             break
     for name in UNLABELLED if has_splits else ():
         if name in folders:
-            parts["unlabelled"] = read_own_part(list_images(inside[name], listed), None, options, folder=path)
+            parts["unlabelled"] = read_own_part(list_images(inside[name], names_only), None, options, folder=path)
     others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
     note = f"images in the folder {one_line(path.resolve().name)}"
     note += f"; {others:,} files of other kinds beside them" if others else ""
@@ -149,12 +149,12 @@ def class_folders(listing: Listing, labelled: bool | None = None) -> list[str] |
     """
     if labelled is False:
         return None
-    found = sorted({name.partition("/")[0] for name in listing.names if "/" in name})
-    if labelled and not found:
+    folders = sorted({name.partition("/")[0] for name in listing.names if "/" in name})
+    if labelled and not folders:
         raise ValueError(
             f"labelled=True: must have one subfolder per class, and {listing.folder} has no subfolders with images"
         )
-    return found if len(found) > 1 or labelled else None
+    return folders if len(folders) > 1 or labelled else None
 
 
 def read_part(listing: Listing, classes: Collection[str] | None, options: Options) -> Part:
@@ -175,28 +175,28 @@ def read_part(listing: Listing, classes: Collection[str] | None, options: Option
             )
         listing = listing.without(stray)
     files = len(listing) + len(listing.skipped)
-    inputs, kept = store(listing, options)
+    inputs, readable = store(listing, options)
     labels = None
     if classes is not None:
         place = {name: i for i, name in enumerate(sorted(classes))}
-        labels = torch.tensor([place[name.partition("/")[0]] for name in kept.names])
-        _warn_of_empty(listing, kept, place)
+        labels = torch.tensor([place[name.partition("/")[0]] for name in readable.names])
+        _warn_of_empty(listing, readable, place)
     if isinstance(inputs, Folder):
         inputs.labels = labels
-    warn_of_skipped(kept.skipped, files, listing.folder)
-    return Part(Split(inputs, labels, kept.names), tuple(kept.skipped))
+    warn_of_skipped(readable.skipped, files, listing.folder)
+    return Part(Split(inputs, labels, readable.names), tuple(readable.skipped))
 
 
-def _warn_of_empty(listing: Listing, kept: Listing, classes: Collection[str]) -> None:
+def _warn_of_empty(listing: Listing, readable: Listing, classes: Collection[str]) -> None:
     """Warn about classes that have files in ``listing``, but no readable image."""
     named = [*listing.names, *(name for name, _ in listing.skipped)]
-    had = {name.partition("/")[0] for name in named if "/" in name} & set(classes)
-    empty = sorted(had - {name.partition("/")[0] for name in kept.names})
+    classes_with_files = {name.partition("/")[0] for name in named if "/" in name} & set(classes)
+    empty = sorted(classes_with_files - {name.partition("/")[0] for name in readable.names})
     if empty:
-        listed = ", ".join(map(one_line, empty[:5])) + (f" and {len(empty) - 5:,} more" if len(empty) > 5 else "")
+        names = ", ".join(map(one_line, empty[:5])) + (f" and {len(empty) - 5:,} more" if len(empty) > 5 else "")
         warnings.warn(
             f"{len(empty):,} of {len(classes):,} classes have no image in {listing.folder} that can be read, though "
-            f"they count as classes: {listed}",
+            f"they count as classes: {names}",
             UserWarning,
             stacklevel=3,
         )
@@ -220,9 +220,9 @@ def parse_paths(source: Any) -> PathList | None:
         return None
     if _is_pair(source):
         rows, labels = source
-        found = parse_paths(rows)
-        if found is not None and (labels is None or isinstance(labels, list | tuple | np.ndarray | Tensor)):
-            return found[0], labels
+        paths_of_rows = parse_paths(rows)
+        if paths_of_rows is not None and (labels is None or isinstance(labels, list | tuple | np.ndarray | Tensor)):
+            return paths_of_rows[0], labels
         return None
     paths, items = [_is_path(item) for item in source], [_is_item(item) for item in source]
     if not any(paths) and not any(items):
@@ -259,8 +259,8 @@ def from_paths(train: PathList, options: Options, *, test: PathList | None = Non
     y_train, y_test, names = number_labels(labels["train"], labels.get("test"))
     for key, y in (("train", y_train), ("test", y_test)):
         if key in parts:
-            found = parts[key]
-            parts[key] = Part(Split(found.split.inputs, y, found.split.names), found.skipped)
+            part = parts[key]
+            parts[key] = Part(Split(part.split.inputs, y, part.split.names), part.skipped)
     count = sum(len(paths) for paths, _ in splits.values())
     return assemble("files", parts, names, options, note=f"a list of {count:,} files from Python")
 
@@ -276,12 +276,12 @@ def _read(key: str, paths: Sequence[str], labels: Any, options: Options) -> tupl
         raise ValueError(f"{len(missing):,} of {len(paths):,} paths are not files: {names}. They must be image files")
     folder = Path(os.path.commonpath([path.parent for path in full]))
     listing = Listing(folder, [path.relative_to(folder).as_posix() for path in full])
-    inputs, kept = store(listing, options)
-    warn_of_skipped(kept.skipped, len(listing), folder)
-    bad = {name for name, _ in kept.skipped}
+    inputs, readable = store(listing, options)
+    warn_of_skipped(readable.skipped, len(listing), folder)
+    bad = {name for name, _ in readable.skipped}
     values = labels.tolist() if isinstance(labels, np.ndarray | Tensor) else labels
-    left = None if values is None else [y for y, name in zip(values, listing.names, strict=True) if name not in bad]
-    return Part(Split(inputs, None, kept.names), tuple(kept.skipped)), left
+    rest = None if values is None else [y for y, name in zip(values, listing.names, strict=True) if name not in bad]
+    return Part(Split(inputs, None, readable.names), tuple(readable.skipped)), rest
 
 
 def _is_path(item: Any) -> bool:

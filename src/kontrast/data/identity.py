@@ -120,7 +120,7 @@ def raw(tensor: Tensor) -> memoryview | bytes:
     return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
 
-def taken(overrides: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def separate_data(overrides: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Separate the data object from a recipe's overrides, if ``data`` or ``data.name`` is one.
 
     Args:
@@ -129,25 +129,25 @@ def taken(overrides: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     Returns:
         The object or None, and the other overrides.
 
-    >>> taken({"seed": 1, "data": {"name": [1.0, 2.0], "size": 32}})
+    >>> separate_data({"seed": 1, "data": {"name": [1.0, 2.0], "size": 32}})
     ([1.0, 2.0], {'seed': 1, 'data': {'size': 32}})
-    >>> taken({"data": "photos/"}), taken({"data": {"size": 32}})
+    >>> separate_data({"data": "photos/"}), separate_data({"data": {"size": 32}})
     ((None, {'data': 'photos/'}), (None, {'data': {'size': 32}}))
     """
     rest = dict(overrides)
-    found = None
+    source = None
     for key in ("data", "data.name"):
         value = rest.get(key)
         if isinstance(value, os.PathLike):
             rest[key] = os.fspath(value)
         elif _is_object(value):
-            found = rest.pop(key)
+            source = rest.pop(key)
         elif key == "data" and isinstance(value, Mapping):
             if isinstance(value.get("name"), os.PathLike):
                 rest[key] = {**value, "name": os.fspath(value["name"])}
             elif _is_object(value.get("name")):
-                found, rest[key] = value["name"], {k: v for k, v in value.items() if k != "name"}
-    return found, rest
+                source, rest[key] = value["name"], {k: v for k, v in value.items() if k != "name"}
+    return source, rest
 
 
 def _is_object(value: Any) -> bool:
@@ -157,7 +157,7 @@ def _is_object(value: Any) -> bool:
     return not isinstance(value, str | os.PathLike | bool | int | float | None)
 
 
-def bound(recipe: Recipe, source: Any) -> tuple[Recipe, DataSet]:
+def bind(recipe: Recipe, source: Any) -> tuple[Recipe, DataSet]:
     """Load a data object as the recipe says, and write its description and digest into the recipe.
 
     Args:
@@ -169,10 +169,10 @@ def bound(recipe: Recipe, source: Any) -> tuple[Recipe, DataSet]:
 
     >>> from kontrast.data import load
     >>> recipe = Recipe.of({"method": "simclr", "train": {"epochs": 1}})
-    >>> again, found = bound(recipe, load("digits", limit=100))
+    >>> again, data_set = bind(recipe, load("digits", limit=100))
     >>> again.data.name, again.data.given
     ('digits', "the DataSet 'digits': 100 images (1, 8, 8), 360 for testing in 10 classes")
-    >>> again.hash == bound(recipe, load("digits", limit=100))[0].hash, again.hash == recipe.hash
+    >>> again.hash == bind(recipe, load("digits", limit=100))[0].hash, again.hash == recipe.hash
     (True, False)
     """
     options = {name: getattr(recipe.data, name) for name in ("size", "channels", "labelled")}

@@ -63,12 +63,12 @@ class Listing:
 
     def without(self, bad: dict[int, str]) -> Listing:
         """Return the listing without the images ``{index: reason}``, which join the skipped."""
-        kept = [i for i in range(len(self)) if i not in bad]
+        rest = [i for i in range(len(self)) if i not in bad]
         return replace(
             self,
-            names=[self.names[i] for i in kept],
+            names=[self.names[i] for i in rest],
             skipped=[*self.skipped, *((self.names[i], reason) for i, reason in sorted(bad.items()))],
-            sizes=None if self.sizes is None else [self.sizes[i] for i in kept],
+            sizes=None if self.sizes is None else [self.sizes[i] for i in rest],
         )
 
 
@@ -79,8 +79,8 @@ def list_images(folder: Path, options: Options, only: Collection[str] | None = N
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (4, 2)).save(f"{folder}/b.png")
     ...     Image.new("RGB", (4, 2)).save(f"{folder}/a.jpg")
-    ...     found = list_images(Path(folder), Options())
-    >>> found.names, found.size
+    ...     listing = list_images(Path(folder), Options())
+    >>> listing.names, listing.size
     (['a.jpg', 'b.png'], (2, 4))
     """
     if not folder.is_dir():
@@ -98,13 +98,13 @@ def check_images(listing: Listing, options: Options) -> Listing:
     """Return the listing with the sizes of its images, and without the files that cannot be read."""
     sizes: list[tuple[int, int]] = []
     bad: dict[int, str] = {}
-    for i, found in enumerate(_checked(listing.paths, options.check == "full")):
-        sizes.append((0, 0) if isinstance(found, str) else found)
-        if isinstance(found, str):
-            bad[i] = found
-    checked = replace(listing, sizes=sizes).without(bad)
-    check_skipped(checked, options)
-    return checked
+    for i, result in enumerate(_check_files(listing.paths, options.check == "full")):
+        sizes.append((0, 0) if isinstance(result, str) else result)
+        if isinstance(result, str):
+            bad[i] = result
+    readable = replace(listing, sizes=sizes).without(bad)
+    check_skipped(readable, options)
+    return readable
 
 
 def check_skipped(listing: Listing, options: Options) -> None:
@@ -144,8 +144,8 @@ def format_skipped(skipped: Sequence[tuple[str, str]]) -> str:
     >>> format_skipped([("a.jpg", "truncated")])
     'a.jpg (truncated)'
     """
-    listed = ", ".join(one_line(f"{name} ({reason})") for name, reason in skipped[:SHOWN])
-    return listed + (f" and {len(skipped) - SHOWN:,} more" if len(skipped) > SHOWN else "")
+    first = ", ".join(one_line(f"{name} ({reason})") for name, reason in skipped[:SHOWN])
+    return first + (f" and {len(skipped) - SHOWN:,} more" if len(skipped) > SHOWN else "")
 
 
 @cache
@@ -171,8 +171,8 @@ def _walk(folder: Path, only: Collection[str] | None = None) -> Listing:
 
     def visit(place: str, below: str, above: frozenset[tuple[int, int]]) -> None:
         with os.scandir(place) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        for entry in found:
+            content = sorted(entries, key=lambda entry: entry.name)
+        for entry in content:
             if entry.name.startswith(".") or entry.name == "__MACOSX":
                 continue
             if only is not None and not below and entry.name not in only:
@@ -198,7 +198,7 @@ def _walk(folder: Path, only: Collection[str] | None = None) -> Listing:
     return listing
 
 
-def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
+def _check_files(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
     """(height, width) of each file, or why it cannot be read; PIL reads and decodes without Python's lock."""
 
     def look(path: str) -> tuple[int, int] | str:
@@ -214,8 +214,8 @@ def _checked(paths: list[str], whole: bool) -> Iterator[tuple[int, int] | str]:
 
 def _holds(folder: Path) -> str:
     """The content of a folder without images, in a few words."""
-    found = sorted(entry.name for entry in os.scandir(folder))
-    return f"it holds {', '.join(map(one_line, found[:5]))}{' …' if len(found) > 5 else ''}" if found else "it is empty"
+    names = sorted(entry.name for entry in os.scandir(folder))
+    return f"it holds {', '.join(map(one_line, names[:5]))}{' …' if len(names) > 5 else ''}" if names else "it is empty"
 
 
 class Folder:
@@ -328,7 +328,7 @@ def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
     Memory(uint8 [1, 3, 4, 4])
     """
     if options.cache_folder is not None:
-        return _cached(listing, options, options.cache_folder)
+        return _open_or_write_cache(listing, options, options.cache_folder)
     shape = _shape(listing, options)
     if options.size is None or shape is None or not _fits(listing, shape, options):
         if options.check != "names":
@@ -341,7 +341,7 @@ def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
     bad: dict[int, str] = {}
     rows: Tensor | None = None
     filled = 0
-    for chunk in _decoded(listing, options, shape, bad):
+    for chunk in _decode_chunks(listing, options, shape, bad):
         if rows is None:  # in place: joining chunks at the end would need the memory twice
             rows = torch.empty(len(listing), *shape, dtype=torch.uint8)
         rows[filled : filled + len(chunk)] = chunk
@@ -362,7 +362,9 @@ def _fits(listing: Listing, shape: tuple[int, int, int], options: Options) -> bo
     return len(listing) * shape[0] * shape[1] * shape[2] <= options.memory
 
 
-def _decoded(listing: Listing, options: Options, shape: tuple[int, int, int], bad: dict[int, str]) -> Iterator[Tensor]:
+def _decode_chunks(
+    listing: Listing, options: Options, shape: tuple[int, int, int], bad: dict[int, str]
+) -> Iterator[Tensor]:
     """Decode all images in threads, in chunks uint8 ``[n, *shape]``; unreadable files are added to ``bad``."""
     crop = None if options.size is None else CentreCrop(options.size)
 
@@ -376,23 +378,23 @@ def _decoded(listing: Listing, options: Options, shape: tuple[int, int, int], ba
     with ignore_pil_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         for start in range(0, len(paths), step):
             images: list[Tensor] = []
-            for i, found in enumerate(pool.map(image, paths[start : start + step]), start):
-                if isinstance(found, str):
-                    bad[i] = found
-                elif tuple(found.shape) != shape:
-                    bad[i] = f"{list(found.shape)} and not {list(shape)} as it was when listed"
+            for i, result in enumerate(pool.map(image, paths[start : start + step]), start):
+                if isinstance(result, str):
+                    bad[i] = result
+                elif tuple(result.shape) != shape:
+                    bad[i] = f"{list(result.shape)} and not {list(shape)} as it was when listed"
                 else:
-                    images.append(found)
+                    images.append(result)
             if images:
                 yield torch.stack(images)
             if len(bad) > options.bad_limit(len(paths)):  # the rest need not be decoded
                 check_skipped(listing.without(bad), options)
 
 
-def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, Listing]:
+def _open_or_write_cache(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, Listing]:
     """The images in a cache file, which is written first if there is none or the folder has changed."""
     channels = options.channels or 3
-    made = fingerprint(listing.folder, listing.names, size=options.size, channels=channels)
+    key = fingerprint(listing.folder, listing.names, size=options.size, channels=channels)
     place = hashlib.blake2b(os.fsencode(listing.folder.resolve()), digest_size=4).hexdigest()
     tag = f"{options.size or 'own'}-{'rgb' if channels == 3 else 'grey'}"
     path = folder / f"{listing.folder.resolve().name}-{place}-{tag}.kimg"
@@ -407,17 +409,17 @@ def _cached(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, L
                     f"size=None: must be set for a cache, because the images in {listing.folder} differ in size. Use a "
                     "size somewhat larger than the training crops (256 for 224)"
                 )
-        chunks = _decoded(listing, options, shape, bad)
-        write_cache(path, chunks, shape=shape, fingerprint=made, skipped=partial(_left_out, listing, bad, options))
+        chunks = _decode_chunks(listing, options, shape, bad)
+        write_cache(path, chunks, shape=shape, fingerprint=key, skipped=partial(_list_bad_files, listing, bad, options))
 
-    images = open_or_write(path, made, write, verify=options.verify)
+    images = open_or_write(path, key, write, verify=options.verify)
     reasons = dict(images.skipped)
-    kept = listing.without({i: reasons[n] for i, n in enumerate(listing.names) if n in reasons})
-    check_skipped(kept, options)  # the cache may have been made when more were allowed
-    return images, kept
+    readable = listing.without({i: reasons[n] for i, n in enumerate(listing.names) if n in reasons})
+    check_skipped(readable, options)  # the cache may have been made when more were allowed
+    return images, readable
 
 
-def _left_out(listing: Listing, bad: dict[int, str], options: Options) -> list[tuple[str, str]]:
+def _list_bad_files(listing: Listing, bad: dict[int, str], options: Options) -> list[tuple[str, str]]:
     """The files that could not be decoded; raises, so that no cache is written, if they are too many."""
     check_skipped(listing.without(bad), options)
     return [(listing.names[i], reason) for i, reason in sorted(bad.items())]

@@ -37,8 +37,8 @@ Crop = Callable[[Tensor, int], Tensor]
 """``crop(image uint8 [C, h, w], seed) → uint8 [C, H, W]``: what brings images of different sizes to one.
 
 If it also has ``size`` (H, W) and ``box(height, width, seed) → (top, left, height, width)``, files that can be decoded
-at a smaller scale are (JPEG), as far as the box still covers ``size``. With ``of_reduced(image, seed, full)`` it is
-then told the (height, width) that the image had, so that what is drawn does not depend on the scale.
+at a smaller scale are (JPEG), as far as the box still covers ``size``. If it has ``of_reduced(image, seed, full)``,
+that is called instead with the (height, width) of the whole image, so that the draw does not depend on the scale.
 """
 MOST_PIXELS = 89_478_485  # what PIL itself begins to warn at: 256 MB of RGB
 NEVER = ("EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG")  # PIL hands EPS, a program, to Ghostscript; films, no pixels
@@ -62,6 +62,9 @@ def decode(
         seed: of the crop.
         check: read only the header and the end of the file (truncation), and return an empty image ``[channels, h, w]``
             on torch's meta device.
+
+    Returns:
+        The pixels, or what ``crop`` makes of them.
 
     Raises:
         ImageError: the file is not an image, is damaged, or has more than `MOST_PIXELS` pixels.

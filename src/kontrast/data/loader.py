@@ -11,15 +11,24 @@ mix is SplitMix64's finaliser (Steele, Lea & Flood), which changes about half of
 neighbouring epochs and steps have unrelated draws. The first number after the seed is a `Stream`, the purpose of the
 draw, so that two kinds of draws never share random numbers: if the order of an epoch and the noisy labels were drawn
 alike, all noisy labels would come first.
+
+What batches hold of the classes, for N rows, n_c of class c, b of them in a batch:
+
+    (2)  P(no row of c in the batch)     = C(N−n_c, b)/C(N, b),            with replacement (1 − n_c/N)^b
+    (3)  P(no other row of c beside one) = C(N−n_c, b−1)/C(N−1, b−1),      with replacement (1 − n_c/N)^{b−1}
+    (4)  others of its class beside a row, mean over rows = Σ_c (n_c/N)(b−1)(n_c−1)/(N−1),  with replacement n_c/N
+
+A class-balanced batch has b/K rows of each of K classes.
 """
 
 from __future__ import annotations
 
+import abc
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -27,6 +36,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from kontrast.data.dataset import Memory, Split
 from kontrast.data.images import Crop
+from kontrast.registry import FAMILIES
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -51,6 +61,9 @@ def seed_of(seed: int, *numbers: int) -> int:
         seed: the seed of the run.
         *numbers: the stream, then whatever else names the draw, such as epoch and step.
 
+    Returns:
+        The seed.
+
     >>> seed_of(0, Stream.ORDER, 2) == seed_of(0, Stream.ORDER, 2), seed_of(0, Stream.ORDER, 2) == seed_of(0, 2, 1)
     (True, False)
     """
@@ -67,6 +80,9 @@ def generator(seed: int, *numbers: int) -> torch.Generator:
         seed: the seed of the run.
         *numbers: as for `seed_of`.
 
+    Returns:
+        The generator.
+
     >>> one, same, other = (torch.rand(2, generator=generator(0, s, 7)) for s in (3, Stream.AUGMENT, Stream.CROP))
     >>> one.equal(same), one.equal(other)
     (True, False)
@@ -80,18 +96,75 @@ def _mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
-class Sampler(Protocol):
-    """The row numbers of each batch."""
+class Sampler(abc.ABC):
+    """The rows of each batch: a function of epoch and step.
+
+    `of` makes the sampler that a recipe names. The three ``classmethod``s below it say what batches hold of the
+    classes, for the doctor; a sampler that does not know returns None.
+
+    >>> SAMPLERS.names(), SAMPLERS["with-replacement"].chance_of_absence([5, 5], 5, 2)
+    (['shuffled', 'with-replacement', 'class-balanced'], 0.25)
+    """
 
     @property
+    @abc.abstractmethod
     def steps(self) -> int:
         """Batches in an epoch."""
 
+    @abc.abstractmethod
     def batch(self, epoch: int, step: int) -> Tensor:
         """Row numbers ``[batch]`` of a batch, int64."""
 
+    @classmethod
+    def of(cls, split: Split, batch_size: int, *, seed: int = 0) -> Self:
+        """Make the sampler that ``train.sampler`` of a recipe names.
 
-class Shuffled:
+        Args:
+            split: the training rows.
+            batch_size: rows of a global batch.
+            seed: of the draws.
+
+        Raises:
+            ValueError: the batch size or the labels do not fit; the error names the recipe's key.
+
+        >>> Shuffled.of(Split(Memory(torch.eye(3))), 2).steps
+        1
+        """
+        return cls(len(split), batch_size, seed=seed)  # type: ignore[call-arg]
+
+    @classmethod
+    def chance_of_absence(cls, sizes: Sequence[int], size: int, batch_size: int) -> float | None:
+        """The chance (2) that a batch has no row of a class.
+
+        Args:
+            sizes: rows of each class.
+            size: rows of the class in question.
+            batch_size: rows of a batch.
+        """
+        return None
+
+    @classmethod
+    def chance_of_no_positive(cls, sizes: Sequence[int], batch_size: int) -> float | None:
+        """The share (3) of rows without another row of their class in the batch, in expectation.
+
+        Args:
+            sizes: rows of each class.
+            batch_size: rows of a batch.
+        """
+        return None
+
+    @classmethod
+    def expected_positives(cls, sizes: Sequence[int], batch_size: int) -> float | None:
+        """How many other rows of its class (4) a row has in the batch, in expectation.
+
+        Args:
+            sizes: rows of each class.
+            batch_size: rows of a batch.
+        """
+        return None
+
+
+class Shuffled(Sampler):
     """Every sample once in an epoch, in a new order each time.
 
     Args:
@@ -120,19 +193,53 @@ class Shuffled:
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         whole, rest = divmod(self.num_samples, self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         if self._order is None or self._order[0] != epoch:
             self._order = epoch, torch.randperm(self.num_samples, generator=generator(self.seed, Stream.ORDER, epoch))
         return self._order[1][step * self.batch_size : (step + 1) * self.batch_size].clone()
 
+    @classmethod
+    def of(cls, split: Split, batch_size: int, *, seed: int = 0) -> Self:
+        """Make it for a recipe; the last, smaller batch of an epoch is dropped (see `Sampler.of`)."""
+        if batch_size > len(split):
+            raise ValueError(
+                f"train.batch_size={batch_size}: must be at most the number of training rows ({len(split)}) when "
+                "sampler=shuffled. Use a smaller batch"
+            )
+        return cls(len(split), batch_size, seed=seed)
 
-class WithReplacement:
+    @classmethod
+    def chance_of_absence(cls, sizes: Sequence[int], size: int, batch_size: int) -> float:
+        """(2) without replacement."""
+        return _chance_of_none(sum(sizes), size, batch_size)
+
+    @classmethod
+    def chance_of_no_positive(cls, sizes: Sequence[int], batch_size: int) -> float:
+        """(3) without replacement."""
+        n = sum(sizes)
+        return sum(m / n * _chance_of_none(n - 1, m - 1, batch_size - 1) for m in sizes)
+
+    @classmethod
+    def expected_positives(cls, sizes: Sequence[int], batch_size: int) -> float:
+        """(4) without replacement."""
+        n = sum(sizes)
+        return sum(m / n * (batch_size - 1) * (m - 1) / max(n - 1, 1) for m in sizes)
+
+
+def _chance_of_none(n: int, members: int, batch_size: int) -> float:
+    """The probability that none of the members is among ``batch_size`` of n rows."""
+    rest = n - members
+    if batch_size > rest:
+        return 0.0
+    logs = math.lgamma(rest + 1) - math.lgamma(rest - batch_size + 1)
+    return math.exp(logs - math.lgamma(n + 1) + math.lgamma(n - batch_size + 1))
+
+
+class WithReplacement(Sampler):
     """Every batch drawn uniformly from all samples, as Graf et al. do.
 
     Args:
@@ -155,18 +262,33 @@ class WithReplacement:
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         return self._steps
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         return torch.randint(
             self.num_samples, (self.batch_size,), generator=generator(self.seed, Stream.ORDER, epoch, step)
         )
 
+    @classmethod
+    def chance_of_absence(cls, sizes: Sequence[int], size: int, batch_size: int) -> float:
+        """(2) with replacement."""
+        return (1 - size / sum(sizes)) ** batch_size
 
-class ClassBalanced:
+    @classmethod
+    def chance_of_no_positive(cls, sizes: Sequence[int], batch_size: int) -> float:
+        """(3) with replacement."""
+        n = sum(sizes)
+        return sum(m / n * (1 - m / n) ** (batch_size - 1) for m in sizes)
+
+    @classmethod
+    def expected_positives(cls, sizes: Sequence[int], batch_size: int) -> float:
+        """(4) with replacement."""
+        n = sum(sizes)
+        return sum(m / n * (batch_size - 1) * m / n for m in sizes)
+
+
+class ClassBalanced(Sampler):
     """``per_class`` samples of each class in a batch, in random order.
 
     Classes and samples are drawn anew for each batch; a class with fewer samples gives some of them twice.
@@ -212,15 +334,13 @@ class ClassBalanced:
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         return self._steps
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         draw = generator(self.seed, Stream.ORDER, epoch, step)
-        chosen = torch.randperm(len(self.members), generator=draw)[: self.classes]
-        rows = torch.cat([self._some(self.members[int(c)], draw) for c in chosen])
+        classes = torch.randperm(len(self.members), generator=draw)[: self.classes]
+        rows = torch.cat([self._some(self.members[int(c)], draw) for c in classes])
         return rows[torch.randperm(len(rows), generator=draw)]
 
     def _some(self, members: Tensor, draw: torch.Generator) -> Tensor:
@@ -228,8 +348,37 @@ class ClassBalanced:
         order = torch.cat([torch.randperm(len(members), generator=draw) for _ in range(rounds)])
         return members[order[: self.per_class]]
 
+    @classmethod
+    def of(cls, split: Split, batch_size: int, *, seed: int = 0) -> Self:
+        """Make it for a recipe: every class in every batch (see `Sampler.of`)."""
+        labels = split.require_labels("train.sampler=class-balanced")
+        classes = len(torch.unique(labels))
+        per_class = batch_size // classes
+        if batch_size % classes:
+            below = f"{per_class * classes} or " if per_class else ""
+            raise ValueError(
+                f"train.batch_size={batch_size}: must be a multiple of the number of classes ({classes}) when "
+                f"sampler=class-balanced. Use {below}{(per_class + 1) * classes}"
+            )
+        return cls(labels, per_class, seed=seed)
 
-class InOrder:
+    @classmethod
+    def chance_of_absence(cls, sizes: Sequence[int], size: int, batch_size: int) -> float:
+        """0: every class is in every batch."""
+        return 0.0
+
+    @classmethod
+    def chance_of_no_positive(cls, sizes: Sequence[int], batch_size: int) -> float:
+        """1 if there is one row of each class in a batch, else 0."""
+        return 1.0 if batch_size // len(sizes) < 2 else 0.0
+
+    @classmethod
+    def expected_positives(cls, sizes: Sequence[int], batch_size: int) -> float:
+        """The rows of a class in a batch but one."""
+        return max(0.0, batch_size / len(sizes) - 1)
+
+
+class InOrder(Sampler):
     """Every sample once, first to last: for evaluation.
 
     Args:
@@ -247,15 +396,24 @@ class InOrder:
         _check(num_samples, batch_size)
         self.num_samples, self.batch_size = num_samples, batch_size
 
+    @classmethod
+    def of(cls, split: Split, batch_size: int, *, seed: int = 0) -> Self:
+        """Make it for these rows; nothing is random (see `Sampler.of`)."""
+        return cls(len(split), batch_size)
+
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
         return math.ceil(self.num_samples / self.batch_size)
 
     def batch(self, epoch: int, step: int) -> Tensor:
-        """Row numbers of a batch."""
         _check_step(step, self.steps)
         return torch.arange(step * self.batch_size, min((step + 1) * self.batch_size, self.num_samples))
+
+
+ENTRIES = {"shuffled": Shuffled, "with-replacement": WithReplacement, "class-balanced": ClassBalanced}
+"""The samplers that a recipe can name; `InOrder` is for evaluation."""
+
+SAMPLERS = FAMILIES["sampler"]
 
 
 def _check(num_samples: int, batch_size: int, steps: int | None = None) -> None:

@@ -48,6 +48,9 @@ SETS = FAMILIES["data set"]
 def names() -> list[str]:
     """The names of the data sets.
 
+    Returns:
+        The names in alphabetical order.
+
     >>> names()
     ['cifar10', 'cifar100', ...]
     """
@@ -102,8 +105,8 @@ def load(
         if name not in known:
             hint = nearest(name, known)
             raise ValueError(f"load has no option {name!r}{hint} Options: {', '.join(known)}")
-    chosen = Options(root=None if root is None else expanded(root, "root"), **options)
-    data = conform(_open_source(source, test, layout, chosen), chosen)
+    settings = Options(root=None if root is None else expanded(root, "root"), **options)
+    data = conform(_open_source(source, test, layout, settings), settings)
     data = data if limit is None and test_limit is None else data.limit(limit, seed, test=test_limit)
     if not noise:
         return data
@@ -140,21 +143,21 @@ def _open_source(source: Any, test: Any, layout: str | None, options: Options) -
     if not _is_pair(source):
         return from_object(source, options, test=test)
     rows, labels = source
-    held = test if isinstance(test, tuple) else (test, None)
-    if len(held) != 2:
-        raise ValueError(f"test is a tuple of {len(held)}: must be (x, y) as for training, or x alone")
+    test_pair = test if isinstance(test, tuple) else (test, None)
+    if len(test_pair) != 2:
+        raise ValueError(f"test is a tuple of {len(test_pair)}: must be (x, y) as for training, or x alone")
     if isinstance(rows, np.ndarray | Tensor) or all(isinstance(row, list | tuple) for row in rows):
-        return from_arrays(rows, labels, *held, **settings)
-    test_items = None if test is None else _zip_labels("y_test", *held)
+        return from_arrays(rows, labels, *test_pair, **settings)
+    test_items = None if test is None else _zip_labels("y_test", *test_pair)
     return from_object(_zip_labels("y_train", rows, labels), options, test=test_items)
 
 
 def _test_paths(test: Any) -> PathList | None:
     """The paths to test on, where the training images are files."""
-    found = parse_paths(test)
-    if test is not None and found is None:
+    paths = parse_paths(test)
+    if test is not None and paths is None:
         raise ValueError(f"the training images are files, and test is {quoted(test)}: it must be paths too")
-    return found
+    return paths
 
 
 def _is_pair(source: Any) -> bool:
@@ -225,7 +228,7 @@ def conform(data: DataSet, options: Options) -> DataSet:
     if channels is None or _channels(data.train.inputs) == channels:
         return data
     splits = {
-        key: replace(split, inputs=_recoloured(split.inputs, channels))
+        key: replace(split, inputs=_convert_channels(split.inputs, channels))
         for key, split in (("train", data.train), ("test", data.test), ("unlabelled", data.unlabelled))
         if split is not None
     }
@@ -262,7 +265,7 @@ class Recoloured:
         return with_channels(self.inputs.read(indices, crop, seeds), self.channels)
 
 
-def _recoloured(inputs: Inputs, channels: int) -> Inputs:
+def _convert_channels(inputs: Inputs, channels: int) -> Inputs:
     if isinstance(inputs, Memory):
         return Memory(with_channels(inputs.values, channels))
     return Recoloured(inputs, channels)
@@ -312,7 +315,7 @@ def noisy_labels(labels: Tensor, noise: float, num_classes: int, *, kind: str = 
             f"num_classes={num_classes}"
         )
     n = len(labels)
-    chosen = torch.randperm(n, generator=generator(seed, Stream.NOISE, 0))[: round(noise * n)].to(labels.device)
+    noisy_rows = torch.randperm(n, generator=generator(seed, Stream.NOISE, 0))[: round(noise * n)].to(labels.device)
     # One draw for every sample, so that what a sample gets does not depend on the share.
     draws = generator(seed, Stream.NOISE, 1)
     if kind == "redrawn":
@@ -320,5 +323,5 @@ def noisy_labels(labels: Tensor, noise: float, num_classes: int, *, kind: str = 
     else:
         other = (labels + 1 + torch.randint(num_classes - 1, (n,), generator=draws).to(labels)) % num_classes
     noisy = labels.clone()
-    noisy[chosen] = other[chosen]
+    noisy[noisy_rows] = other[noisy_rows]
     return noisy

@@ -1,4 +1,4 @@
-"""How many rows go through a network at once: by the bytes of their activations, measured on one row.
+"""The number of rows that go through a network at once, from the bytes of activation measured on one row.
 
     (1)  b = most bytes of tensors that are alive at once while one row goes through, without gradient
     (2)  rows = clamp(budget / b, 1, 512)
@@ -34,10 +34,16 @@ _measured: weakref.WeakKeyDictionary[nn.Module, dict[Any, int]] = weakref.WeakKe
 
 
 def peak_bytes(call: Callable[[], object]) -> int:
-    """The most bytes of tensors, made inside the call on any device, that were alive at once.
+    """Measure the largest total of bytes, on any device, of the tensors that a call creates and holds at once.
 
     What exists before (weights, inputs) does not count; work space inside a kernel is not seen. The backward pass is
     seen where the call runs it.
+
+    Args:
+        call: Runs what is to be measured.
+
+    Returns:
+        The bytes.
 
     >>> x = torch.zeros(256)
     >>> peak_bytes(lambda: ((x + 1) + 1) + 1)  # 1 KB each, and never more than two
@@ -50,24 +56,31 @@ def peak_bytes(call: Callable[[], object]) -> int:
 
 
 def rows_at_once(network: nn.Module, row: Tensor, *, most: int = MOST_ROWS) -> int:
-    """(2) for ``network(row)``, where ``row [1, …]`` lies on the network's device.
+    """The number of rows (2) for ``network(row)``, where ``row [1, …]`` lies on the network's device.
 
-    The network must be in eval mode, since it is called once. What was measured is remembered as long as the network
-    lives.
+    The network must be in eval mode, since it is called once. The measurement is kept as long as the network lives.
+
+    Args:
+        network: In eval mode.
+        row: One row ``[1, …]``.
+        most: The most rows.
+
+    Returns:
+        The number of rows, 1 to ``most``.
 
     >>> rows_at_once(nn.Flatten(), torch.zeros(1, 3, 8, 8)), rows_at_once(nn.Flatten(), torch.zeros(1, 3, 1024, 1024))
     (512, 1)
     """
     budget = CPU_BUDGET if row.device.type == "cpu" else DEVICE_BUDGET
-    known = _measured.setdefault(network, {})
+    bytes_of = _measured.setdefault(network, {})
     key = row.shape, row.dtype, str(row.device), sum(p.numel() for p in network.parameters())
-    if key not in known:
+    if key not in bytes_of:
         try:
             with torch.no_grad():
-                known[key] = peak_bytes(lambda: network(row))
-        except Exception:  # what is wrong with it, the call on real rows will say
+                bytes_of[key] = peak_bytes(lambda: network(row))
+        except Exception:  # the call on real rows will raise the error
             return min(most, UNKNOWN)
-    return max(1, min(most, budget // max(1, known[key] + PREPARED * row.nbytes)))
+    return max(1, min(most, budget // max(1, bytes_of[key] + PREPARED * row.nbytes)))
 
 
 @torch.no_grad()
@@ -92,7 +105,7 @@ def in_chunks(network: nn.Module, rows: Tensor, *, device: torch.device, batch_s
 
 @contextmanager
 def _eager() -> Iterator[None]:
-    """Inside it compiled modules run uncompiled: the tensors inside a compiled one are not seen."""
+    """Run compiled modules uncompiled: the tensors inside a compiled one cannot be observed."""
     stance = getattr(torch.compiler, "set_stance", None)  # torch 2.6
     if stance is None or "torch._dynamo" not in sys.modules:  # it would be loaded, for seconds, and nothing is compiled
         yield
@@ -102,7 +115,7 @@ def _eager() -> Iterator[None]:
 
 
 class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the bytes of storages that operations make, until each is freed."""
+    """Counts the bytes of the storages that operations create, until each is freed."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Raw pixels through the same protocols: what features must beat to be worth anything."""
+"""Baselines: raw pixels through the same protocols, which features must beat."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def affordable(data: DataSet, protocols: Sequence[str] = ("knn20", "probe")) -> 
 
     None of them if the rows take more than `MOST_BYTES` of memory, if images have several sizes (all would be decoded
     once more), or without test rows.
+
+    Args:
+        data: Images or vectors.
+        protocols: Names of protocols.
+
+    Returns:
+        The names of those protocols.
 
     >>> from kontrast import data
     >>> affordable(data.load("digits")), affordable(data.load("fashion-mini"))
@@ -64,11 +71,11 @@ def baselines(
         A result for each protocol.
 
     >>> from kontrast import data
-    >>> (found,) = baselines(data.load("digits"), ["knn20"])
-    >>> print(found)
+    >>> (result,) = baselines(data.load("digits"), ["knn20"])
+    >>> print(result)
     95.56 % ± 1.09: raw pixels: kNN, k = 20, weights exp(s/0.07), cosine; train: 1,437 rows, test: 360 rows, seed 0
     """
     raw = Subject.from_encoder(nn.Flatten(), data, size=size, batch_size=batch_size, workers=workers)
     what = "raw pixels" if data.kind == "image" else "raw vectors"
-    found = [evaluate(raw, name, seed=seed, progress=progress, **options) for name in protocols]
-    return [dataclasses.replace(r, name=f"{what}: {r.name}", protocol=f"{what}: {r.protocol}") for r in found]
+    results = [evaluate(raw, name, seed=seed, progress=progress, **options) for name in protocols]
+    return [dataclasses.replace(r, name=f"{what}: {r.name}", protocol=f"{what}: {r.protocol}") for r in results]

@@ -107,14 +107,14 @@ def features_of(
     if batch_size is not None:
         whole_number("batch_size", batch_size, least=1)
     done = 0
-    with frozen(encoder, device) as place:
+    with eval_mode(encoder, device) as place:
         if batch_size is None:
             row = split.inputs.read(torch.zeros(1, dtype=torch.int64), crop, None if crop is None else [0])
             batch_size = rows_at_once(encoder, prepare(row.to(place)))
         loader = Loader(split, InOrder(len(split), batch_size), workers=workers, crop=crop)
         for batch in loader.epoch(0):
             with torch.no_grad():  # not around the yield: who takes the batches may want gradients of their own
-                h = checked(encoder(prepare(batch.inputs.to(place))), len(batch.inputs)).float().cpu()
+                h = check_output(encoder(prepare(batch.inputs.to(place))), len(batch.inputs)).float().cpu()
             bad = ~h.isfinite().all(1)
             if bool(bad.any()):
                 raise ValueError(
@@ -128,7 +128,7 @@ def features_of(
 
 
 def normalisation(mean: Numbers | None, std: Numbers | None) -> Compose:
-    """Images to floats, normalised if mean and std are given."""
+    """The conversion of inputs to floats, with normalisation if mean and std are given."""
     return preset("none", mean=mean, std=std)
 
 
@@ -147,8 +147,8 @@ def middle(split: Split, size: int | None, fraction: float | None = None) -> Cen
     if fraction is not None:
         if size is None:
             raise ValueError(f"fraction is {fraction} without a size; give size=…, the pixels that the encoder takes")
-        whole_already = fraction == 1 and split.inputs.shape is not None and split.inputs.shape[1:] == (size, size)
-        return None if whole_already else CentreCrop(size, fraction=fraction)
+        is_whole = fraction == 1 and split.inputs.shape is not None and split.inputs.shape[1:] == (size, size)
+        return None if is_whole else CentreCrop(size, fraction=fraction)
     if split.inputs.shape is not None:
         if size is not None and split.inputs.shape[1:] != (size, size):
             raise ValueError(
@@ -161,25 +161,64 @@ def middle(split: Split, size: int | None, fraction: float | None = None) -> Cen
     return CentreCrop(size, fraction=FRACTION)
 
 
-def checked(h: object, rows: int) -> Tensor:
-    """Check that an encoder's output is ``[rows, D]``."""
+def check_output(h: object, rows: int) -> Tensor:
+    """Check that an encoder's output is ``[rows, D]``.
+
+    Args:
+        h: The output.
+        rows: How many rows went in.
+
+    Returns:
+        The output.
+
+    Raises:
+        ValueError: Another type or shape.
+
+    >>> check_output(torch.zeros(2, 3), 2).shape
+    torch.Size([2, 3])
+    """
     if not isinstance(h, Tensor) or h.ndim != 2 or len(h) != rows:
-        seen = list(h.shape) if isinstance(h, Tensor) else type(h).__name__
+        shape = list(h.shape) if isinstance(h, Tensor) else type(h).__name__
         raise ValueError(
-            f"the encoder gives {seen} for {rows} rows; expected features [{rows}, D]: flatten or pool them"
+            f"the encoder gives {shape} for {rows} rows; expected features [{rows}, D]: flatten or pool them"
         )
     return h
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """The device of a module's first tensor; the CPU if it has none."""
+    """The device of a module's first tensor; the CPU if it has none.
+
+    Args:
+        module: Any module.
+
+    Returns:
+        The device.
+
+    >>> device_of(nn.Linear(2, 1))
+    device(type='cpu')
+    """
     first = next((t for t in (*module.parameters(), *module.buffers())), None)
     return torch.device("cpu") if first is None else first.device
 
 
 @contextmanager
-def frozen(encoder: nn.Module, device: torch.device | str | None = None) -> Iterator[torch.device]:
-    """Put the encoder into eval mode on a device; each part is back in its own mode and place afterwards."""
+def eval_mode(encoder: nn.Module, device: torch.device | str | None = None) -> Iterator[torch.device]:
+    """Put the encoder into eval mode on a device; each part is back in its own mode and place afterwards.
+
+    Args:
+        encoder: The encoder.
+        device: Where it runs; its own device by default.
+
+    Returns:
+        A context that gives the device.
+
+    >>> encoder = nn.Dropout()
+    >>> with eval_mode(encoder):
+    ...     encoder.training
+    False
+    >>> encoder.training
+    True
+    """
     modes = [(part, part.training) for part in encoder.modules()]
     home = device_of(encoder)
     place = home if device is None else torch.device(device)

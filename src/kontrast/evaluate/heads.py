@@ -66,6 +66,9 @@ def train_heads(
         seed: Decides, with the epoch, the order of the rows.
         progress: Called with ``(done, of)`` after each epoch.
 
+    Returns:
+        The heads.
+
     Raises:
         ValueError: Lists of different lengths, or empty ones.
 
@@ -91,14 +94,14 @@ def train_heads(
     for epoch in range(epochs):
         order = torch.randperm(rows, generator=generator(seed, ORDER, epoch)).to(x.device)
         for start in range(0, rows, size):
-            chosen = order[start : start + size]
-            n = len(chosen)
+            picks = order[start : start + size]
+            n = len(picks)
             here, logits = batch[:n], z[:n]
-            torch.index_select(x, 0, chosen, out=here)
+            torch.index_select(x, 0, picks, out=here)
             torch.addmm(b.view(-1), here, w, out=logits)  # (1)
             p = logits.view(n, num_classes, count)
             torch.softmax(p, 1, out=p)
-            p[place[:n], labels[chosen]] -= 1.0
+            p[place[:n], labels[picks]] -= 1.0
             torch.mm(here.T, logits, out=grad)  # (2), n times
             grad.div_(n).addcmul_(w, decays)
             gb = p.mean(0)

@@ -66,9 +66,9 @@ def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
             block = buffer[: rows.stop - rows.start]
             torch.mm(q[rows], part.T, out=block[:, : len(part)])
             block[:, len(part) :] = -torch.inf
-            best[rows] = _merged(best[rows], block, start)
+            best[rows] = _merge(best[rows], block, start)
     best = best.sort(1, descending=True).values
-    return _value(best), number(best)
+    return _unpack_value(best), unpack_index(best)
 
 
 def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: int, temperature: float) -> Tensor:
@@ -95,27 +95,27 @@ def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: i
     return scores.scatter_add_(1, labels[index], weights)
 
 
-def _tensor(name: str, given: Any) -> Tensor:
-    """A tensor where it is, an array or a list as one on the CPU."""
-    if isinstance(given, Tensor):
-        return given
-    unmasked(name, given)
-    found = np.asarray(given)
-    if found.dtype.kind not in "fiub":
-        raise ValueError(f"{name} is {type(given).__name__} of {found.dtype}; expected a tensor or array of numbers")
-    native = np.ascontiguousarray(found, dtype=np.float64 if found.dtype.itemsize > 4 else np.float32)
+def _tensor(name: str, value: Any) -> Tensor:
+    """Convert an array or a list to a tensor on the CPU; tensors stay where they are."""
+    if isinstance(value, Tensor):
+        return value
+    unmasked(name, value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} is {type(value).__name__} of {array.dtype}; expected a tensor or array of numbers")
+    native = np.ascontiguousarray(array, dtype=np.float64 if array.dtype.itemsize > 4 else np.float32)
     return torch.from_numpy(native if native.flags.writeable else native.copy())  # torch warns of read-only memory
 
 
-def _merged(best: Tensor, block: Tensor, start: int) -> Tensor:
-    """The k best of what was kept ``[n, k]`` and a block ``[n, width]`` whose first column is key ``start``."""
+def _merge(best: Tensor, block: Tensor, start: int) -> Tensor:
+    """Merge the k best so far ``[n, k]`` with a block ``[n, width]`` whose first column is key ``start``."""
     n, k = best.shape
     width = block.shape[1]
     group = _group(width, k)
     grouped = block.view(n, group, width // group)  # a group's members lie width/group apart: quick to take maxima of
     maxima = grouped.amax(1)
     if start >= k:
-        least = _value(best.amin(1, keepdim=True))
+        least = _unpack_value(best.amin(1, keepdim=True))
         row, column = (maxima > least).nonzero().unbind(1)
     else:
         enough = maxima.shape[1] >= k
@@ -127,13 +127,13 @@ def _merged(best: Tensor, block: Tensor, start: int) -> Tensor:
     place, member = inside.nonzero().unbind(1)
     if not len(place):
         return best
-    found = packed(values[place, member], start + member * (width // group) + column[place])
+    candidates = pack(values[place, member], start + member * (width // group) + column[place])
     row = row[place]
     counts = torch.bincount(row, minlength=n)
     before = (counts.cumsum(0) - counts)[row]  # nonzero() goes row by row
-    fresh = torch.full((n, int(counts.max())), LOWEST, dtype=torch.int64, device=best.device)
-    fresh[row, torch.arange(len(row), device=best.device) - before] = found
-    return torch.cat([best, fresh], 1).topk(k, dim=1, sorted=False).values
+    table = torch.full((n, int(counts.max())), LOWEST, dtype=torch.int64, device=best.device)
+    table[row, torch.arange(len(row), device=best.device) - before] = candidates
+    return torch.cat([best, table], 1).topk(k, dim=1, sorted=False).values
 
 
 def _group(width: int, k: int) -> int:
@@ -142,10 +142,10 @@ def _group(width: int, k: int) -> int:
     return min(64, 1 << round(math.log2(max(1.0, (width / k) ** 0.5))))
 
 
-def packed(value: Tensor, index: Tensor) -> Tensor:
-    """Integers in the order of the values (float32), and of falling index where those are equal.
+def pack(value: Tensor, index: Tensor) -> Tensor:
+    """Pack float32 values and their indices into integers of the same order; at equal values smaller indices win.
 
-    >>> number(packed(torch.tensor([0.5, -1.0, 0.5]), torch.arange(3)).sort(descending=True).values)
+    >>> unpack_index(pack(torch.tensor([0.5, -1.0, 0.5]), torch.arange(3)).sort(descending=True).values)
     tensor([0, 2, 1])
     """
     bits = (value + 0.0).view(torch.int32)  # −0 becomes 0
@@ -153,12 +153,12 @@ def packed(value: Tensor, index: Tensor) -> Tensor:
     return (ordered.to(torch.int64) << 32) | (LOW - index)
 
 
-def number(packed: Tensor) -> Tensor:
-    """The indices that were packed."""
+def unpack_index(packed: Tensor) -> Tensor:
+    """Read the indices from packed integers."""
     return LOW - (packed & LOW)
 
 
-def _value(packed: Tensor) -> Tensor:
-    """The values that were packed."""
+def _unpack_value(packed: Tensor) -> Tensor:
+    """Read the values from packed integers."""
     ordered = (packed >> 32).to(torch.int32)
     return (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(torch.float32)

@@ -1,4 +1,4 @@
-"""The base class of evaluation protocols, and what several of them do to features."""
+"""The base class of evaluation protocols, and the steps that several of them share."""
 
 from __future__ import annotations
 
@@ -75,6 +75,15 @@ class Protocol(ABC):
 def limit_rows(features: Tensor, labels: Tensor, limit: int | None, seed: int) -> tuple[Tensor, Tensor]:
     """At most ``limit`` training rows, drawn with ``seed``, the same number of each class.
 
+    Args:
+        features: Training features ``[N, D]``.
+        labels: int64 ``[N]``.
+        limit: How many rows to keep; None keeps all.
+        seed: Of the draw.
+
+    Returns:
+        The features and labels that stay.
+
     >>> limit_rows(torch.arange(8.0).view(8, 1), torch.arange(8) % 2, 4, seed=0)[1].bincount()
     tensor([2, 2])
     """
@@ -89,6 +98,14 @@ def limit_rows(features: Tensor, labels: Tensor, limit: int | None, seed: int) -
 def with_limit(words: str, limit: int | None, rows: int) -> str:
     """The words of a protocol, and the limit if there were more rows.
 
+    Args:
+        words: The protocol in words.
+        limit: The limit; None is none.
+        rows: How many rows there were.
+
+    Returns:
+        The words.
+
     >>> with_limit("linear probe", 100, 500)
     'linear probe, limited to 100 training rows'
     """
@@ -97,6 +114,13 @@ def with_limit(words: str, limit: int | None, rows: int) -> str:
 
 def standardise(train: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     """Subtract the mean of the training features and divide by their standard deviation; constant features become 0.
+
+    Args:
+        train: Training features ``[N, D]``, whose mean and deviation are used.
+        *others: More features ``[M, D]``.
+
+    Returns:
+        All features, float32, the training features first.
 
     >>> standardise(torch.tensor([[1.0, 5.0], [3.0, 5.0]]), torch.tensor([[4.0, 6.0]]))
     (tensor([[-1.,  0.],

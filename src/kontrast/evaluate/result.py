@@ -45,11 +45,11 @@ class Result:
         details: More numbers, by the protocol.
         predictions: int64 ``[M]``.
 
-    >>> found = Result.of_scores(torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), torch.tensor([0, 1, 1]),
+    >>> result = Result.of_scores(torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), torch.tensor([0, 1, 1]),
     ...     name="demo", protocol="a demonstration", train_rows=10, seed=0)
-    >>> found.value, found.per_class, found.confusion
+    >>> result.value, result.per_class, result.confusion
     (0.6666666666666666, [1.0, 0.5], [[1, 0], [1, 1]])
-    >>> print(found)
+    >>> print(result)
     66.67 % ± 27.22: a demonstration; train: 10 rows, test: 3 rows, seed 0
     """
 

@@ -1,4 +1,4 @@
-"""What is evaluated: features with labels, or an encoder and its data, whose features are extracted when needed.
+"""The subject of an evaluation: features with labels, or an encoder and data, whose features are extracted when needed.
 
 Also here: checks of features, the hash that says whether stored features are still valid, and `hold_out`.
 """
@@ -331,8 +331,8 @@ def hold_out(labels: Tensor, fraction: float, seed: int = 0) -> tuple[Tensor, Te
     Raises:
         ValueError: Another ``fraction``, or no class with two rows.
 
-    >>> kept, held = hold_out(torch.tensor([0] * 10 + [1] * 5 + [2]), 0.2)
-    >>> len(kept), torch.tensor([0] * 10 + [1] * 5 + [2])[held]
+    >>> rest, held_out = hold_out(torch.tensor([0] * 10 + [1] * 5 + [2]), 0.2)
+    >>> len(rest), torch.tensor([0] * 10 + [1] * 5 + [2])[held_out]
     (13, tensor([0, 0, 1]))
     """
     if not 0 < fraction < 1:

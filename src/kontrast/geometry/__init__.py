@@ -1,7 +1,7 @@
-"""What was learned, measured: features in, numbers out, a block at a time.
+"""Measures of embeddings: features in, numbers out, computed a block at a time.
 
-Rows are normalised inside unless ``normalize=False``; tensors and numpy arrays are taken; scalar measures give an
-`Estimate(value, error)` with ``with_error=True``, records fill their ``errors``.
+Rows are normalised inside unless ``normalize=False``. Features may be tensors or NumPy arrays. Scalar measures return
+an `Estimate(value, error)` with ``with_error=True``; records fill their ``errors``.
 
 >>> import torch
 >>> from kontrast import geometry

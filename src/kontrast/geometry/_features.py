@@ -1,4 +1,4 @@
-"""What comes into a measure: features and labels, checked, detached, on the unit sphere unless asked otherwise."""
+"""Inputs of measures: features and labels, checked, detached, and normalised unless asked otherwise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kontrast.autograd import full_precision
 from kontrast.checks import integer_labels, number, rows, same_shape, unmasked
-from kontrast.sphere import directions
+from kontrast.sphere import directions, sized
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,19 +23,23 @@ FEW = 30  # below this a mean's standard error is itself not known to a fifth
 
 
 class TooFewSamples(UserWarning):
-    """A measure was computed, but on so few samples that it says little."""
+    """The warning of a measure that was computed on so few samples that it says little.
+
+    >>> issubclass(TooFewSamples, UserWarning)
+    True
+    """
 
 
 def measure(function: Callable[P, R]) -> Callable[P, R]:
-    """A measure needs no gradients, and is computed as it stands under autocast and torch.compile."""
+    """Decorate a measure: compute it without gradients, and in full precision under autocast."""
     without_gradient: Callable[P, R] = torch.no_grad()(full_precision(function))
     return without_gradient
 
 
 def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None, any_size: bool = False) -> Tensor:
-    """Tensor or array ``[N, D]``, finite, in computing precision, its rows of length one if asked.
+    """Check a tensor or array ``[N, D]``: finite, in computing precision, its rows of length one if asked.
 
-    ``any_size``: the measure does not depend on how large they are all together, and sees to that with `sized`.
+    ``any_size``: the measure accepts rows of any size, because it rescales them all with `sized`.
     """
     if isinstance(x, np.ndarray):
         unmasked(name, x)
@@ -60,7 +64,7 @@ def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None, a
 
 
 def parts(x: Tensor, height: int = 8192) -> Iterator[tuple[slice, Tensor]]:
-    """The rows a part at a time, in float64: all at once they would take twice the memory of the features."""
+    """Iterate over the rows a part at a time in float64: all at once they would take twice the features' memory."""
     for start in range(0, len(x), height):
         r = slice(start, min(start + height, len(x)))
         yield r, x[r].double()
@@ -68,7 +72,7 @@ def parts(x: Tensor, height: int = 8192) -> Iterator[tuple[slice, Tensor]]:
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels as 0 … K−1 in the order of their values, with what they were."""
+    """Labels as 0 … K−1 in the order of their values, with the values."""
 
     index: Tensor  # [N]
     values: list[int]  # what each class is called
@@ -78,19 +82,19 @@ class Classes:
         return len(self.values)
 
     def sums(self, x: Tensor) -> Tensor:
-        """Σ over each class's rows, ``[K, D]``, in float64: classes can be large."""
-        found = torch.zeros(len(self), x.shape[1], dtype=torch.float64, device=x.device)
+        """Sum the rows of each class, ``[K, D]``, in float64: classes can be large."""
+        sums = torch.zeros(len(self), x.shape[1], dtype=torch.float64, device=x.device)
         for r, part in parts(x):
-            found.index_add_(0, self.index[r], part)
-        return found
+            sums.index_add_(0, self.index[r], part)
+        return sums
 
     def means(self, x: Tensor) -> Tensor:
         """The class means, ``[K, D]``, float64."""
         return self.sums(x) / self.counts[:, None]
 
 
-def classes(labels: Any, x: Tensor, *, least: int = 1) -> Classes:
-    """The classes of the rows; at least this many of them."""
+def check_classes(labels: Any, x: Tensor, *, least: int = 1) -> Classes:
+    """Check the labels of rows; there must be at least ``least`` classes."""
     values, index, counts = torch.unique(
         integer_labels("labels", labels, len(x), x.device), return_inverse=True, return_counts=True
     )
@@ -99,28 +103,39 @@ def classes(labels: Any, x: Tensor, *, least: int = 1) -> Classes:
     return Classes(index, values.tolist(), counts)
 
 
+def check_weights(weights: Any, x: Tensor, classes: Classes) -> Tensor:
+    """A classifier's weights ``[K, D]``, a row for each class, in float64; rescaled where squares would overflow."""
+    w = as_rows("weights", weights, normalize=False, like=x, any_size=True)
+    if len(w) != len(classes):
+        raise ValueError(
+            f"weights has shape {list(w.shape)}, one row a class, but labels hold {len(classes)} classes: "
+            f"pass features of every class, or the rows of those present"
+        )
+    return sized(w)[0].double()
+
+
 def one_or_many(
-    name: str, given: Any, *, above: float | None = None, least: float | None = None
+    name: str, value: Any, *, above: float | None = None, least: float | None = None
 ) -> tuple[list[float], bool]:
-    """A number, or several as a sequence, array or tensor: a list of floats in their range, and whether it was one."""
-    if isinstance(given, Tensor | np.ndarray):
-        given = given.tolist()
-    alone = not isinstance(given, Sequence) or isinstance(given, str)
-    values = [given] if alone else list(given)
+    """Check a number or several (sequence, array, tensor); returns a list of floats, and whether it was one number."""
+    if isinstance(value, Tensor | np.ndarray):
+        value = value.tolist()
+    is_single = not isinstance(value, Sequence) or isinstance(value, str)
+    values = [value] if is_single else list(value)
     if not values:
         raise ValueError(f"{name} is empty: give a number, or several")
-    return [number(name, value, above=above, least=least) for value in values], alone
+    return [number(name, x, above=above, least=least) for x in values], is_single
 
 
 def warn_if_few(samples: int, least: int, what: str) -> None:
-    """Say when a measure rests on too little, at the line that asked for it."""
+    """Warn that a measure rests on few samples, at the caller's line."""
     if samples < least:
         message = f"{what}: {samples}, fewer than {least}; the value says little"
         warnings.warn(message, TooFewSamples, stacklevel=_frames_inside() + 1)
 
 
 def _frames_inside() -> int:
-    """How many calls stand between here and the code outside this package (and the decorators it uses)."""
+    """Count the calls between this one and the code outside this package (and outside the decorators it uses)."""
     frame, depth = sys._getframe(1), 1
     inside = ("kontrast.", "torch.", "contextlib", "functools")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
@@ -128,22 +143,22 @@ def _frames_inside() -> int:
     return depth - 1
 
 
-def check_indices(name: str, given: Any, of: Tensor, rows_of: str = "features", length: int | None = None) -> Tensor:
-    """Row numbers, ``[length]``, or any number of them but none."""
+def check_indices(name: str, index: Any, of: Tensor, rows_of: str = "features", length: int | None = None) -> Tensor:
+    """Check row numbers of ``of``: exactly ``length`` of them, or at least one."""
     if length is None:
-        length = len(given) if hasattr(given, "__len__") else 1
-    index = integer_labels(name, given, length, of.device)
+        length = len(index) if hasattr(index, "__len__") else 1
+    rows: Tensor = integer_labels(name, index, length, of.device)
     if length == 0:
         raise ValueError(f"{name} is empty: name at least one row")
-    if int(index.min()) < 0 or int(index.max()) >= len(of):
+    if int(rows.min()) < 0 or int(rows.max()) >= len(of):
         raise ValueError(
-            f"{name} holds {int(index.min())} … {int(index.max())}, but {rows_of} has rows 0 … {len(of) - 1}"
+            f"{name} holds {int(rows.min())} … {int(rows.max())}, but {rows_of} has rows 0 … {len(of) - 1}"
         )
-    return index
+    return rows
 
 
 def as_tensor(x: Any) -> Tensor:
-    """A tensor of floating point numbers, also from an array or a list."""
+    """Convert an array, a list or a tensor to a tensor of floating point numbers."""
     tensor: Tensor = torch.as_tensor(x)
     return tensor if tensor.is_floating_point() else tensor.double()
 
@@ -151,7 +166,10 @@ def as_tensor(x: Any) -> Tensor:
 def check_keys(
     query: Any, key: Any, negatives: Any, own_index: Any, *, normalize: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Queries, keys, candidates, and each query's own place among the candidates (None: nobody's own is there)."""
+    """Check queries, keys and negatives.
+
+    Returns queries, keys, candidates, and each query's own row among the candidates; None if no query is among them.
+    """
     query = as_rows("query", query, normalize=normalize)
     key = as_rows("key", key, normalize=normalize, like=query)
     same_shape("query", query, "key", key)

@@ -1,4 +1,4 @@
-"""Similarities a block at a time: never all N² of them, and in memory that is used again."""
+"""Similarities a block at a time, in one buffer: never all N² of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HIDDEN = -1e30  # stands for −∞ where 0·(−∞) would be NaN
 
 
 def square_blocks(x: Tensor, side: int | None = None) -> Iterator[tuple[slice, slice, Tensor]]:
-    """``x x^T`` by blocks on and above the diagonal: rows, columns, the block (to be used up by the caller)."""
+    """Iterate over ``x x^T`` by blocks on and above the diagonal: rows, columns, block (which may be overwritten)."""
     side = SIDE if side is None else whole_number("tile", side, least=1)
     buffer = x.new_empty(min(side, len(x)) ** 2)
     starts = range(0, len(x), side)
@@ -29,7 +29,10 @@ def square_blocks(x: Tensor, side: int | None = None) -> Iterator[tuple[slice, s
 
 
 def strips(query: Tensor, candidates: Tensor, own: Tensor | None = None) -> Iterator[tuple[slice, Tensor]]:
-    """``query candidates^T`` by strips of whole rows (to be used up by the caller), each query's own hidden."""
+    """Iterate over ``query candidates^T`` by strips of whole rows, with each query's own entry hidden.
+
+    The caller may overwrite a strip.
+    """
     height = max(16, min(1024, STRIP // (candidates.element_size() * len(candidates))))
     height = min(height, len(query))
     buffer = query.new_empty(height * len(candidates))
@@ -43,15 +46,15 @@ def strips(query: Tensor, candidates: Tensor, own: Tensor | None = None) -> Iter
 
 
 def largest(s: Tensor, k: int, group: int = 64) -> Tensor:
-    """The k largest of each row, sorted from the largest; equal to ``topk`` and several times as fast on long rows.
+    """The k largest of each row, in descending order; equal to ``topk`` and several times as fast on long rows.
 
-    The k largest stand in at most k groups of neighbours, and among all groups these have the largest maxima; so the
-    maxima are compared first, and only k groups are looked into.
+    The k largest lie in at most k groups of neighbours, and these groups have the largest maxima. So the maxima are
+    compared first, and only k groups are searched.
     """
-    whole = s.shape[1] // group * group
+    end = s.shape[1] // group * group
     if s.shape[1] < 4 * group * k:
         return s.topk(k, dim=1).values
-    grouped = s[:, :whole].view(len(s), -1, group)
-    chosen = grouped.amax(2).topk(k, dim=1, sorted=False).indices
-    inside = grouped.gather(1, chosen[:, :, None].expand(-1, -1, group)).flatten(1)
-    return torch.cat([inside, s[:, whole:]], dim=1).topk(k, dim=1).values
+    grouped = s[:, :end].view(len(s), -1, group)
+    groups = grouped.amax(2).topk(k, dim=1, sorted=False).indices
+    inside = grouped.gather(1, groups[:, :, None].expand(-1, -1, group)).flatten(1)
+    return torch.cat([inside, s[:, end:]], dim=1).topk(k, dim=1).values

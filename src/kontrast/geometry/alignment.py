@@ -26,7 +26,20 @@ def alignment(x: Any, y: Any, alpha: float = ..., *, normalize: bool = ..., with
 def alignment(
     x: Any, y: Any, alpha: float = 2.0, *, normalize: bool = True, with_error: bool = False
 ) -> float | Estimate:
-    """(1): row i of ``x [N, D]`` and of ``y [N, D]`` are two views of one sample.
+    """Alignment (1) of two views of the same samples.
+
+    Args:
+        x: Features ``[N, D]`` of the first views.
+        y: Features ``[N, D]`` of the second views; row i belongs to row i of ``x``.
+        alpha: The exponent of the distance.
+        normalize: Whether rows are scaled to length one.
+        with_error: Whether to return an `Estimate` with the standard error over samples.
+
+    Returns:
+        The mean as a float, or as an `Estimate`.
+
+    Raises:
+        ValueError: ``x`` and ``y`` differ in shape, hold NaN or infinity, or ``alpha`` is not above 0.
 
     >>> x = torch.tensor([[1.0, 0.0]]).repeat(30, 1)
     >>> alignment(x, torch.tensor([[0.0, 1.0]]).repeat(30, 1))  # orthogonal: ‖x − y‖² = 2
@@ -39,5 +52,5 @@ def alignment(
     warn_if_few(len(x), FEW, "pairs that alignment is computed on")
     x, y = same_dtype(x, y)
     square = torch.cat([(part - y[r].double()).square().sum(1) for r, part in parts(x)])
-    found = mean(square ** (alpha / 2))  # (1)
-    return found if with_error else found.value
+    estimate = mean(square ** (alpha / 2))  # (1)
+    return estimate if with_error else estimate.value

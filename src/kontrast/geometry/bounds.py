@@ -1,4 +1,4 @@
-"""How low each loss can go (closed forms), and where between chance and that a value stands (`standing`).
+"""Lower bounds of the losses in closed form, and where a loss value stands between chance and its bound (`standing`).
 
 >>> from kontrast import losses
 >>> from kontrast.geometry import bounds
@@ -54,13 +54,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Standing:
-    """A loss's value between chance and its bound.
+    """A loss value between chance and its bound.
 
     Attributes:
         chance: The loss with all similarities 0, as unrelated embeddings in many dimensions have them.
         collapsed: The loss with all embeddings equal.
-        bound: What no embeddings can go below.
+        bound: The value that no embeddings can go below.
         value: The loss itself; None if no value was passed.
+
+    >>> Standing(chance=4.0, collapsed=4.0, bound=1.0, value=2.5).share
+    0.5
     """
 
     chance: float
@@ -70,7 +73,7 @@ class Standing:
 
     @property
     def share(self) -> float | None:
-        """How much of the way from chance (0) to the bound (1) is done; negative above chance, None without a value."""
+        """The share of the way from chance (0) to the bound (1); negative above chance, None without a value."""
         if self.value is None or self.chance == self.bound:
             return None
         return (self.chance - self.value) / (self.chance - self.bound)

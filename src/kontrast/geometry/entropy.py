@@ -34,26 +34,37 @@ def penalty_entropy(
     temperature: float | Sequence[float],
     normalize: bool = True,
 ) -> Tensor:
-    """(2) per anchor, ``[N]``; for several temperatures ``[N, len(temperature)]``, at the price of one product.
+    """Entropy (2) of the relative penalty on each anchor's negatives.
 
-    The arguments are those of `losses.InfoNCELoss`: without ``negatives`` the other rows of ``key`` are the negatives;
-    ``own_index`` names each anchor's own row of ``negatives``, left out.
+    Args:
+        query: Anchors ``[N, D]``.
+        key: Their positives ``[N, D]``; without ``negatives`` the other rows are the negatives.
+        negatives: The negatives ``[K, D]`` of every anchor, such as a queue.
+        own_index: For each anchor ``[N]`` its own row of ``negatives``, which is left out.
+        temperature: One temperature τ or several; several cost one matrix product.
+        normalize: Whether rows are scaled to length one.
+
+    Returns:
+        The entropies ``[N]``; ``[N, len(temperature)]`` for several temperatures.
+
+    Raises:
+        ValueError: Shapes do not fit, rows hold NaN or infinity, no negative is left, or a temperature is not above 0.
 
     >>> key = torch.eye(5)
     >>> penalty_entropy(key, key, temperature=0.1)  # four negatives, all equally similar: log 4
     tensor([1.3863, 1.3863, 1.3863, 1.3863, 1.3863])
     """
-    taus, alone = one_or_many("temperature", temperature, above=0.0)
+    taus, is_single = one_or_many("temperature", temperature, above=0.0)
     anchors, _, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
     anchors, candidates = same_dtype(anchors, candidates)
-    found = anchors.new_empty(len(anchors), len(taus))
+    entropy = anchors.new_empty(len(anchors), len(taus))
     for r, s in strips(anchors, candidates, own):
         s.sub_(s.amax(1, keepdim=True))
         for i, tau in enumerate(taus):
             e = torch.mul(s, LOG2E / tau).exp2_()
             total = e.sum(1)
-            found[r, i] = total.log() - (e.mul_(s).sum(1) / total / tau)  # (2)
-    return found[:, 0] if alone else found
+            entropy[r, i] = total.log() - (e.mul_(s).sum(1) / total / tau)  # (2)
+    return entropy[:, 0] if is_single else entropy
 
 
 @measure
@@ -66,7 +77,22 @@ def relative_penalty(
     temperature: float,
     normalize: bool = True,
 ) -> Tensor:
-    """(1) for every anchor and candidate at once, ``[N, M]``; 0 at the anchor's own. For looking at some anchors.
+    """Relative penalty (1) for every anchor and candidate; it holds all of ``[N, M]``, so pass few anchors.
+
+    Args:
+        query: Anchors ``[N, D]``.
+        key: Their positives ``[N, D]``; without ``negatives`` the rows are the candidates.
+        negatives: The candidates ``[M, D]``.
+        own_index: For each anchor ``[N]`` its own row of ``negatives``.
+        temperature: τ.
+        normalize: Whether rows are scaled to length one.
+
+    Returns:
+        The penalties ``[N, M]``: each row sums to 1 and is 0 at the anchor's own row.
+
+    Raises:
+        ValueError: Shapes do not fit, rows hold NaN or infinity, no negative is left, or ``temperature`` is not above
+            0.
 
     >>> key = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> relative_penalty(key[:1], key[:1], key[1:], temperature=1.0)  # similarities 0 and 1
@@ -82,7 +108,17 @@ def relative_penalty(
 
 
 def penalty_curve(similarities: Tensor, temperature: float) -> Tensor:
-    """(1) of given similarities along the last dimension: Wang & Liu's figure 3 has them spread over −1 … 1.
+    """Relative penalty (1) as a function of similarities; Wang & Liu's figure 3 spreads them over −1 … 1.
+
+    Args:
+        similarities: Similarities of an anchor to its negatives, along the last dimension.
+        temperature: τ.
+
+    Returns:
+        The penalties, in the shape of ``similarities``.
+
+    Raises:
+        ValueError: ``temperature`` is not above 0.
 
     >>> penalty_curve(torch.tensor([-1.0, 0.0, 1.0]), temperature=0.5)
     tensor([0.0159, 0.1173, 0.8668])

@@ -30,18 +30,29 @@ from torch import Tensor
 
 from kontrast.checks import number, same_dtype
 from kontrast.engine import LOG2E
-from kontrast.geometry._features import Classes, as_rows, check_indices, check_keys, classes, measure, one_or_many
+from kontrast.geometry._features import Classes, as_rows, check_classes, check_indices, check_keys, measure, one_or_many
 from kontrast.geometry._tiles import HIDDEN, strips
 
 
 @dataclass(frozen=True, eq=False)
 class GradientMagnitudes:
-    """(1) and (2), ``[N]`` each."""
+    """The gradient magnitudes (1) and (2) of InfoNCE per anchor, ``[N]`` each.
 
-    positive: Tensor  # |∂L_i/∂s_ii|
-    negative: Tensor  # Σ_j |∂L_i/∂s_ij|, by (1) the same
-    hardest: Tensor  # the largest of them
-    ratio: Tensor  # (2) of the hardest negative: its share of the whole push
+    Attributes:
+        positive: |∂L_i/∂s_ii|.
+        negative: Σ_j |∂L_i/∂s_ij|; by (1) equal to ``positive``.
+        hardest: The largest |∂L_i/∂s_ij|.
+        ratio: (2) of the hardest negative: its share of the whole push.
+
+    >>> key = torch.eye(3)
+    >>> gradient_magnitudes(key, key, temperature=1.0).ratio
+    tensor([0.5000, 0.5000, 0.5000])
+    """
+
+    positive: Tensor
+    negative: Tensor
+    hardest: Tensor
+    ratio: Tensor
 
 
 @measure
@@ -54,11 +65,26 @@ def gradient_magnitudes(
     temperature: float,
     normalize: bool = True,
 ) -> GradientMagnitudes:
-    """(1) per anchor; arguments as `losses.InfoNCELoss`. For (2) of every negative see `relative_penalty`.
+    """Gradient magnitudes (1) of InfoNCE per anchor. `relative_penalty` gives (2) of every negative.
+
+    Args:
+        query: Anchors ``[N, D]``.
+        key: Their positives ``[N, D]``; without ``negatives`` the other rows are the negatives.
+        negatives: The negatives ``[K, D]`` of every anchor, such as a queue.
+        own_index: For each anchor ``[N]`` its own row of ``negatives``, which is left out.
+        temperature: τ.
+        normalize: Whether rows are scaled to length one.
+
+    Returns:
+        The magnitudes per anchor.
+
+    Raises:
+        ValueError: Shapes do not fit, rows hold NaN or infinity, no negative is left, or ``temperature`` is not above
+            0.
 
     >>> key = torch.eye(3)
-    >>> found = gradient_magnitudes(key, key, temperature=1.0)  # e against 1 and 1
-    >>> found.positive[0], found.negative[0], found.ratio[0]
+    >>> at = gradient_magnitudes(key, key, temperature=1.0)  # e against 1 and 1
+    >>> at.positive[0], at.negative[0], at.ratio[0]
     (tensor(0.4239), tensor(0.4239), tensor(0.5000))
     """
     tau = number("temperature", temperature, above=0.0)
@@ -76,14 +102,28 @@ def gradient_magnitudes(
 
 @dataclass(frozen=True, eq=False)
 class GradientResponse:
-    """(3) and (5) for each anchor's hardest positive and hardest negative.
+    """Gradient responses (3) and (5) to each anchor's hardest positive and hardest negative.
 
     Tensors are ``[N]``; for lists of k1 or k2 ``[N, len(k1), len(k2)]``. Anchors without positives are left out.
+
+    Attributes:
+        anchors: Rows of the embeddings, ``[N]``.
+        similarity_positive: Similarity to the hardest (least similar) positive, ``[N]``.
+        similarity_negative: Similarity to the hardest (most similar) negative, ``[N]``; −∞ if there is none.
+        x: X of the hardest positive.
+        p_positive: P of the hardest positive.
+        y: Y of the hardest positive.
+        p_negative: P of the hardest negative.
+
+    >>> z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+    >>> at = gradient_response(z, [0, 0, 1, 1], temperature=1.0, k1=0.0, k2=1.0)
+    >>> at.similarity_positive, at.similarity_negative
+    (tensor([ 0.,  0., -1., -1.]), tensor([1., 0., 1., 0.]))
     """
 
-    anchors: Tensor  # [N], the rows of the embeddings these are
-    similarity_positive: Tensor  # [N], of the hardest (least similar) positive
-    similarity_negative: Tensor  # [N], of the hardest (most similar) negative; −∞ if there is none
+    anchors: Tensor
+    similarity_positive: Tensor
+    similarity_negative: Tensor
     x: Tensor
     p_positive: Tensor
     y: Tensor
@@ -100,7 +140,11 @@ class GradientResponse:
         return self.p_negative
 
     def through_normalisation(self) -> tuple[Tensor, Tensor]:
-        """(6): both responses as they reach the unnormalised output; of unit rows only."""
+        """Responses (6) to positive and negative as they reach the unnormalised output.
+
+        Raises:
+            ValueError: The rows were not unit rows (``normalize=False``).
+        """
         if bool((self.similarity_positive.abs() > 1.001).any() or (self.similarity_negative > 1.001).any()):
             raise ValueError("similarities above 1: (6) is about unit rows, but these were taken with normalize=False")
         return tuple(
@@ -120,9 +164,22 @@ def gradient_response(
     anchors: Any = None,
     normalize: bool = True,
 ) -> GradientResponse:
-    """(3)–(5) per anchor of a labelled batch ``[N, D]``, for one k1 and k2 or a grid of them, in one pass.
+    """Gradient responses (3)–(5) of SupCon and TCL per anchor, for one k1 and k2 or a grid of them, in one pass.
 
-    ``anchors`` names some rows to take as anchors, each against all others; left out, all are.
+    Args:
+        embeddings: A batch ``[N, D]``.
+        labels: Integer labels ``[N]``.
+        temperature: τ.
+        k1: TCL's k1, one or several; 0 is SupCon.
+        k2: TCL's k2, one or several; 1 is SupCon.
+        anchors: Rows to take as anchors, each against all others; all rows by default.
+        normalize: Whether rows are scaled to length one.
+
+    Returns:
+        The responses per anchor.
+
+    Raises:
+        ValueError: No anchor has a positive, rows hold NaN or infinity, or a number lies outside its range.
 
     >>> z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
     >>> at = gradient_response(z, [0, 0, 1, 1], temperature=1.0, k1=[0.0, 1.0], k2=1.0)
@@ -130,52 +187,52 @@ def gradient_response(
     tensor([0.7553, 1.0000])
     """
     tau = number("temperature", temperature, above=0.0)
-    (k1s, one), (k2s, other) = one_or_many("k1", k1, least=0.0), one_or_many("k2", k2, least=0.0)
-    scalar = one and other
+    k1s, is_one_k1 = one_or_many("k1", k1, least=0.0)
+    k2s, is_one_k2 = one_or_many("k2", k2, least=0.0)
     z = as_rows("embeddings", embeddings, normalize=normalize)
-    found = classes(labels, z)
-    number_of = found.counts[found.index] - 1
-    has = number_of > 0
-    if not bool(has.any()):
-        raise ValueError(f"no anchor has a positive: {len(found)} classes among {len(z)} rows")
-    chosen = torch.arange(len(z), device=z.device) if anchors is None else check_indices("anchors", anchors, z)
-    chosen = chosen[has[chosen]]
-    s_p, s_n, log_p, log_y, log_n = _anchor_terms(z, found, chosen, tau).double()
+    classes = check_classes(labels, z)
+    num_positives = classes.counts[classes.index] - 1
+    has_positive = num_positives > 0
+    if not bool(has_positive.any()):
+        raise ValueError(f"no anchor has a positive: {len(classes)} classes among {len(z)} rows")
+    anchor_rows = torch.arange(len(z), device=z.device) if anchors is None else check_indices("anchors", anchors, z)
+    anchor_rows = anchor_rows[has_positive[anchor_rows]]
+    s_p, s_n, log_p, log_y, log_n = _anchor_terms(z, classes, anchor_rows, tau).double()
 
     a, b = (torch.tensor(k, dtype=torch.float64, device=z.device).log() for k in (k1s, k2s))
     a, b = a[None, :, None], b[None, None, :]
     s_p3, s_n3, log_p, log_y, log_n = (t[:, None, None] for t in (s_p, s_n, log_p, log_y, log_n))
     log_d = torch.logaddexp(torch.logaddexp(log_p, a + log_y), b + log_n)  # (4)
-    x = (1 / number_of[chosen].double())[:, None, None].expand_as(log_d)
+    x = (1 / num_positives[anchor_rows].double())[:, None, None].expand_as(log_d)
     parts = (
         x,
         (s_p3 / tau - log_d).exp(),
         (math.log(tau) + a - s_p3 - log_d).exp(),
         (b + s_n3 / tau - log_d).exp(),
     )  # (3)
-    x, p, y, q = (part[:, 0, 0] if scalar else part for part in (t.to(z.dtype) for t in parts))
-    return GradientResponse(chosen, s_p.to(z.dtype), s_n.to(z.dtype), x, p, y, q)
+    x, p, y, q = (part[:, 0, 0] if is_one_k1 and is_one_k2 else part for part in (t.to(z.dtype) for t in parts))
+    return GradientResponse(anchor_rows, s_p.to(z.dtype), s_n.to(z.dtype), x, p, y, q)
 
 
-def _anchor_terms(z: Tensor, found: Classes, anchors: Tensor, tau: float) -> Tensor:
+def _anchor_terms(z: Tensor, classes: Classes, anchors: Tensor, tau: float) -> Tensor:
     """``[5, anchors]``: s of the hardest positive and negative, log Σ_p e^{s/τ}, log Σ_p e^{−s}, log Σ_n e^{s/τ}.
 
-    Rows are sorted by class, so that a strip's positives stand in few columns side by side.
+    Rows are sorted by class, so that a strip's positives lie in few columns side by side.
     """
-    order = torch.argsort(found.index, stable=True)
-    z, index = z[order], found.index[order]
+    order = torch.argsort(classes.index, stable=True)
+    z, index = z[order], classes.index[order]
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order), device=order.device)
-    mine, to = place[anchors].sort()  # the anchors among the sorted rows, and whose they are
-    stops = found.counts.cumsum(0)
+    places, to = place[anchors].sort()  # the anchors' places among the sorted rows, and their columns of `terms`
+    stops = classes.counts.cumsum(0)
     terms = z.new_empty(5, len(anchors))
-    for r, s in strips(z[mine], z):
-        first, last = index[mine[r.start]], index[mine[r.stop - 1]]
-        own = slice(int(stops[first] - found.counts[first]), int(stops[last]))
-        same = index[mine[r], None] == index[None, own]
+    for r, s in strips(z[places], z):
+        first, last = index[places[r.start]], index[places[r.stop - 1]]
+        own = slice(int(stops[first] - classes.counts[first]), int(stops[last]))
+        same = index[places[r], None] == index[None, own]
         positive = s[:, own].clone()
         s[:, own].masked_fill_(same, HIDDEN)
-        same.scatter_(1, mine[r, None] - own.start, False)
+        same.scatter_(1, places[r, None] - own.start, False)
         hardest = s.amax(1)
         terms[:, to[r]] = torch.stack(
             [
@@ -190,10 +247,10 @@ def _anchor_terms(z: Tensor, found: Classes, anchors: Tensor, tau: float) -> Ten
 
 
 def _log_sum_exp(s: Tensor, top: Tensor, tau: float) -> Tensor:
-    """log Σ_j e^{s_ij/τ} with the largest known; uses s up."""
+    """log Σ_j e^{s_ij/τ} with the largest known; overwrites s."""
     return s.sub_(top[:, None]).mul_(LOG2E / tau).exp2_().sum(1).log_().add_(top / tau)
 
 
 def _spread(factor: Tensor, like: Tensor) -> Tensor:
-    """A factor per anchor beside values per anchor or per anchor and grid point."""
+    """Shape a factor per anchor so that it multiplies values per anchor, or per anchor and grid point."""
     return factor.view(-1, *[1] * (like.ndim - 1))

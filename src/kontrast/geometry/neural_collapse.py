@@ -27,15 +27,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import Classes, as_rows, classes, measure, parts, warn_if_few
+from kontrast.geometry._features import Classes, as_rows, check_classes, check_weights, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
-from kontrast.geometry.simplex import _weights, optimum, pairwise_cosines
+from kontrast.geometry.simplex import optimum, pairwise_cosines
 from kontrast.sphere import sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralCollapse(Record):
-    """NC1–NC4; those that need a classifier are None without one."""
+    """The measures NC1–NC4; those that need a classifier are None without one.
+
+    Attributes:
+        nc1: Variance within classes over variance between them.
+        nc2_norm: Relative spread of the lengths of the class means.
+        nc2_angle: Distance of their cosines from the simplex's.
+        nc2_norm_weights: ``nc2_norm`` of the classifier's weights.
+        nc2_angle_weights: ``nc2_angle`` of the classifier's weights.
+        nc3: Distance between the scaled weights and the scaled means.
+        nc4: Share of samples whose nearest class mean is not the classifier's choice.
+
+    >>> from kontrast.simplex import vertices
+    >>> neural_collapse(vertices(4).repeat(10, 1), torch.arange(40) % 4).nc4 is None
+    True
+    """
 
     nc1: float
     nc2_norm: float
@@ -50,27 +64,40 @@ class NeuralCollapse(Record):
 def neural_collapse(
     features: Any, labels: Any, weights: Any = None, *, normalize: bool = True, with_error: bool = False
 ) -> NeuralCollapse:
-    """``features [N, D]``, ``labels [N]``, and a classifier's ``weights [K, D]`` if there is one.
+    """Neural collapse of labelled features, and of a classifier if there is one.
+
+    Args:
+        features: Rows ``[N, D]``.
+        labels: Integer labels ``[N]`` of at least two classes.
+        weights: The classifier's weights ``[K, D]``; row k belongs to the k-th smallest label.
+        normalize: Whether rows of ``features`` are scaled to length one.
+        with_error: Whether to fill ``errors`` by the jackknife.
+
+    Returns:
+        The four measures.
+
+    Raises:
+        ValueError: Shapes do not fit, rows hold NaN or infinity, or there is only one class.
 
     >>> from kontrast.simplex import vertices
-    >>> found = neural_collapse(vertices(4).repeat(10, 1), torch.arange(40) % 4, 3 * vertices(4))
-    >>> [round(x, 6) for x in (found.nc1, found.nc2_angle, found.nc3, found.nc4)]
+    >>> nc = neural_collapse(vertices(4).repeat(10, 1), torch.arange(40) % 4, 3 * vertices(4))
+    >>> [round(x, 6) for x in (nc.nc1, nc.nc2_angle, nc.nc3, nc.nc4)]
     [0.0, 0.0, 0.0, 0.0]
     """
     x, _ = sized(as_rows("features", features, normalize=normalize, any_size=True))
-    found = classes(labels, x, least=2)
-    w = None if weights is None else _weights(weights, x, found)
-    warn_if_few(int(found.counts.min()), 5, "samples in the smallest class that neural collapse is computed on")
-    once = partial(_neural_collapse, weights=w)
-    result = once(x, found.index)
+    classes = check_classes(labels, x, least=2)
+    w = None if weights is None else check_weights(weights, x, classes)
+    warn_if_few(int(classes.counts.min()), 5, "samples in the smallest class that neural collapse is computed on")
+    compute = partial(_neural_collapse, weights=w)
+    result = compute(x, classes.index)
     if not with_error:
         return result
-    return NeuralCollapse(**{**vars(result), "errors": jackknife(once, x, found.index)})
+    return NeuralCollapse(**{**vars(result), "errors": jackknife(compute, x, classes.index)})
 
 
 def _neural_collapse(x: Tensor, labels: Tensor, weights: Tensor | None) -> NeuralCollapse:
-    found = classes(labels, x)
-    means = found.means(x)
+    classes = check_classes(labels, x)
+    means = classes.means(x)
     m = means - means.mean(0)
     if float(m.norm()) <= 1e-12 * len(m) ** 0.5 * float(means.norm(dim=1).max()):  # equal but for rounding
         m = torch.zeros_like(m)
@@ -80,20 +107,20 @@ def _neural_collapse(x: Tensor, labels: Tensor, weights: Tensor | None) -> Neura
         extra["nc3"] = float((weights / weights.norm() - m / m.norm()).square().sum())  # NaN for equal means
         extra["nc4"] = _nc4(x, means, weights)
     norm, angle = _nc2(m)
-    return NeuralCollapse(nc1=_nc1(x, found, means, m), nc2_norm=norm, nc2_angle=angle, **extra)
+    return NeuralCollapse(nc1=_nc1(x, classes, means, m), nc2_norm=norm, nc2_angle=angle, **extra)
 
 
-def _nc1(x: Tensor, found: Classes, means: Tensor, m: Tensor) -> float:
-    """In the span of M, which is all that Σ_B⁺ sees: M = U S Vᵀ, so Σ_B⁺ = K V S⁻² Vᵀ."""
+def _nc1(x: Tensor, classes: Classes, means: Tensor, m: Tensor) -> float:
+    """NC1 in the span of M, which is all that Σ_B⁺ sees: M = U S Vᵀ, so Σ_B⁺ = K V S⁻² Vᵀ."""
     _, s, v = torch.linalg.svd(m, full_matrices=False)
-    kept = s > s.max() * 1e-5  # of Σ_B's eigenvalues, 1e−10
-    if not bool(kept.any()) or float(s.max()) == 0:
+    keep = s > s.max() * 1e-5  # of Σ_B's eigenvalues, 1e−10
+    if not bool(keep.any()) or float(s.max()) == 0:
         return float("inf")
-    s, v = s[kept], v[kept]
+    s, v = s[keep], v[keep]
     within = torch.zeros(len(s), dtype=torch.float64, device=x.device)
     for r, part in parts(x):
-        within += ((part - means[found.index[r]]) @ v.T).square().sum(0)
-    k = len(found)
+        within += ((part - means[classes.index[r]]) @ v.T).square().sum(0)
+    k = len(classes)
     return float((within / len(x) * k / s.square()).sum()) / k
 
 
@@ -108,9 +135,9 @@ def _nc2(points: Tensor) -> tuple[float, float]:
 
 
 def _nc4(x: Tensor, means: Tensor, weights: Tensor) -> float:
-    different = 0
+    num_different = 0
     half_square = means.square().sum(1) / 2
     for _, part in parts(x):
         nearest = (part @ means.T - half_square).argmax(1)
-        different += int((nearest != (part @ weights.T).argmax(1)).sum())
-    return different / len(x)
+        num_different += int((nearest != (part @ weights.T).argmax(1)).sum())
+    return num_different / len(x)

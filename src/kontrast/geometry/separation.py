@@ -1,4 +1,4 @@
-r"""Local separation: how far the positive stands from the nearest negatives.
+"""Local separation: how far the positive stands from the nearest negatives.
 
 For each anchor the similarities to its negatives are sorted, s_i(1) ≥ s_i(2) ≥ …; shown are the distributions over the
 anchors of the positive s_ii and of the k-th nearest negative, k = 1 … 10:
@@ -8,8 +8,8 @@ anchors of the positive s_ii and of the k-th nearest negative, k = 1 … 10:
 (Wang & Liu figure 8, supplement figures 1–7.) The smaller τ, the larger the gap; the larger τ, the closer the positive
 to 1. Range of gap_i: −2 … 2; negative where another sample is nearer than the positive.
 
-Deviates: the authors' code records the similarities of training batches against the memory bank now and then; here
-it is whatever queries, keys and negatives are passed.
+Deviates: the authors' code compares training batches with the memory bank now and then; here it is whatever queries,
+keys and negatives are passed.
 """
 
 from __future__ import annotations
@@ -31,22 +31,43 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True)
 class SeparationSummary:
-    """What is drawn: a row for the positive and one for each of the nearest negatives."""
+    """The numbers of a figure: a row for the positive and one for each of the nearest negatives.
 
-    names: list[str]  # "positive", "1", "2", …
+    Attributes:
+        names: Names of the rows: "positive", "1", "2", ….
+        means: Mean and error of each row.
+        quantile_levels: Levels of the quantiles, 0 … 1.
+        quantiles: The quantiles of each row.
+        gap: Mean of (1).
+        share_separated: Share of anchors with gap_i > 0.
+
+    >>> x = torch.eye(40)
+    >>> local_separation(x, x, nearest=2).summary().names
+    ['positive', '1', '2']
+    """
+
+    names: list[str]
     means: list[Estimate]
     quantile_levels: tuple[float, ...]
-    quantiles: list[list[float]]  # a row's quantiles
-    gap: Estimate  # mean of (1)
-    separated: Estimate  # share of anchors with gap_i > 0
+    quantiles: list[list[float]]
+    gap: Estimate
+    share_separated: Estimate
 
 
 @dataclass(frozen=True, eq=False)
 class LocalSeparation:
-    """The raw similarities."""
+    """The similarities of each anchor.
 
-    positive: Tensor  # [N]
-    nearest: Tensor  # [N, k], sorted from the nearest
+    Attributes:
+        positive: Similarity to the positive, ``[N]``.
+        nearest: Similarities to the nearest negatives, ``[N, k]``, in descending order.
+
+    >>> LocalSeparation(torch.tensor([0.75]), torch.tensor([[0.5, 0.25]])).gap
+    tensor([0.2500])
+    """
+
+    positive: Tensor
+    nearest: Tensor
 
     @property
     def gap(self) -> Tensor:
@@ -54,7 +75,14 @@ class LocalSeparation:
         return self.positive - self.nearest[:, 0]
 
     def summary(self, quantiles: Sequence[float] = QUANTILES) -> SeparationSummary:
-        """Means with errors, quantiles and the gap."""
+        """Means with errors, quantiles and the gap.
+
+        Args:
+            quantiles: Levels of the quantiles, 0 … 1.
+
+        Raises:
+            ValueError: A level lies outside 0 … 1.
+        """
         if not all(0 <= q <= 1 for q in quantiles):
             raise ValueError(f"quantiles must be shares from 0 to 1, got {list(quantiles)}")
         columns = torch.cat([self.positive[:, None], self.nearest], dim=1).double()
@@ -69,7 +97,7 @@ class LocalSeparation:
             quantile_levels=tuple(quantiles),
             quantiles=at.T.tolist(),
             gap=mean(self.gap),
-            separated=mean((self.gap > 0).double()),
+            share_separated=mean((self.gap > 0).double()),
         )
 
 
@@ -83,13 +111,25 @@ def local_separation(
     *,
     normalize: bool = True,
 ) -> LocalSeparation:
-    """Each anchor's similarity to its positive and to its nearest negatives; arguments as `losses.InfoNCELoss`.
+    """Each anchor's similarity to its positive and to its nearest negatives.
 
-    With fewer negatives than ``nearest`` all of them are given.
+    Args:
+        query: Anchors ``[N, D]``.
+        key: Their positives ``[N, D]``; without ``negatives`` the other rows are the negatives.
+        negatives: The negatives ``[K, D]`` of every anchor, such as a queue.
+        own_index: For each anchor ``[N]`` its own row of ``negatives``, which is left out.
+        nearest: How many negatives to keep; all, if there are fewer.
+        normalize: Whether rows are scaled to length one.
+
+    Returns:
+        The similarities.
+
+    Raises:
+        ValueError: Shapes do not fit, rows hold NaN or infinity, no negative is left, or ``nearest`` is below 1.
 
     >>> x = torch.nn.functional.one_hot(torch.arange(40)).float()
-    >>> found = local_separation(x, x, nearest=3)
-    >>> found.nearest.shape, found.summary().gap.value  # orthogonal: positive 1, negatives 0
+    >>> separation = local_separation(x, x, nearest=3)
+    >>> separation.nearest.shape, separation.summary().gap.value  # orthogonal: positive 1, negatives 0
     (torch.Size([40, 3]), 1.0)
     """
     k = whole_number("nearest", nearest, least=1)
@@ -97,7 +137,7 @@ def local_separation(
     warn_if_few(len(query), FEW, "anchors that local separation is computed on")
     query, key, candidates = same_dtype(query, key, candidates)
     k = min(k, len(candidates) - (own is not None))
-    found = query.new_empty(len(query), k)
+    similarities = query.new_empty(len(query), k)
     for r, s in strips(query, candidates, own):
-        found[r] = largest(s, k)
-    return LocalSeparation((query * key).sum(1), found)
+        similarities[r] = largest(s, k)
+    return LocalSeparation((query * key).sum(1), similarities)

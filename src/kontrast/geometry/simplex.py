@@ -37,49 +37,76 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import whole_number
-from kontrast.geometry._features import Classes, as_rows, as_tensor, classes, measure, warn_if_few
+from kontrast.geometry._features import Classes, as_rows, as_tensor, check_classes, check_weights, measure, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
 from kontrast.sphere import directions, sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Simplex(Record):
-    """Deviations, means of the cosines, and the cosines themselves for drawing. Weights' are None without weights."""
+    """Deviations from a regular simplex, means of the cosines, and the cosines themselves for drawing.
 
-    origin: float  # S1 of the class means
-    norm: float  # S2
-    distance: float  # S3
-    across_means: float  # mean of (1); optimum beside it
-    spread_across_means: float  # standard deviation of (1): 0
-    within: float  # mean of (2): 1
-    optimum: float  # −1/(K−1)
+    Attributes:
+        origin: (S1) of the class means.
+        norm: (S2).
+        distance: (S3).
+        across_means: Mean of (1); compare with ``optimum``.
+        spread_across_means: Standard deviation of (1); 0 at the simplex.
+        within: Mean of (2); 1 where classes collapse.
+        optimum: −1/(K−1).
+        num_classes: K.
+        nonnegative: Whether no feature is below 0, as behind a ReLU.
+        reachable: Whether the features' sign and dimension (at least K − 1) allow a simplex.
+        least: The least (4) that sign and dimension allow: 0, or (5); None in too few dimensions, where it is not
+            known.
+        cosines_means: Cosines of each pair of class means, ``[K(K−1)/2]``.
+        cosines_within: Cosine of each sample to its class mean, ``[N]``.
+        weight_origin: (S1) of the weights; this and all below are None without weights.
+        weight_norm: (S2) of the weights.
+        weight_distance: (S3) of the weights.
+        across_weights: Mean of (1) of the weights.
+        to_weight: Mean cosine of each sample to its class's weight.
+        cosines_weights: Cosines of each pair of weights, ``[K(K−1)/2]``.
+        cosines_to_weight: Cosine of each sample to its class's weight, ``[N]``.
+
+    >>> simplex(torch.eye(4).repeat(5, 1), torch.arange(20) % 4).across_means  # an orthogonal frame
+    0.0
+    """
+
+    origin: float
+    norm: float
+    distance: float
+    across_means: float
+    spread_across_means: float
+    within: float
+    optimum: float
     num_classes: int
-    nonnegative: bool  # whether no feature is below 0, as behind a ReLU
-    reachable: bool  # whether their sign and their dimension (at least K − 1) allow a simplex
-    least: float | None  # the least (4) that they allow: 0, or (5); None in too few dimensions, where it is not known
-    cosines_means: Tensor  # [K(K−1)/2], each pair of class means
-    cosines_within: Tensor  # [N], each sample to its class mean
+    nonnegative: bool
+    reachable: bool
+    least: float | None
+    cosines_means: Tensor
+    cosines_within: Tensor
     weight_origin: float | None = None
     weight_norm: float | None = None
     weight_distance: float | None = None
     across_weights: float | None = None
     to_weight: float | None = None
-    cosines_weights: Tensor | None = None  # [K(K−1)/2]
-    cosines_to_weight: Tensor | None = None  # [N], each sample to its class's weight
+    cosines_weights: Tensor | None = None
+    cosines_to_weight: Tensor | None = None
 
     @property
     def deviation(self) -> float:
-        """(4): of the class means from a regular simplex.
+        """The deviation (4) of the class means from a regular simplex.
 
-        >>> found = simplex(torch.eye(4).repeat(5, 1), torch.arange(20) % 4)  # an orthogonal frame
-        >>> round(found.deviation, 6), round(found.distance, 6), found.reachable, found.least
+        >>> result = simplex(torch.eye(4).repeat(5, 1), torch.arange(20) % 4)  # an orthogonal frame
+        >>> round(result.deviation, 6), round(result.distance, 6), result.reachable, result.least
         (0.5, 0.0, False, 0.5)
         """
         return math.hypot(self.origin, self.norm, self.distance)
 
     @property
     def obstacle(self) -> str:
-        """Why no regular simplex can be reached, in words; empty where one can.
+        """The reason why no regular simplex can be reached; empty where one can.
 
         >>> simplex(torch.eye(4).repeat(5, 1), torch.arange(20) % 4).obstacle
         'features ≥ 0 reach √(S1² + S2² + S3²) = 0.5 at best'
@@ -105,24 +132,35 @@ class Simplex(Record):
 def simplex(
     features: Any, labels: Any, weights: Any = None, *, normalize: bool = True, with_error: bool = False
 ) -> Simplex:
-    """``features [N, D]``, ``labels [N]``, and a classifier's ``weights [K, D]`` if there is one.
+    """How near class means, weights and samples are to a regular simplex.
 
-    Row k of ``weights`` belongs to the k-th smallest label. ``with_error`` fills ``errors`` by the jackknife.
+    Args:
+        features: Rows ``[N, D]``.
+        labels: Integer labels ``[N]`` of at least two classes.
+        weights: A classifier's weights ``[K, D]``; row k belongs to the k-th smallest label.
+        normalize: Whether rows of ``features`` are scaled to length one.
+        with_error: Whether to fill ``errors`` by the jackknife.
+
+    Returns:
+        Deviations and cosines.
+
+    Raises:
+        ValueError: Shapes do not fit, rows hold NaN or infinity, or there is only one class.
 
     >>> from kontrast.simplex import vertices
-    >>> found = simplex(vertices(4).repeat(10, 1), torch.arange(40) % 4)
-    >>> round(found.across_means, 4), round(found.optimum, 4), round(found.within, 4), round(found.distance, 4)
-    (-0.3333, -0.3333, 1.0, 0.0)
+    >>> result = simplex(vertices(4).repeat(10, 1), torch.arange(40) % 4)
+    >>> [round(v, 4) for v in (result.across_means, result.optimum, result.within, result.distance)]
+    [-0.3333, -0.3333, 1.0, 0.0]
     """
     x, _ = sized(as_rows("features", features, normalize=normalize, any_size=True))
-    found = classes(labels, x, least=2)
-    w = None if weights is None else _weights(weights, x, found)
-    warn_if_few(int(found.counts.min()), 5, "samples in the smallest class that simplex is computed on")
-    once = functools.partial(_simplex, weights=w)
-    result = once(x, found.index)
+    classes = check_classes(labels, x, least=2)
+    w = None if weights is None else check_weights(weights, x, classes)
+    warn_if_few(int(classes.counts.min()), 5, "samples in the smallest class that simplex is computed on")
+    compute = functools.partial(_simplex, weights=w)
+    result = compute(x, classes.index)
     if not with_error:
         return result
-    return _with_errors(result, jackknife(once, x, found.index))
+    return _with_errors(result, jackknife(compute, x, classes.index))
 
 
 def _with_errors(result: Simplex, errors: dict[str, float]) -> Simplex:
@@ -131,15 +169,15 @@ def _with_errors(result: Simplex, errors: dict[str, float]) -> Simplex:
 
 
 def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
-    found = classes(labels, x)
-    means = found.means(x)
-    k = len(found)
+    classes = check_classes(labels, x)
+    means = classes.means(x)
+    k = len(classes)
     s1, s2, s3 = deviations(means)
-    across, within = pairwise_cosines(means), _to_own(x, means, found)
+    across, within = pairwise_cosines(means), _cosines_to_own(x, means, classes)
     extra: dict[str, Any] = {}
     if weights is not None:
         w1, w2, w3 = deviations(weights)
-        between, own = pairwise_cosines(weights), _to_own(x, weights, found)
+        between, own = pairwise_cosines(weights), _cosines_to_own(x, weights, classes)
         extra = {
             "weight_origin": w1,
             "weight_norm": w2,
@@ -169,14 +207,19 @@ def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
 
 
 def _least(num_classes: int, dim: int, nonnegative: bool) -> float | None:
-    """The least (4) by sign and dimension; None where it is not known."""
     if nonnegative:
         return num_classes**-0.5 if dim >= num_classes else None  # (5)
     return 0.0 if dim >= num_classes - 1 else None
 
 
 def deviations(points: Tensor) -> tuple[float, float, float]:
-    """(S1), (S2), (S3) of points ``[K, D]``.
+    """(S1), (S2), (S3) of points.
+
+    Args:
+        points: Points ``[K, D]``, such as class means or weights.
+
+    Returns:
+        The three deviations; NaN where all points are 0.
 
     >>> from kontrast.simplex import vertices
     >>> [round(x, 6) for x in deviations(vertices(5, dtype=torch.float64))]
@@ -198,7 +241,13 @@ def deviations(points: Tensor) -> tuple[float, float, float]:
 
 
 def pairwise_cosines(points: Tensor) -> Tensor:
-    """(1): the cosines of all pairs, ``[K(K−1)/2]``.
+    """The cosines (1) of all pairs of points.
+
+    Args:
+        points: Points ``[K, D]``.
+
+    Returns:
+        The cosines ``[K(K−1)/2]``.
 
     >>> pairwise_cosines(torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]))
     tensor([ 0., -1.,  0.])
@@ -209,7 +258,17 @@ def pairwise_cosines(points: Tensor) -> Tensor:
 
 
 def optimum(num_classes: int, *, angular: bool = False) -> float:
-    """(1) or (3) at the simplex.
+    """The cosine (1) of two vertices of a regular simplex.
+
+    Args:
+        num_classes: K, at least 2.
+        angular: Whether to return its angular form (3).
+
+    Returns:
+        −1/(K−1), or its angular form.
+
+    Raises:
+        ValueError: ``num_classes`` is below 2.
 
     >>> optimum(5)
     -0.25
@@ -219,7 +278,13 @@ def optimum(num_classes: int, *, angular: bool = False) -> float:
 
 
 def angular(cosines: Tensor) -> Tensor:
-    """(3): what the authors' notebook draws.
+    """The angular form (3) of cosines, which the authors' notebook draws.
+
+    Args:
+        cosines: Cosines of any shape.
+
+    Returns:
+        Numbers from 0 (opposite) to 1 (equal), in the same shape.
 
     >>> angular(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([0.0000, 0.5000, 1.0000])
@@ -227,17 +292,7 @@ def angular(cosines: Tensor) -> Tensor:
     return 1 - as_tensor(cosines).clamp(-1, 1).arccos() / math.pi
 
 
-def _to_own(x: Tensor, points: Tensor, found: Classes) -> Tensor:
+def _cosines_to_own(x: Tensor, points: Tensor, classes: Classes) -> Tensor:
     """(2): the cosine of each row and its class's point."""
     towards = directions(points).to(x.dtype)
-    return (directions(x) * towards[found.index]).sum(1)
-
-
-def _weights(weights: Any, x: Tensor, found: Classes) -> Tensor:
-    w = as_rows("weights", weights, normalize=False, like=x, any_size=True)
-    if len(w) != len(found):
-        raise ValueError(
-            f"weights has shape {list(w.shape)}, one row a class, but labels hold {len(found)} classes: "
-            f"pass features of every class, or the rows of those present"
-        )
-    return sized(w)[0].double()
+    return (directions(x) * towards[classes.index]).sum(1)

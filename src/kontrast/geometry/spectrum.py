@@ -24,28 +24,49 @@ import torch
 from torch import Tensor
 
 from kontrast.geometry._features import as_rows, measure, parts, warn_if_few
-from kontrast.geometry.estimate import Record, errors_of, jackknife
+from kontrast.geometry.estimate import Record, jackknife, jackknife_errors
 from kontrast.sphere import sized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spectrum(Record):
-    """Singular values and the ranks made from them."""
+    """Singular values and the ranks computed from them.
 
-    singular_values: Tensor  # [min(N, D)], from the largest
-    effective_rank: float  # (1)
-    stable_rank: float  # (2)
-    rank: int  # singular values above 1e−6 of the largest
-    explained_first: float  # σ_1²/Σσ²
+    Attributes:
+        singular_values: σ, ``[min(N, D)]``, in descending order.
+        effective_rank: (1).
+        stable_rank: (2).
+        rank: How many singular values are above 1e−6 of the largest.
+        explained_first: σ_1²/Σσ².
+
+    >>> spectrum(torch.eye(8)).rank
+    8
+    """
+
+    singular_values: Tensor
+    effective_rank: float
+    stable_rank: float
+    rank: int
+    explained_first: float
 
 
 @dataclass(frozen=True)
 class Collapse:
-    """Whether features have collapsed, and the evidence."""
+    """Whether features have collapsed, and the evidence. It is true if they have.
 
-    kind: str  # "none", "dimensional", "complete"
-    spread: float  # (3)
-    dead: int  # directions without variance
+    Attributes:
+        kind: "none", "dimensional" or "complete".
+        spread: (3).
+        dead: How many directions have no variance.
+        dim: How many dimensions the features have.
+
+    >>> bool(Collapse("dimensional", 0.9, dead=12, dim=16))
+    True
+    """
+
+    kind: str
+    spread: float
+    dead: int
     dim: int
 
     def __bool__(self) -> bool:
@@ -54,10 +75,22 @@ class Collapse:
 
 @measure
 def spectrum(features: Any, *, center: bool = False, normalize: bool = True, with_error: bool = False) -> Spectrum:
-    """(1), (2) of ``features [N, D]``, as they are or about their mean (``center=True``).
+    """The singular values of features and their ranks (1), (2).
 
-    >>> found = spectrum(torch.eye(8).repeat(10, 1))
-    >>> round(found.effective_rank, 4), found.rank
+    Args:
+        features: Rows ``[N, D]``.
+        center: Whether the mean is subtracted first.
+        normalize: Whether rows are scaled to length one.
+        with_error: Whether to fill ``errors`` by the jackknife.
+
+    Returns:
+        The spectrum.
+
+    Raises:
+        ValueError: ``features`` has no rows, or holds NaN or infinity.
+
+    >>> result = spectrum(torch.eye(8).repeat(10, 1))
+    >>> round(result.effective_rank, 4), result.rank
     (8.0, 8)
     """
     x, size = sized(as_rows("features", features, normalize=normalize, any_size=True))
@@ -72,7 +105,17 @@ def spectrum(features: Any, *, center: bool = False, normalize: bool = True, wit
 
 @measure
 def collapse(features: Any, *, normalize: bool = True) -> Collapse:
-    """(4): ``kind`` is "complete", "dimensional" or "none"; a collapse is true.
+    """Whether features have collapsed, by (3) and (4).
+
+    Args:
+        features: Rows ``[N, D]``.
+        normalize: Whether rows are scaled to length one.
+
+    Returns:
+        The kind of collapse and its evidence.
+
+    Raises:
+        ValueError: ``features`` has no rows, or holds NaN or infinity.
 
     >>> x = torch.randn(500, 16, generator=torch.Generator().manual_seed(0))
     >>> collapse(x).kind, collapse(x[:, :4] @ torch.randn(4, 16)).kind, collapse(torch.ones(500, 16)).kind
@@ -80,11 +123,12 @@ def collapse(features: Any, *, normalize: bool = True) -> Collapse:
     """
     x, _ = sized(as_rows("features", features, normalize=normalize, any_size=True))
     warn_if_few(len(x), x.shape[1], "rows for the rank of features of this many dimensions")
-    _, total, gram = moments = _moments(x)
+    moments = _moments(x)
+    _, total, gram = moments
     square = float(gram.trace()) / len(x)
     spread = max(0.0, 1 - float((total / len(x)).square().sum()) / square) if square else 0.0
-    centred = _from_moments(*moments, center=True) if _by_moments(x) else _spectrum(x, center=True)
-    variances = centred.singular_values.square()
+    about_mean = _from_moments(*moments, center=True) if _by_moments(x) else _spectrum(x, center=True)
+    variances = about_mean.singular_values.square()
     possible = min(x.shape[1], len(x) - 1)
     dead = possible - int((variances[:possible] > 1e-4 * variances.sum() / max(possible, 1)).sum())
     kind = "complete" if spread < 1e-3 else "dimensional" if dead > 0.1 * possible else "none"
@@ -101,23 +145,23 @@ def _spectrum(x: Tensor, center: bool) -> Spectrum:
 
 
 def _errors(x: Tensor, center: bool, groups: int = 20) -> dict[str, float]:
-    """The jackknife; of many rows by taking each group's moments from the whole's, one pass over the rows in all."""
+    """Errors by the jackknife; for many rows each group's moments are subtracted from the total, in one pass."""
     if len(x) <= 2.2 * x.shape[1]:
         return jackknife(lambda part: _spectrum(part, center), x, groups=groups)
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0)).to(x.device)
-    each = [_moments(x[order[g::groups]]) for g in range(groups)]
-    n, total, gram = sum(m[0] for m in each), sum(m[1] for m in each), sum(m[2] for m in each)
-    rest = [_from_moments(n - m[0], total - m[1], gram - m[2], center).scalars() for m in each]
-    return errors_of(rest)
+    moments = [_moments(x[order[g::groups]]) for g in range(groups)]
+    n, total, gram = sum(m[0] for m in moments), sum(m[1] for m in moments), sum(m[2] for m in moments)
+    rest = [_from_moments(n - m[0], total - m[1], gram - m[2], center).scalars() for m in moments]
+    return jackknife_errors(rest)
 
 
 def _by_moments(x: Tensor) -> bool:
-    """Whether there are so many rows that the D×D products are the cheaper way."""
+    """Whether there are so many rows that the D×D products are cheaper."""
     return len(x) > 2 * x.shape[1]
 
 
 def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
-    """How many rows, their sum ``[D]`` and the sum of their products ``[D, D]``, in float64."""
+    """The number of rows, their sum ``[D]`` and the sum of their products ``[D, D]``, in float64."""
     total = torch.zeros(x.shape[1], dtype=torch.float64, device=x.device)
     gram = torch.zeros(x.shape[1], x.shape[1], dtype=torch.float64, device=x.device)
     for _, part in parts(x):
@@ -127,7 +171,7 @@ def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
 
 
 def _from_moments(n: int, total: Tensor, gram: Tensor, center: bool) -> Spectrum:
-    """Through the D×D products, which know singular values down to 1e−8 of the largest."""
+    """Spectrum from the D×D products, which resolve singular values down to 1e−8 of the largest."""
     mean = total / n * center
     squares: Tensor = torch.linalg.eigvalsh(gram - n * torch.outer(mean, mean))
     noise = 1e-7 * float(mean.norm()) * n**0.5
@@ -135,7 +179,7 @@ def _from_moments(n: int, total: Tensor, gram: Tensor, center: bool) -> Spectrum
 
 
 def _from_singular_values(sigma: Tensor, *, noise: float) -> Spectrum:
-    """``noise``: what rounding leaves of a mean that is taken away; below it is no direction."""
+    """``noise``: rounding error that subtracting the mean leaves; singular values below it count as 0."""
     sigma = torch.where(sigma > noise, sigma, 0.0)
     if float(sigma.sum()) == 0:  # nothing there, or nothing about the mean
         return Spectrum(singular_values=sigma, effective_rank=0.0, stable_rank=0.0, rank=0, explained_first=0.0)

@@ -1,8 +1,8 @@
-"""Every measure that features alone allow, or features and labels, each beside its theoretical value.
+"""Every measure that the features (and labels) allow, each beside its theoretical value.
 
-Measures per anchor (penalty entropy, neighbours, gradient response) are taken at a random sample of the rows, each
-against all others; everything else is over all rows. Their errors count that anchors share negatives (`anchor_mean`). A
-measure that these features or labels do not allow has the value NaN, and says why.
+Measures per anchor (penalty entropy, neighbours, gradient response) take a random sample of the rows as anchors, each
+against all others; everything else is over all rows. Their errors take into account that anchors share negatives
+(`anchor_mean`). A measure that these features or labels do not allow has the value NaN, and says why.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from torch import Tensor
 
 from kontrast.checks import number, whole_number
 from kontrast.geometry import bounds
-from kontrast.geometry._features import as_rows, classes, measure
+from kontrast.geometry._features import as_rows, check_classes, measure
 from kontrast.geometry.entropy import penalty_entropy
 from kontrast.geometry.estimate import Estimate, anchor_mean
 from kontrast.geometry.gradients import gradient_response
 from kontrast.geometry.neural_collapse import neural_collapse
 from kontrast.geometry.separation import local_separation
-from kontrast.geometry.simplex import angular, optimum, simplex
+from kontrast.geometry.simplex import angular, simplex
 from kontrast.geometry.spectrum import collapse, spectrum
 from kontrast.geometry.tolerance import tolerance
 from kontrast.geometry.uniformity import uniformity, uniformity_limit
@@ -31,7 +31,18 @@ from kontrast.geometry.uniformity import uniformity, uniformity_limit
 
 @dataclass(frozen=True)
 class Line:
-    """One measure: its value, its standard error, and what theory has to say."""
+    """One measure of a summary.
+
+    Attributes:
+        name: The name of the measure.
+        value: Its value; NaN if it could not be measured.
+        error: Its standard error, if known.
+        theory: Its theoretical value, if there is one.
+        meaning: When the theoretical value is reached.
+
+    >>> Line("uniformity", -3.8, 0.01, -3.9, "uniform on the sphere").theory
+    -3.9
+    """
 
     name: str
     value: float
@@ -42,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Features:
-    """What is measured."""
+    """The inputs of every measure of a summary."""
 
     x: Tensor
     labels: Tensor | None
@@ -55,7 +66,7 @@ class Features:
     t: float
 
     def if_unit(self, theory: float) -> float | None:
-        """A theoretical value that is one only for unit rows."""
+        """A theoretical value that holds for unit rows only."""
         return theory if self.unit else None
 
 
@@ -74,9 +85,27 @@ def summary(
     normalize: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Line]:
-    """All of them, one a line; ``progress(name, done, of)`` is told before each.
+    """All measures of features, one a line.
 
-    ``temperature``, ``k1`` and ``k2`` are the loss's, ``t`` the uniformity's.
+    Args:
+        features: Rows ``[N, D]``.
+        labels: Integer labels ``[N]``, if there are any.
+        weights: A classifier's weights ``[K, D]``; they need labels.
+        temperature: The loss's temperature τ.
+        k1: TCL's k1.
+        k2: TCL's k2.
+        t: The t of uniformity.
+        anchors: How many rows are sampled as anchors.
+        seed: The seed of that sample.
+        normalize: Whether rows are scaled to length one.
+        progress: Called as ``progress(name, done, total)`` before each measure.
+
+    Returns:
+        The lines.
+
+    Raises:
+        ValueError: There is only one row, rows hold NaN or infinity, weights come without labels, or a number lies
+            outside its range.
 
     >>> x = torch.randn(200, 16, generator=torch.Generator().manual_seed(0))
     >>> for line in summary(x)[:2]:
@@ -90,9 +119,9 @@ def summary(
         raise ValueError("weights say what a classifier makes of classes: pass labels too")
     if n < 2:
         raise ValueError(f"features has {n} row: geometry compares rows")
-    given = Features(
+    inputs = Features(
         x=x,
-        labels=None if labels is None else classes(labels, x).index,
+        labels=None if labels is None else check_classes(labels, x).index,
         weights=weights,
         sample=torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:anchors].sort().values.to(x.device),
         unit=normalize,
@@ -102,93 +131,97 @@ def summary(
         t=t,
     )
     steps = [s for s in STEPS if labels is not None or s not in WITH_LABELS]
-    found: list[Line] = []
+    lines: list[Line] = []
     for i, step in enumerate(steps):
         name = step.__name__.strip("_").replace("_", " ")
         if progress:
             progress(name, i, len(steps))
         try:
-            found += step(given)
+            lines += step(inputs)
         except ValueError as error:
-            found.append(Line(name, math.nan, meaning=f"not measured: {error}"))
-    return found
+            lines.append(Line(name, math.nan, meaning=f"not measured: {error}"))
+    return lines
 
 
 def _uniformity(f: Features) -> Iterator[Line]:
-    found = uniformity(f.x, f.t, with_error=True, normalize=False)
+    value = uniformity(f.x, f.t, with_error=True, normalize=False)
     limit = uniformity_limit(f.x.shape[1], f.t)
-    yield _line(f"uniformity, t = {f.t:g}", found, f.if_unit(limit), "uniform on the sphere")
+    yield _line(f"uniformity, t = {f.t:g}", value, f.if_unit(limit), "uniform on the sphere")
 
 
 def _spectrum(f: Features) -> Iterator[Line]:
     n, d = f.x.shape
-    found, fallen = spectrum(f.x, normalize=False, with_error=True), collapse(f.x, normalize=False)
-    yield _line("effective rank", found.estimates()["effective_rank"], float(min(n, d)), "all directions alike")
-    yield _line("spread", fallen.spread, 1.0, "centred (0: all rows equal)")
+    result, state = spectrum(f.x, normalize=False, with_error=True), collapse(f.x, normalize=False)
+    yield _line("effective rank", result.estimates()["effective_rank"], float(min(n, d)), "all directions alike")
+    yield _line("spread", state.spread, 1.0, "centred (0: all rows equal)")
     verdict = {"none": "no collapse", "complete": "complete collapse", "dimensional": "dimensional collapse"}
-    yield _line("dead directions", float(fallen.dead), 0.0, f"of {min(d, n - 1)}; here: {verdict[fallen.kind]}")
+    yield _line("dead directions", float(state.dead), 0.0, f"of {min(d, n - 1)}; here: {verdict[state.kind]}")
 
 
 def _penalty_entropy(f: Features) -> Iterator[Line]:
     anchors = f.x[f.sample]
     taus = sorted({0.07, 0.3, 1.0, f.tau})
-    found = penalty_entropy(anchors, anchors, f.x, f.sample, temperature=taus, normalize=False)
+    entropies = penalty_entropy(anchors, anchors, f.x, f.sample, temperature=taus, normalize=False)
 
     def among(rows: Tensor) -> Tensor:
         return penalty_entropy(f.x[rows], f.x[rows], temperature=taus, normalize=False)
 
-    for tau, estimate in zip(taus, anchor_mean(found, among, len(f.x)), strict=True):
+    for tau, estimate in zip(taus, anchor_mean(entropies, among, len(f.x)), strict=True):
         yield _line(f"penalty entropy, τ = {tau:g}", estimate, math.log(len(f.x) - 1), "all negatives alike")
 
 
 def _neighbours(f: Features) -> Iterator[Line]:
     anchors = f.x[f.sample]
-    found = local_separation(anchors, anchors, f.x, f.sample, normalize=False).nearest
+    nearest = local_separation(anchors, anchors, f.x, f.sample, normalize=False).nearest
     # Errors come from leaving rows out: of few rows, what is left has one neighbour less.
-    shown = sorted({1, min(found.shape[1], max(1, len(f.x) - 2))})
-    columns = [k - 1 for k in shown]
+    ranks = sorted({1, min(nearest.shape[1], max(1, len(f.x) - 2))})
+    columns = [k - 1 for k in ranks]
 
     def among(rows: Tensor) -> Tensor:
-        return local_separation(f.x[rows], f.x[rows], nearest=shown[-1], normalize=False).nearest[:, columns]
+        return local_separation(f.x[rows], f.x[rows], nearest=ranks[-1], normalize=False).nearest[:, columns]
 
     what = "cosine to" if f.unit else "inner product with"
-    for k, estimate in zip(shown, anchor_mean(found[:, columns], among, len(f.x)), strict=True):
+    for k, estimate in zip(ranks, anchor_mean(nearest[:, columns], among, len(f.x)), strict=True):
         name = "nearest other" if k == 1 else f"{k}th nearest other"
         yield _line(f"{what} the {name}", estimate, f.if_unit(1.0), "all rows equal")
 
 
 def _tolerance(f: Features) -> Iterator[Line]:
-    found = tolerance(f.x, f.labels, with_error=True, normalize=False)
-    yield _line("tolerance" if f.unit else "tolerance, inner product", found, f.if_unit(1.0), "each class one point")
+    value = tolerance(f.x, f.labels, with_error=True, normalize=False)
+    yield _line("tolerance" if f.unit else "tolerance, inner product", value, f.if_unit(1.0), "each class one point")
 
 
 def _simplex(f: Features) -> Iterator[Line]:
-    found = simplex(f.x, f.labels, f.weights, normalize=False, with_error=True)
-    of, best, best_angular = found.estimates(), found.optimum, optimum(found.num_classes, angular=True)
-    where = "regular simplex" + (f" ({found.obstacle})" if found.obstacle else "")
-    yield _line("S1, means off the origin", of["origin"], 0.0, where)
-    yield _line("S2, lengths of means differ", of["norm"], 0.0, where)
-    yield _line("S3, distances of means differ", of["distance"], 0.0, where)
-    yield _line("S1–S3 together, √(S1² + S2² + S3²)", found.deviation, 0.0, where)
-    yield _line("cosine of two class means", of["across_means"], best, where)
-    yield _line("cosine of two class means, angular", float(angular(found.cosines_means).mean()), best_angular, where)
-    yield _line("cosine to the class mean", of["within"], 1.0, "each class one point")
+    result = simplex(f.x, f.labels, f.weights, normalize=False, with_error=True)
+    estimates, best, best_angular = result.estimates(), result.optimum, result.optimum_angular
+    where = "regular simplex" + (f" ({result.obstacle})" if result.obstacle else "")
+    yield _line("S1, means off the origin", estimates["origin"], 0.0, where)
+    yield _line("S2, lengths of means differ", estimates["norm"], 0.0, where)
+    yield _line("S3, distances of means differ", estimates["distance"], 0.0, where)
+    yield _line("S1–S3 together, √(S1² + S2² + S3²)", result.deviation, 0.0, where)
+    yield _line("cosine of two class means", estimates["across_means"], best, where)
+    yield _line("cosine of two class means, angular", float(angular(result.cosines_means).mean()), best_angular, where)
+    yield _line("cosine to the class mean", estimates["within"], 1.0, "each class one point")
     yield _line(
-        "cosine to the class mean, angular", float(angular(found.cosines_within).mean()), 1.0, "each class one point"
+        "cosine to the class mean, angular", float(angular(result.cosines_within).mean()), 1.0, "each class one point"
     )
-    if found.cosines_weights is not None and found.cosines_to_weight is not None:
-        yield _line("S1 of the weights", of["weight_origin"].value, 0.0, where)
-        yield _line("S2 of the weights", of["weight_norm"].value, 0.0, where)
-        yield _line("S3 of the weights", of["weight_distance"].value, 0.0, where)
-        yield _line("cosine of two weights", of["across_weights"].value, best, where)
-        yield _line("cosine of two weights, angular", float(angular(found.cosines_weights).mean()), best_angular, where)
+    if result.cosines_weights is not None and result.cosines_to_weight is not None:
+        yield _line("S1 of the weights", estimates["weight_origin"].value, 0.0, where)
+        yield _line("S2 of the weights", estimates["weight_norm"].value, 0.0, where)
+        yield _line("S3 of the weights", estimates["weight_distance"].value, 0.0, where)
+        yield _line("cosine of two weights", estimates["across_weights"].value, best, where)
+        yield _line(
+            "cosine of two weights, angular", float(angular(result.cosines_weights).mean()), best_angular, where
+        )
         where = "aligned with its class's weight"
-        yield _line("cosine to the class's weight", of["to_weight"], 1.0, where)
-        yield _line("cosine to the class's weight, angular", float(angular(found.cosines_to_weight).mean()), 1.0, where)
+        yield _line("cosine to the class's weight", estimates["to_weight"], 1.0, where)
+        yield _line(
+            "cosine to the class's weight, angular", float(angular(result.cosines_to_weight).mean()), 1.0, where
+        )
 
 
 def _neural_collapse(f: Features) -> Iterator[Line]:
-    found = neural_collapse(f.x, f.labels, f.weights, normalize=False, with_error=True).estimates()
+    estimates = neural_collapse(f.x, f.labels, f.weights, normalize=False, with_error=True).estimates()
     names = {
         "nc1": "NC1, variance within / between",
         "nc2_norm": "NC2, lengths of means differ",
@@ -199,8 +232,8 @@ def _neural_collapse(f: Features) -> Iterator[Line]:
         "nc4": "NC4, not the nearest mean",
     }
     for key, name in names.items():
-        if key in found:
-            yield _line(name, found[key], 0.0, "complete collapse")
+        if key in estimates:
+            yield _line(name, estimates[key], 0.0, "complete collapse")
 
 
 def _gradient_response(f: Features) -> Iterator[Line]:
@@ -216,8 +249,8 @@ def _gradient_response(f: Features) -> Iterator[Line]:
         )
         return torch.stack([part[:, i, i] for i in (0, 1) for part in (at.positive, at.negative)], dim=1)
 
-    found = responses(f.x, labels, f.sample)
-    estimates = iter(anchor_mean(found, lambda rows: responses(f.x[rows], labels[rows]), len(f.x)))
+    at_sample = responses(f.x, labels, f.sample)
+    estimates = iter(anchor_mean(at_sample, lambda rows: responses(f.x[rows], labels[rows]), len(f.x)))
     for name, k1, k2 in (("SupCon", 0.0, 1.0), ("TCL", f.k1, f.k2)):
         pull, push = bounds.simplex_response(num_classes, len(f.x) / num_classes, f.tau, k1=k1, k2=k2)
         where = f"regular simplex, τ = {f.tau:g}" + (f", k1 = {k1:g}, k2 = {k2:g}" if name == "TCL" else "")
@@ -238,8 +271,8 @@ STEPS: tuple[Callable[[Features], Iterator[Line]], ...] = (
 WITH_LABELS = (_tolerance, _simplex, _neural_collapse, _gradient_response)
 
 
-def _line(name: str, found: Estimate | float, theory: float | None = None, meaning: str = "") -> Line:
-    value, error = found if isinstance(found, Estimate) else (found, math.nan)
+def _line(name: str, value: Estimate | float, theory: float | None = None, meaning: str = "") -> Line:
+    value, error = value if isinstance(value, Estimate) else (value, math.nan)
     if not math.isfinite(value):
         meaning = "not defined for these rows: they, or their class means, are equal"
     return Line(name, value, None if math.isnan(error) else error, theory, meaning if theory is not None else "")

@@ -20,8 +20,8 @@ from typing import Any, Literal, overload
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import FEW, Classes, as_rows, classes, measure, parts, warn_if_few
-from kontrast.geometry.estimate import Estimate, from_left_out
+from kontrast.geometry._features import FEW, Classes, as_rows, check_classes, measure, parts, warn_if_few
+from kontrast.geometry.estimate import Estimate, jackknife_error
 
 
 @overload
@@ -30,7 +30,19 @@ def tolerance(features: Any, labels: Any, *, normalize: bool = ..., with_error: 
 def tolerance(features: Any, labels: Any, *, normalize: bool = ..., with_error: Literal[True]) -> Estimate: ...
 @measure
 def tolerance(features: Any, labels: Any, *, normalize: bool = True, with_error: bool = False) -> float | Estimate:
-    """(1): ``features [N, D]``, integer ``labels [N]``. A class with one sample has no pair and is left out.
+    """Tolerance (1): the mean cosine of distinct samples of one class.
+
+    Args:
+        features: Rows ``[N, D]``.
+        labels: Integer labels ``[N]``; a class with one sample has no pair and is left out.
+        normalize: Whether rows are scaled to length one.
+        with_error: Whether to return an `Estimate` with the error (2).
+
+    Returns:
+        The mean as a float, or as an `Estimate`.
+
+    Raises:
+        ValueError: No class has two samples, or rows hold NaN or infinity.
 
     >>> x = torch.eye(2).repeat(20, 1)
     >>> tolerance(x, torch.arange(40) % 2)  # each class one point
@@ -39,49 +51,60 @@ def tolerance(features: Any, labels: Any, *, normalize: bool = True, with_error:
     0.4737
     """
     x = as_rows("features", features, normalize=normalize)
-    found = classes(labels, x)
-    total, pairs, own = _sums(x, found)
+    classes = check_classes(labels, x)
+    total, pairs, own = _sums(x, classes)
     if float(pairs.sum()) == 0:
         raise ValueError(
-            f"no class has two samples ({len(found)} classes, {len(x)} rows): tolerance compares samples of one class"
+            f"no class has two samples ({len(classes)} classes, {len(x)} rows): tolerance compares samples of one class"
         )
-    partnered = found.counts[found.index] > 1
-    warn_if_few(int(partnered.sum()), FEW, "rows with another of their class that tolerance is computed on")
+    has_partner = classes.counts[classes.index] > 1
+    warn_if_few(int(has_partner.sum()), FEW, "rows with another of their class that tolerance is computed on")
     value = total.sum() / pairs.sum()  # (1)
     if not with_error:
         return float(value)
-    without_pairs = pairs.sum() - 2 * (found.counts[found.index] - 1)
-    left_out = (total.sum() - 2 * own) / without_pairs  # NaN if without one row no pair is left
-    return Estimate(float(value), float(from_left_out(left_out)))  # (2)
+    without_pairs = pairs.sum() - 2 * (classes.counts[classes.index] - 1)
+    replicates = (total.sum() - 2 * own) / without_pairs  # NaN if without one row no pair is left
+    return Estimate(float(value), float(jackknife_error(replicates)))  # (2)
 
 
 @measure
 def tolerance_per_class(features: Any, labels: Any, *, normalize: bool = True) -> dict[int, Estimate]:
-    """(1) within each class, with its error; NaN for a class with one sample, the error also for one with two.
+    """Tolerance (1) within each class.
+
+    Args:
+        features: Rows ``[N, D]``.
+        labels: Integer labels ``[N]``.
+        normalize: Whether rows are scaled to length one.
+
+    Returns:
+        An estimate for each label. The value is NaN for a class with one sample, the error also for one with two.
+
+    Raises:
+        ValueError: Labels do not fit the rows, or rows hold NaN or infinity.
 
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]).repeat_interleave(torch.tensor([4, 2, 2]), 0)
     >>> {c: round(e.value, 4) for c, e in tolerance_per_class(x, torch.tensor([3, 3, 3, 3, 7, 7, 7, 7])).items()}
     {3: 1.0, 7: -0.3333}
     """
     x = as_rows("features", features, normalize=normalize)
-    found = classes(labels, x)
-    warn_if_few(int(found.counts.min()), 3, "samples in the smallest class that tolerance is computed on")
-    total, pairs, own = _sums(x, found)
+    classes = check_classes(labels, x)
+    warn_if_few(int(classes.counts.min()), 3, "samples in the smallest class that tolerance is computed on")
+    total, pairs, own = _sums(x, classes)
     result = {}
-    for c, name in enumerate(found.values):
-        n = int(found.counts[c])
+    for c, name in enumerate(classes.values):
+        n = int(classes.counts[c])
         error = torch.tensor(float("nan"))
         if n > 2:
-            error = from_left_out((total[c] - 2 * own[found.index == c]) / ((n - 1) * (n - 2)))
+            error = jackknife_error((total[c] - 2 * own[classes.index == c]) / ((n - 1) * (n - 2)))
         result[name] = Estimate(float(total[c] / pairs[c]), float(error))
     return result
 
 
-def _sums(x: Tensor, found: Classes) -> tuple[Tensor, Tensor, Tensor]:
+def _sums(x: Tensor, classes: Classes) -> tuple[Tensor, Tensor, Tensor]:
     """Per class Σ_{i≠j} ⟨x_i, x_j⟩ and n_c(n_c − 1); per row ⟨x_i, S_c − x_i⟩."""
-    sums = found.sums(x)
+    sums = classes.sums(x)
     own = torch.empty(len(x), dtype=torch.float64, device=x.device)
     for r, part in parts(x):
-        own[r] = (part * (sums[found.index[r]] - part)).sum(1)
-    total = torch.zeros(len(found), dtype=torch.float64, device=x.device).index_add_(0, found.index, own)
-    return total, (found.counts * (found.counts - 1)).double(), own
+        own[r] = (part * (sums[classes.index[r]] - part)).sum(1)
+    total = torch.zeros(len(classes), dtype=torch.float64, device=x.device).index_add_(0, classes.index, own)
+    return total, (classes.counts * (classes.counts - 1)).double(), own

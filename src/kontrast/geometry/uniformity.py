@@ -40,7 +40,21 @@ def uniformity(
 def uniformity(
     features: Any, t: float = 2.0, *, normalize: bool = True, with_error: bool = False, tile: int | None = None
 ) -> float | Estimate:
-    """(1) over distinct pairs of the rows of ``features [N, D]``.
+    """Uniformity (1) over distinct pairs of rows.
+
+    Args:
+        features: Rows ``[N, D]``, at least two.
+        t: The scale t of the kernel.
+        normalize: Whether rows are scaled to length one.
+        with_error: Whether to return an `Estimate` with the error (3).
+        tile: The side of a block of similarities; it affects speed and memory only.
+
+    Returns:
+        The value as a float, or as an `Estimate`.
+
+    Raises:
+        ValueError: There is only one row, rows hold NaN or infinity, a number lies outside its range, or all pairs are
+            so far apart that the mean underflows.
 
     >>> x = torch.randn(500, 64, generator=torch.Generator().manual_seed(0))
     >>> print(uniformity(x, with_error=True))
@@ -79,7 +93,17 @@ def uniformity(
 
 
 def uniformity_limit(dim: int, t: float = 2.0) -> float:
-    """(2): what a perfectly uniform distribution on the sphere in ``dim`` dimensions has.
+    """The limit (2): uniformity of the uniform distribution on the sphere in ``dim`` dimensions.
+
+    Args:
+        dim: How many dimensions, at least 1.
+        t: The scale t of the kernel.
+
+    Returns:
+        The limit.
+
+    Raises:
+        ValueError: A number lies outside its range.
 
     >>> [round(-uniformity_limit(d), 4) for d in (64, 128, 256)]
     [3.8752, 3.9375, 3.9688]

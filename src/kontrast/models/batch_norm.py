@@ -130,7 +130,7 @@ def _replace(module: nn.Module, new: Callable[[_BatchNorm], nn.Module]) -> nn.Mo
 
 
 def _require_known(norm: _BatchNorm) -> None:
-    """Raise for a batch norm that does more than we know of, rather than lose it."""
+    """Raise a ValueError for a batch norm of an unknown kind, whose extra behaviour would be lost."""
     if type(norm) not in USUAL and not isinstance(norm, Norm) and not (hasattr(norm, "drop") and hasattr(norm, "act")):
         kind = f"{type(norm).__module__}.{type(norm).__name__}"
         raise ValueError(
@@ -276,7 +276,6 @@ class SplitBatchNorm(Norm):
         return torch.cat(outputs)
 
     def extra_repr(self) -> str:
-        """Torch's text, and the parts."""
         return f"{super().extra_repr()}, parts={self.parts}"  # type: ignore[no-untyped-call]
 
 
@@ -318,7 +317,7 @@ class Order(NamedTuple):
 
 
 def shuffle_keys(rows: Tensor, *, seed: int) -> tuple[Tensor, Order]:
-    """(4): exchange the rows of all ranks at random. Every rank must call it.
+    """Exchange the rows of all ranks at random (4). Every rank must call it.
 
     Args:
         rows: ``[N, …]``, this rank's rows.
@@ -337,7 +336,7 @@ def shuffle_keys(rows: Tensor, *, seed: int) -> tuple[Tensor, Order]:
 
 
 def unshuffle(keys: Tensor, order: Order) -> Tensor:
-    """(5): the keys of shuffled rows → the keys of this rank's own rows. Every rank must call it.
+    """Bring the keys of shuffled rows back to the ranks of their rows (5). Every rank must call it.
 
     Args:
         keys: ``[N, …]``, one for each shuffled row.

@@ -1,4 +1,4 @@
-"""Heads: what stands between the features h and the loss, exactly as each paper has it.
+"""Heads: the layers between the features h and the loss, as each paper defines them.
 
 A head is linear layers; between two of them stands [BN–]ReLU. Where batch norm follows, the linear layer has no bias
 (the norm would take it away again).
@@ -164,6 +164,9 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
         in_dim: the length of the features that go into it.
         seed: fixes the random start; without it, torch's own generator is used.
         **options: change those of the paper (``HEADS.options(name)``).
+
+    Returns:
+        The head.
 
     Raises:
         ValueError: an unknown name or option; the error names the nearest one.

@@ -53,7 +53,7 @@ def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
     [['backbone.0.weight', 'backbone.4.0.conv1.weight'], ['backbone.conv1.weight', 'backbone.layer1.0.conv1.weight']]
     """  # noqa: E501
     yield Layout("", table)
-    named, notes = _numbered(table)
+    named, notes = _rename_children(table)
     how = ["a Sequential's numbers"] if named != list(table) else []
     plain = [SHORTCUT.sub(r"\1.downsample.", name) for name in named]
     how += ["shortcut"] if plain != named else []
@@ -61,7 +61,7 @@ def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
         yield Layout(" and ".join(how), dict(zip(plain, table.values(), strict=True)), notes)
 
 
-def _numbered(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:
+def _rename_children(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:
     """The names, with those of a Sequential of a ResNet's children replaced, and notes on the network.
 
     Four stages in a row are a ResNet; before them stand convolution, norm, and in torchvision's ReLU and max-pool,
@@ -98,7 +98,7 @@ def _renamed(name: str, before: str, first: int) -> str:
 
 
 def differences(
-    read: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, wanted: Mapping[str, Tensor]
+    read: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, targets: Mapping[str, Tensor]
 ) -> list[str]:
     """Describe differences of the networks that the names do not show, such as another stem.
 
@@ -106,12 +106,12 @@ def differences(
         read: The whole file.
         table: The dictionary with the encoder.
         prefix: The prefix of the encoder's names in it.
-        wanted: The module's tensors.
+        targets: The module's tensors.
 
     Returns:
         A sentence for each difference.
     """
-    theirs, mine = table.get(f"{prefix}conv1.weight"), wanted.get("conv1.weight")
+    theirs, mine = table.get(f"{prefix}conv1.weight"), targets.get("conv1.weight")
     if theirs is None or mine is None or theirs.ndim != 4 or mine.ndim != 4:
         return []
     if theirs.shape[2:] != mine.shape[2:]:

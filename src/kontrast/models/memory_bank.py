@@ -24,7 +24,7 @@ from kontrast.sphere import unit_rows
 
 
 class MemoryBank(nn.Module):
-    """``rows [num_samples, dim]``, saved in state_dict.
+    """A memory bank ``rows [num_samples, dim]``, saved in state_dict.
 
     Args:
         num_samples: How many training samples there are.
@@ -73,7 +73,7 @@ class MemoryBank(nn.Module):
 
     @torch.no_grad()
     def update(self, indices: Tensor, features: Tensor) -> None:
-        """(1). Every rank must call it.
+        """Move the slots towards these features (1). Every rank must call it.
 
         Args:
             indices: ``[N]``, the samples.
@@ -107,5 +107,4 @@ class MemoryBank(nn.Module):
         return indices.to(self.rows.device, torch.int64)
 
     def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
         return f"num_samples={len(self)}, dim={self.rows.shape[1]}, momentum={self.momentum}"

@@ -33,7 +33,7 @@ WRAPPERS = ("module", "_orig_mod")  # where DDP and torch.compile keep the modul
 
 
 def momentum_at(step: int, *, momentum: float, schedule: str = "constant", total_steps: int | None = None) -> float:
-    """m_k of (2) or (3).
+    """The momentum m_k at a step, (2) or (3).
 
     Args:
         step: k.
@@ -59,7 +59,7 @@ def momentum_at(step: int, *, momentum: float, schedule: str = "constant", total
 
 
 class MomentumPair(nn.Module):
-    """``pair(x)`` is the online network's, ``pair.keys(x)`` the target's without gradient, ``pair.update()`` is (1).
+    """An online network and its target: ``pair(x)``, ``pair.keys(x)`` without gradient, and ``pair.update()`` (1).
 
     Call ``update`` once after each step of the optimiser. ``steps`` counts these calls and is saved in state_dict.
 
@@ -114,7 +114,7 @@ class MomentumPair(nn.Module):
 
     @torch.no_grad()
     def update(self) -> float:
-        """(1), in one fused call for all parameters.
+        """Move the target towards the online network (1), in one fused call for all parameters.
 
         Returns:
             m_k.
@@ -152,7 +152,6 @@ class MomentumPair(nn.Module):
         return [(buffer, online[name]) for name, buffer in target.items()]
 
     def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
         end = f", total_steps={self.total_steps}" if self.total_steps else ""
         return f"momentum={self.momentum}, schedule={self.schedule!r}{end}, buffers={self.buffer_rule!r}"
 

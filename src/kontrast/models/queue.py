@@ -22,7 +22,7 @@ from kontrast.sphere import unit_rows
 
 
 class Queue(nn.Module):
-    """``rows [length, dim]`` are what a loss takes as ``negatives`` or ``queue``; ``enqueue(keys)`` writes.
+    """A queue of keys: ``rows [length, dim]`` go into a loss as ``negatives`` or ``queue``.
 
     ``rows`` and ``pointer`` are saved in state_dict.
 
@@ -95,5 +95,4 @@ class Queue(nn.Module):
         self.pointer.copy_((self.pointer + len(keys)) % length)
 
     def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
         return f"length={len(self)}, dim={self.rows.shape[1]}"

@@ -186,9 +186,9 @@ def fit_weights(
     """
     if not isinstance(source, str | os.PathLike | Mapping):
         raise ValueError(f"source={quoted(source)}: must be the path of a file, or a state dict")
-    named = "a mapping" if isinstance(source, Mapping) else str(source)
-    wanted = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
-    shared = _shared_part(wanted)
+    label = "a mapping" if isinstance(source, Mapping) else str(source)
+    targets = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
+    shared = _shared_part(targets)
     best: tuple[tuple[int, bool, bool, int], Loaded, dict[str, Tensor]] | None = None
     read = source if isinstance(source, Mapping) else read_tensors(expanded(source, "the file of weights"))
     tables = dict(_tables(read))
@@ -197,16 +197,16 @@ def fit_weights(
         for layout in layouts(plain):
             table = layout.table
             for own in dict.fromkeys(("", shared)):
-                short = {name.removeprefix(own): tensor for name, tensor in wanted.items()}
+                short = {name.removeprefix(own): tensor for name, tensor in targets.items()}
                 for before in _prefixes(table, short) if prefix is None else [prefix]:
-                    empty = Loaded(named, ".".join(path), before, [], layout=layout.name, notes=list(layout.notes))
+                    empty = Loaded(label, ".".join(path), before, [], layout=layout.name, notes=list(layout.notes))
                     tensors, report = _fit(table, short, own, empty)
                     report.notes.extend(differences(read, table, before, short))
                     rank = (len(report.loaded), learns, not layout.name, -len(before))
                     if tensors and (best is None or rank > best[0]):
                         best = (rank, report, tensors)
     if best is None:
-        raise ValueError(_nothing_fits(named, list(tables.values()), wanted))
+        raise ValueError(_nothing_fits(label, list(tables.values()), targets))
     return best[1], best[2]
 
 
@@ -232,13 +232,13 @@ def _shared_part(names: Mapping[str, Tensor]) -> str:
     return f"{first.pop()}." if len(first) == 1 and all("." in name for name in names) else ""
 
 
-def _prefixes(table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], usual: bool = True) -> list[str]:
-    """The prefixes before the wanted names in a table, the most frequent first; only ``usual`` ones, if set."""
+def _prefixes(table: Mapping[str, Tensor], targets: Mapping[str, Tensor], usual: bool = True) -> list[str]:
+    """The prefixes before the targets' names in a table, the most frequent first; only ``usual`` ones, if set."""
     counts: dict[str, int] = {}
     for name in table:
         parts = name.split(".")
         for cut in range(len(parts)):
-            if ".".join(parts[cut:]) in wanted and (not usual or _is_usual(parts[:cut])):
+            if ".".join(parts[cut:]) in targets and (not usual or _is_usual(parts[:cut])):
                 before = "".join(f"{part}." for part in parts[:cut])
                 counts[before] = counts.get(before, 0) + 1
     return sorted(counts, key=lambda before: (-counts[before], len(before)))
@@ -256,12 +256,12 @@ def _is_head(name: str) -> bool:
 
 
 def _fit(
-    table: Mapping[str, Tensor], wanted: Mapping[str, Tensor], own: str, report: Loaded
+    table: Mapping[str, Tensor], targets: Mapping[str, Tensor], own: str, report: Loaded
 ) -> tuple[dict[str, Tensor], Loaded]:
     """The tensors that fit under the report's prefix, by the module's names, and the report filled in."""
     tensors: dict[str, Tensor] = {}
     before = report.prefix
-    for name, mine in wanted.items():
+    for name, mine in targets.items():
         theirs = table.get(before + name)
         if theirs is not None and theirs.shape != mine.shape:
             adapted = _adapt(theirs, mine)
@@ -270,7 +270,7 @@ def _fit(
         (report.missing if theirs is None else report.loaded).append(own + name)
         if theirs is not None:
             tensors[own + name] = theirs
-    known = {before + name for name in wanted}
+    known = {before + name for name in targets}
     report.unexpected.extend(n.removeprefix(before) for n in table if n.startswith(before) and n not in known)
     # a file without the counters of batch norm (before torch 0.4.1) lacks nothing that matters
     report.missing[:] = [name for name in report.missing if not name.endswith("num_batches_tracked")]
@@ -281,20 +281,20 @@ def _adapt(theirs: Tensor, mine: Tensor) -> Tensor | None:
     """Convolution weights ``[out, 3, …]`` for images of other channels; None if anything else differs."""
     if theirs.ndim != 4 or mine.ndim != 4 or theirs.shape[1] != 3:
         return None
-    wanted = mine.shape[1]
+    channels = mine.shape[1]
     if theirs[:, :1].shape != mine[:, :1].shape:
         return None
-    if wanted == 1:
+    if channels == 1:
         return theirs.sum(1, keepdim=True)
-    return theirs.repeat(1, -(-wanted // 3), 1, 1)[:, :wanted] * (3 / wanted)
+    return theirs.repeat(1, -(-channels // 3), 1, 1)[:, :channels] * (3 / channels)
 
 
-def _nothing_fits(source: str, tables: list[dict[str, Tensor]], wanted: Mapping[str, Tensor]) -> str:
+def _nothing_fits(source: str, tables: list[dict[str, Tensor]], targets: Mapping[str, Tensor]) -> str:
     theirs = [name for table in tables for name in table]
-    near = [before for table in tables for before in _prefixes(table, wanted, usual=False)[:1] if before]
+    near = [before for table in tables for before in _prefixes(table, targets, usual=False)[:1] if before]
     hint = f" prefix={near[0]!r} would fit." if near else ""
     have = f"it has {_few(theirs)}" if theirs else "it holds no tensors"
-    return f"nothing in {source} fits: the module has {_few(list(wanted))}; {have}.{hint}"
+    return f"nothing in {source} fits: the module has {_few(list(targets))}; {have}.{hint}"
 
 
 def _few(names: list[str], most: int = 5) -> str:
@@ -305,7 +305,7 @@ def _few(names: list[str], most: int = 5) -> str:
 
 
 class StandIn:
-    """Takes the place of an object that is not wanted: it accepts any argument and any state, and keeps nothing."""
+    """A placeholder for an object that is not loaded: it accepts any argument and any state, and keeps nothing."""
 
     def __new__(cls, *args: Any, **options: Any) -> StandIn:
         return super().__new__(cls)
@@ -362,7 +362,7 @@ def read_tensors(path: Path) -> Mapping[str, Any]:
 
 
 def _stand_ins() -> contextlib.AbstractContextManager[Any]:
-    """Inside, the unpickler uses a `StandIn` for each of the names."""
+    """Let the unpickler use a `StandIn` for each of the names."""
     allow = getattr(torch.serialization, "safe_globals", None)
     if allow is None:  # torch 2.4: files with such objects are refused
         return contextlib.nullcontext()

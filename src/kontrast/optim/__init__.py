@@ -6,7 +6,7 @@ needs none of its state:
 >>> import torch
 >>> from kontrast import optim
 >>> network = torch.nn.Linear(8, 4)
->>> lr = optim.scaled(0.06, batch_size=512)  # 0.06 for 256 images, as sce has it
+>>> lr = optim.scale_rate(0.06, batch_size=512)  # 0.06 for 256 images, as sce has it
 >>> optimiser = optim.optimizer("sgd", network, lr=lr, weight_decay=5e-4)
 >>> factor = optim.schedule("warmup-cosine", total_steps=2000, steps_per_epoch=100)
 >>> for step in (0, 100, 499, 1250, 1999):
@@ -28,7 +28,7 @@ from typing import Any
 from torch import nn
 from torch.optim import Optimizer
 
-from kontrast.optim.scaling import scaled
+from kontrast.optim.scaling import scale_rate
 from kontrast.registry import FAMILIES
 
 OPTIMIZERS, SCHEDULES = FAMILIES["optimiser"], FAMILIES["schedule"]
@@ -39,7 +39,7 @@ __all__ = [
     "optimizer",
     "optimizer_names",
     "options_of",
-    "scaled",
+    "scale_rate",
     "schedule",
     "schedule_names",
     "schedule_options",
@@ -49,6 +49,9 @@ __all__ = [
 def optimizer_names() -> list[str]:
     """Every optimiser's name.
 
+    Returns:
+        The names in alphabetical order.
+
     >>> optimizer_names()
     ['adamw', 'lars', 'sgd']
     """
@@ -57,6 +60,9 @@ def optimizer_names() -> list[str]:
 
 def schedule_names() -> list[str]:
     """Every schedule's name.
+
+    Returns:
+        The names in alphabetical order.
 
     >>> schedule_names()
     ['constant', 'cosine', 'multi-step', 'power', 'warmup-cosine']
@@ -75,6 +81,9 @@ def optimizer(
         lr: the base learning rate.
         **options: the optimiser's own (`options_of`).
 
+    Returns:
+        The optimiser.
+
     Raises:
         ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
 
@@ -84,8 +93,8 @@ def optimizer(
         ...
     ValueError: optimiser 'sgd' has no option 'momentun'; did you mean 'momentum'? It has lr, momentum, ...
     """
-    made: Optimizer = OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)
-    return made
+    result: Optimizer = OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)
+    return result
 
 
 def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: Any) -> Callable[[int], float]:
@@ -97,6 +106,9 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
         steps_per_epoch: of the run.
         **options: the schedule's own (`schedule_options`).
 
+    Returns:
+        The schedule.
+
     Raises:
         ValueError: an unknown name or option (the error names the nearest one), or a value outside its range.
 
@@ -106,14 +118,20 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
     >>> [round(factor(epoch * 390), 6) for epoch in (0, 159, 160, 190)]
     [1.0, 1.0, 0.1, 0.01]
     """
-    made: Callable[[int], float] = SCHEDULES.make(
+    result: Callable[[int], float] = SCHEDULES.make(
         name, total_steps=total_steps, steps_per_epoch=steps_per_epoch, **options
     )
-    return made
+    return result
 
 
 def options_of(name: str) -> dict[str, Any]:
     """An optimiser's options, apart from the learning rate, with their defaults.
+
+    Args:
+        name: one of `optimizer_names`.
+
+    Returns:
+        The defaults by option.
 
     >>> options_of("sgd")
     {'momentum': 0.9, 'weight_decay': 0.0, 'nesterov': False, 'exclude_norm_and_bias': False}
@@ -123,6 +141,12 @@ def options_of(name: str) -> dict[str, Any]:
 
 def schedule_options(name: str) -> dict[str, Any]:
     """A schedule's options with their defaults.
+
+    Args:
+        name: one of `schedule_names`.
+
+    Returns:
+        The defaults by option.
 
     >>> schedule_options("power")
     {'exponent': 5.0}

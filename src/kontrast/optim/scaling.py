@@ -1,9 +1,9 @@
-"""The linear rule for learning rates: a batch k times as large takes steps k times as long.
+"""The linear rule for learning rates: a batch k times as large has a learning rate k times as large.
 
     (1)  lr(B) = lr · B / base
 
-(Goyal et al.; sce writes its rates so, 0.06·B/256 on small sets, 0.3·B/256 on ImageNet.) Nothing here applies it
-unasked: a recipe writes the number out, and a batch size changed later leaves the learning rate as it stands.
+(Goyal et al.; sce writes its rates so, 0.06·B/256 on small sets, 0.3·B/256 on ImageNet.) Nothing applies it
+automatically: a recipe holds the learning rate itself, and another batch size leaves it as it is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from kontrast.checks import number, whole_number
 
 
-def scaled(lr: float, batch_size: int, base: int = 256) -> float:
-    """(1): the learning rate for another batch size.
+def scale_rate(lr: float, batch_size: int, base: int = 256) -> float:
+    """Scale a learning rate to another batch size (1).
 
     Args:
         lr: The learning rate for batches of ``base``.
@@ -25,7 +25,7 @@ def scaled(lr: float, batch_size: int, base: int = 256) -> float:
     Raises:
         ValueError: A number is outside its range.
 
-    >>> scaled(0.06, 512), scaled(0.3, 4096)
+    >>> scale_rate(0.06, 512), scale_rate(0.3, 4096)
     (0.12, 4.8)
     """
     lr = number("lr", lr, least=0.0)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from kontrast import augment, methods
-from kontrast.data import DataSet, bound
+from kontrast.data import DataSet, bind
 from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
 from kontrast.recipe import Recipe
@@ -133,7 +133,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
     encoder, recipe = rebuild(run), run.recipe
     data_set = None
     if data is not None:
-        other, data_set = bound(recipe, data)
+        other, data_set = bind(recipe, data)
         if other.data.digest != recipe.data.digest:
             raise ValueError(
                 f"{run.path} learned from other data than these: from {recipe.data.given or recipe.data.name}"

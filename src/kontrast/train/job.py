@@ -17,14 +17,12 @@ from torch import Tensor
 
 from kontrast import augment, distributed, evaluate, methods, models
 from kontrast.data import (
-    ClassBalanced,
+    SAMPLERS,
     DataSet,
     Loader,
     Sampler,
-    Shuffled,
     Split,
     Stream,
-    WithReplacement,
     check_in_reach,
     generator,
     load,
@@ -118,7 +116,7 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
     Args:
         recipe: The resolved recipe.
         device: Where the networks go.
-        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bound`).
+        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bind`).
 
     Raises:
         ValueError: The parts of the recipe do not fit each other or the data, or memory does not suffice.
@@ -129,7 +127,7 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
     _check_protocols(recipe, data)
     size = view_size(recipe, data, train)
     views, crop = _views(recipe, data, recipe.augment.size or size)
-    sampler = _sampler(recipe, train)
+    sampler: Sampler = SAMPLERS[recipe.train.sampler].of(train, recipe.train.batch_size, seed=recipe.seed)
     steps = recipe.train.steps or (recipe.train.epochs or 0) * sampler.steps
     classes = data.num_classes if train.labels is not None else None
     setting = methods.Setting(len(train), classes, steps, recipe.seed)
@@ -162,7 +160,7 @@ def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet,
 
     Args:
         recipe: The recipe.
-        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bound`).
+        data_set: The data set of a recipe whose data came from Python (`kontrast.data.bind`).
 
     Returns:
         The data set, the rows that the encoder learns from, and those held out of them (None without validation).
@@ -318,21 +316,3 @@ def _check_that_views_crop(recipe: Recipe, views: augment.Views, shape: tuple[in
                 f"augment.size={size}: the view {augment.title(view)!r} does not crop, so its images stay "
                 f"{shape[1]}×{shape[2]} pixels. Use views that crop (weak, crop-flip …), or leave augment.size out"
             )
-
-
-def _sampler(recipe: Recipe, train: Split) -> Sampler:
-    wanted, seed = recipe.train, recipe.seed
-    batch = wanted.batch_size
-    if wanted.sampler == "shuffled":
-        if batch > len(train):
-            raise ValueError(f"train.batch_size is {batch}, above the {len(train)} training rows; take a smaller one")
-        return Shuffled(len(train), batch, seed=seed)
-    if wanted.sampler == "with-replacement":
-        return WithReplacement(len(train), batch, seed=seed)
-    labels = train.require_labels("train.sampler=class-balanced")
-    classes = len(torch.unique(labels))
-    if batch % classes:
-        raise ValueError(
-            f"train.batch_size is {batch}; a class-balanced batch of {classes} classes is a multiple of it"
-        )
-    return ClassBalanced(labels, batch // classes, seed=seed)

@@ -68,7 +68,7 @@ def _views(recipe: Recipe) -> tuple[View, ...]:
     found: list[View] = []
     for i, described in enumerate(recipe.augment.described):
         try:
-            written = augment.written_out(described)
+            written = augment.expand_options(described)
         except ValueError as error:
             raise ValueError(f"augment.views.{i}: {error}") from None
         if isinstance(written, list):

@@ -51,7 +51,7 @@ class Session:
 
     Args:
         recipe: The resolved recipe (`kontrast.train.resolve`).
-        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bound`.
+        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bind`.
 
     Attributes:
         run: The run folder.

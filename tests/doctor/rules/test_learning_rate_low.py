@@ -8,7 +8,7 @@ from kontrast import recipes
 from kontrast.doctor.record import Record
 from kontrast.doctor.rules import RULES
 from kontrast.doctor.rules._setup import usual_rates
-from kontrast.optim.scaling import scaled
+from kontrast.optim.scaling import scale_rate
 from kontrast.runs import Finding
 from kontrast.train import resolve
 from tests.doctor import patients
@@ -18,7 +18,7 @@ def test_usual_rates_are_those_of_the_recipes() -> None:
     papers = [recipe for book in recipes.BOOKS if book is not recipes.small for recipe in book.RECIPES.values()]
     for name in {recipe.optim.name for recipe in papers}:
         chosen = [recipe for recipe in papers if recipe.optim.name == name]
-        rates = [scaled(recipe.optim.options["lr"], 256, base=recipe.train.batch_size) for recipe in chosen]
+        rates = [scale_rate(recipe.optim.options["lr"], 256, base=recipe.train.batch_size) for recipe in chosen]
         assert usual_rates(name) == (min(rates), max(rates))
 
 

@@ -16,8 +16,8 @@ from tests.doctor import patients
 @pytest.mark.parametrize(
     ("method", "settings", "said"),
     [
-        ("supcon", ("data.limit=20",), "train.batch_size is 128, above the 20 training rows"),
-        ("supcon", ("train.sampler=class-balanced",), "a class-balanced batch of 10 classes is a multiple"),
+        ("supcon", ("data.limit=20",), "train.batch_size=128: must be at most the number of training rows (20)"),
+        ("supcon", ("train.sampler=class-balanced",), "must be a multiple of the number of classes (10)"),
         ("supcon", ("data=nowhere/at/all",), "neither a set nor a path"),
         ("simclr", ("augment.size=16", "augment.views=[weak, none]"), "the view 'none' does not crop"),
     ],

@@ -165,7 +165,7 @@ def test_what_failed_otherwise_is_tried_again(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_error_of_the_recipe_is_raised(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"train\.batch_size is 999"):
+    with pytest.raises(ValueError, match=r"train\.batch_size=999"):
         run_trial(small(tmp_path, **{"train.batch_size": 999}))
 
 

@@ -33,8 +33,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast.augment.operation import Operation, Params, Size, height_and_width, number, rgb_or_grey
+from kontrast.augment.operation import Operation, Params, Size, height_and_width, rgb_or_grey
 from kontrast.augment.operations.color_jitter import grey
+from kontrast.checks import number
 
 MOVES = ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate")
 

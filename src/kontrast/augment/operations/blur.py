@@ -26,13 +26,13 @@ from kontrast.augment.operation import (
     Operation,
     Params,
     Size,
-    chosen,
+    bernoulli,
     height_and_width,
     interval,
     is_small,
-    number,
     uniform,
 )
+from kontrast.checks import number
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class GaussianBlur(Operation):
                 f"a kernel of {2 * self.reach + 1} pixels reaches beyond the mirror image of a side of {short}: "
                 f"choose kernel ≤ {2 * short - 1}, or a smaller sigma"
             )
-        return Params(n, {"on": chosen(n, self.p, generator), "sigma": uniform(n, *self.sigma, generator)})
+        return Params(n, {"on": bernoulli(n, self.p, generator), "sigma": uniform(n, *self.sigma, generator)})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         on = params["on"].nonzero()[:, 0]

@@ -39,7 +39,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kontrast.augment.operation import Operation, Params, Size, chosen, height_and_width, number, rgb_or_grey, uniform
+from kontrast.augment.operation import Operation, Params, Size, bernoulli, height_and_width, rgb_or_grey, uniform
+from kontrast.checks import number
 
 LUMA = (0.2989, 0.587, 0.114)
 BRIGHTNESS, CONTRAST, SATURATION, HUE = range(4)
@@ -135,12 +136,12 @@ class ColorJitter(Operation):
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         height_and_width("ColorJitter", size)
-        found = {"on": chosen(n, self.p, generator), "order": torch.rand(n, 4, generator=generator).argsort(1)}
+        draws = {"on": bernoulli(n, self.p, generator), "order": torch.rand(n, 4, generator=generator).argsort(1)}
         for name in FACTORS[:3]:
             amount = getattr(self, name)
-            found[name] = uniform(n, max(0.0, 1.0 - amount), 1.0 + amount, generator)
-        found["hue"] = uniform(n, -self.hue, self.hue, generator)
-        return Params(n, found)
+            draws[name] = uniform(n, max(0.0, 1.0 - amount), 1.0 + amount, generator)
+        draws["hue"] = uniform(n, -self.hue, self.hue, generator)
+        return Params(n, draws)
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         coloured = rgb_or_grey("ColorJitter", images) == 3
@@ -157,13 +158,13 @@ class ColorJitter(Operation):
         x = images.index_select(0, device_on).flatten(2)
         affine = order[order != HUE].view(-1, 3)
         factors = torch.stack([params[name][on] for name in FACTORS[:3]], 1)
-        kept = [(place <= j).sum().item() for j in range(3)]  # up to here the hue comes before affine place j
+        split = [(place <= j).sum().item() for j in range(3)]  # up to here the hue comes before affine place j
         for j in range(3):
-            self._affine(x, affine[:, j], factors, slice(int(kept[j]), None), coloured)
+            self._affine(x, affine[:, j], factors, slice(int(split[j]), None), coloured)
         if self.hue and coloured:
             hue_(x, params["hue"][on])
         for j in range(3):
-            self._affine(x, affine[:, j], factors, slice(0, int(kept[j])), coloured)
+            self._affine(x, affine[:, j], factors, slice(0, int(split[j])), coloured)
         images[device_on] = x.view(len(on), *images.shape[1:])
         return images
 

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kontrast.augment.operation import Maps, Params, Separable, Size, height_and_width, image_size, number
+from kontrast.augment.operation import Maps, Params, Separable, Size, height_and_width, image_size
+from kontrast.checks import number
 
 MOST_PADDING = 1_000_000  # pixels; beyond it is a slip
 
@@ -47,21 +48,20 @@ class RandomCrop(Separable):
         object.__setattr__(self, "padding", int(self.padding))
 
     def output_size(self, size: Size) -> Size:
-        """The one size."""
         return image_size("size", self.size)
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
-        found = {}
-        full, wanted = height_and_width("RandomCrop", size), image_size("size", self.size)
-        for name, whole, part in zip(("top", "left"), full, wanted, strict=True):
+        starts = {}
+        full, target = height_and_width("RandomCrop", size), image_size("size", self.size)
+        for name, whole, part in zip(("top", "left"), full, target, strict=True):
             places = whole + 2 * self.padding - part + 1
             if places < 1:
                 raise ValueError(
-                    f"crops of {wanted[0]} × {wanted[1]} do not fit into images of {full[0]} × {full[1]} with a border "
+                    f"crops of {target[0]} × {target[1]} do not fit into images of {full[0]} × {full[1]} with a border "
                     f"of {self.padding}: choose a smaller size or more padding"
                 )
-            found[name] = torch.randint(places, (n,), generator=generator)
-        return Params(n, found)
+            starts[name] = torch.randint(places, (n,), generator=generator)
+        return Params(n, starts)
 
     def fold(self, maps: Maps, params: Params, size: Size, device: torch.device) -> Maps:
         """These maps, followed by matrices of zeros and ones."""

@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from kontrast.augment.operation import Operation, Params, Size, chosen, number, vector_length
+from kontrast.augment.operation import Operation, Params, Size, bernoulli, vector_length
+from kontrast.checks import number
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class FeatureDropout(Operation):
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         dropped = torch.rand(n, vector_length("FeatureDropout", size), generator=generator) < self.rate
-        return Params(n, {"on": chosen(n, self.p, generator), "dropped": dropped})
+        return Params(n, {"on": bernoulli(n, self.p, generator), "dropped": dropped})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         dropped = params["dropped"] & params["on"][:, None]

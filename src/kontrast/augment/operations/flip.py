@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kontrast.augment.operation import Maps, Params, Separable, Size, chosen, height_and_width, number
+from kontrast.augment.operation import Maps, Params, Separable, Size, bernoulli, height_and_width
+from kontrast.checks import number
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class HorizontalFlip(Separable):
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         height_and_width("HorizontalFlip", size)
-        return Params(n, {"on": chosen(n, self.p, generator)})
+        return Params(n, {"on": bernoulli(n, self.p, generator)})
 
     def fold(self, maps: Maps, params: Params, size: Size, device: torch.device) -> Maps:
         """These maps with the order of the output's columns reversed."""

@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from kontrast.augment.operation import Operation, Params, Size, chosen, number, vector_length
+from kontrast.augment.operation import Operation, Params, Size, bernoulli, vector_length
+from kontrast.checks import number
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class GaussianNoise(Operation):
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         noise = torch.randn(n, vector_length("GaussianNoise", size), generator=generator)
-        return Params(n, {"on": chosen(n, self.p, generator), "noise": noise})
+        return Params(n, {"on": bernoulli(n, self.p, generator), "noise": noise})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         scale = self.std * params["on"].float()[:, None]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kontrast.augment.operation import Operation, Params, Size, chosen, height_and_width, number, rgb_or_grey
+from kontrast.augment.operation import Operation, Params, Size, bernoulli, height_and_width, rgb_or_grey
 from kontrast.augment.operations.color_jitter import grey
+from kontrast.checks import number
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class RandomGrayscale(Operation):
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         height_and_width("RandomGrayscale", size)
-        return Params(n, {"on": chosen(n, self.p, generator)})
+        return Params(n, {"on": bernoulli(n, self.p, generator)})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         on = params["on"].nonzero()[:, 0].to(images.device)

@@ -59,7 +59,6 @@ class RandomResizedCrop(Separable):
         interval("ratio", self.ratio)
 
     def output_size(self, size: Size) -> Size:
-        """The one size."""
         return image_size("size", self.size)
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kontrast.augment.operation import Operation, Params, Size, chosen, height_and_width, number
+from kontrast.augment.operation import Operation, Params, Size, bernoulli, height_and_width
+from kontrast.checks import number
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Solarize(Operation):
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         height_and_width("Solarize", size)
-        return Params(n, {"on": chosen(n, self.p, generator)})
+        return Params(n, {"on": bernoulli(n, self.p, generator)})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         on = params["on"].nonzero()[:, 0].to(images.device)

@@ -45,23 +45,23 @@ class CIFAR10(NamedSet):
         """Both splits in memory."""
         import torchvision.datasets  # type: ignore[import-untyped]
 
-        published: Any = getattr(torchvision.datasets, self.torchvision_name)
-        folder = self.options.where / published.base_folder
-        meta = (published.meta["filename"], published.meta["md5"])
-        parts = (published.train_list, published.test_list)
+        source: Any = getattr(torchvision.datasets, self.torchvision_name)
+        folder = self.options.where / source.base_folder
+        meta = (source.meta["filename"], source.meta["md5"])
+        parts = (source.train_list, source.test_list)
         files = [name for name, _ in (*chain(*parts), meta)]
 
-        def opened() -> list[list[dict[str, Any]]]:
+        def read() -> list[list[dict[str, Any]]]:
             return [[_read(folder / name, md5) for name, md5 in part] for part in (*parts, [meta])]
 
         def fetch() -> None:
-            self.download_archive(published.url, published.filename, published.tgz_md5)
+            self.download_archive(source.url, source.filename, source.tgz_md5)
 
-        train, test, (names,) = self.read_or_download(opened, folder, files, published.url, fetch)
-        first, second = (self._joined(batches) for batches in (train, test))
-        return self.assemble(first, second, names[published.meta["key"]])
+        train, test, (names,) = self.read_or_download(read, folder, files, source.url, fetch)
+        first, second = (self._join(batches) for batches in (train, test))
+        return self.assemble(first, second, names[source.meta["key"]])
 
-    def _joined(self, batches: list[dict[str, Any]]) -> Split:
+    def _join(self, batches: list[dict[str, Any]]) -> Split:
         pixels = np.concatenate([batch["data"] for batch in batches]).reshape(-1, 3, 32, 32)
         labels = chain.from_iterable(batch.get("labels") or batch["fine_labels"] for batch in batches)
         return self.split(pixels, list(labels))
@@ -80,8 +80,8 @@ class _StandIn:
 
     state: Any
 
-    def __init__(self, *made: Any) -> None:
-        self.made, self.state = made, None
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments, self.state = arguments, None
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
@@ -122,10 +122,10 @@ def read_batch(content: bytes) -> dict[str, Any]:
     ValueError: it is no batch of CIFAR's (it names builtins.len); objects are never unpickled
     """
     try:
-        found = _Reader(io.BytesIO(content), encoding="latin1").load()
-        if not isinstance(found, dict):
-            raise pickle.UnpicklingError(f"it holds a {type(found).__name__}")
-        return {str(key): _array(value) if isinstance(value, _StandIn) else value for key, value in found.items()}
+        batch = _Reader(io.BytesIO(content), encoding="latin1").load()
+        if not isinstance(batch, dict):
+            raise pickle.UnpicklingError(f"it holds a {type(batch).__name__}")
+        return {str(key): _array(value) if isinstance(value, _StandIn) else value for key, value in batch.items()}
     except Exception as error:  # bytes that are no pickle fail in any way
         raise ValueError(f"it is no batch of CIFAR's ({error}); objects are never unpickled") from error
 
@@ -133,7 +133,7 @@ def read_batch(content: bytes) -> dict[str, Any]:
 def _array(stand_in: _StandIn) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The array that numpy would have made."""
     _, shape, kind, by_columns, content = stand_in.state
-    if not isinstance(kind, _StandIn) or kind.made[0] not in ("u1", "|u1") or by_columns:
+    if not isinstance(kind, _StandIn) or kind.arguments[0] not in ("u1", "|u1") or by_columns:
         raise pickle.UnpicklingError("an array of other than uint8, row by row")
     content = content.encode("latin1") if isinstance(content, str) else bytes(content)
     if len(content) != math.prod(shape):

@@ -31,8 +31,8 @@ class Digits(NamedSet):
             raise ValueError(
                 "digits come with scikit-learn, which is not installed; pip install scikit-learn"
             ) from error
-        found = load_digits()
-        images = np.rint(found.images[:, None] * (255 / 16)).astype(np.uint8)
-        train = self.split(images[:-TESTING], found.target[:-TESTING])
-        test = self.split(images[-TESTING:], found.target[-TESTING:])
-        return self.assemble(train, test, class_names=[str(name) for name in found.target_names])
+        digits = load_digits()
+        images = np.rint(digits.images[:, None] * (255 / 16)).astype(np.uint8)
+        train = self.split(images[:-TESTING], digits.target[:-TESTING])
+        test = self.split(images[-TESTING:], digits.target[-TESTING:])
+        return self.assemble(train, test, class_names=[str(name) for name in digits.target_names])

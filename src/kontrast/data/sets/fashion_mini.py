@@ -20,7 +20,7 @@ FILE = "fashion_mini.npz"
 
 
 class FashionMini(NamedSet):
-    """The bundled set: no network, no files of one's own, under a tenth of a second."""
+    """The bundled set: it needs no network and no files, and loads in under a tenth of a second."""
 
     name: ClassVar[str] = "fashion-mini"
     mean: ClassVar[tuple[float, ...]] = (0.5,)
@@ -29,7 +29,7 @@ class FashionMini(NamedSet):
 
     def load(self) -> DataSet:
         """Both splits in memory."""
-        with (files("kontrast.data") / FILE).open("rb") as file, np.load(file, allow_pickle=False) as found:
-            train = self.split(found["x_train"][:, None], found["y_train"])
-            test = self.split(found["x_test"][:, None], found["y_test"])
+        with (files("kontrast.data") / FILE).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            train = self.split(arrays["x_train"][:, None], arrays["y_train"])
+            test = self.split(arrays["x_test"][:, None], arrays["y_test"])
         return self.assemble(train, test, class_names=fashion_mnist.CLASSES)

@@ -48,22 +48,22 @@ class FashionMNIST(NamedSet):
         import torchvision.datasets  # type: ignore[import-untyped]
 
         where = self.options.where
-        wanted = [name for pair in FILES.values() for name in pair]
+        names = [name for pair in FILES.values() for name in pair]
         raw = where / "FashionMNIST" / "raw"
-        published: Any = torchvision.datasets.FashionMNIST
-        address = published.mirrors[0]
+        source: Any = torchvision.datasets.FashionMNIST
+        address = source.mirrors[0]
 
-        def found() -> Path:
+        def find() -> Path:
             for folder in (raw, where / "fashion-mnist", DEBIAN):
-                if all(_file(folder, name) for name in wanted):
+                if all(_file(folder, name) for name in names):
                     return folder
             raise FileNotFoundError(str(raw))
 
         def fetch() -> None:
-            for name, md5 in published.resources:
+            for name, md5 in source.resources:
                 download(f"{address}{name}", raw / name, checksum=f"md5:{md5}")
 
-        return self.read_or_download(found, raw, [f"{name}.gz" for name in wanted], address, fetch)
+        return self.read_or_download(find, raw, [f"{name}.gz" for name in names], address, fetch)
 
 
 def _file(folder: Path, name: str) -> Path | None:

@@ -45,9 +45,9 @@ class ImageNet100(NamedSet):
     def load(self) -> DataSet:
         """Training and validation images of the hundred classes."""
         folder = self._folder()
-        listed = replace(self.options, check="names")
+        names_only = replace(self.options, check="names")
         parts = {
-            key: read_part(list_images(folder / name, listed, only=IDS), IDS, self.options)
+            key: read_part(list_images(folder / name, names_only, only=IDS), IDS, self.options)
             for key, name in (("train", "train"), ("test", "val"))
         }
         return assemble(self.name, parts, list(IDS), self.options, statistics=(self.mean, self.std), note=self.note)
@@ -55,20 +55,20 @@ class ImageNet100(NamedSet):
     def _folder(self) -> Path:
         """The first place that has all the class folders, in train and val."""
         where = self.options.where
-        found = next((where / place for place in PLACES if (where / place / "train").is_dir()), None)
-        wanted = f"train/<id>/*.JPEG and val/<id>/*.JPEG for the hundred ids ({IDS[0]} … {IDS[-1]})"
-        if found is None:
+        folder = next((where / place for place in PLACES if (where / place / "train").is_dir()), None)
+        layout = f"train/<id>/*.JPEG and val/<id>/*.JPEG for the hundred ids ({IDS[0]} … {IDS[-1]})"
+        if folder is None:
             raise ValueError(
-                f"no ImageNet in {where}; expected {wanted} in one of {', '.join(PLACES[:-1])} below it. Get ILSVRC "
+                f"no ImageNet in {where}; expected {layout} in one of {', '.join(PLACES[:-1])} below it. Get ILSVRC "
                 "2012 from image-net.org (it may not be downloaded without an account) and name its folder by root=… "
                 "or the variable KONTRAST_DATA"
             )
-        absent = [f"{part}/{name}" for part in ("train", "val") for name in IDS if not (found / part / name).is_dir()]
+        absent = [f"{part}/{name}" for part in ("train", "val") for name in IDS if not (folder / part / name).is_dir()]
         if absent:
             flat = (
                 " Validation images must lie in class folders, as those of training do." if "val/" in absent[0] else ""
             )
             raise ValueError(
-                f"{found} lacks {len(absent)} class folders ({', '.join(absent[:3])} …); expected {wanted}.{flat}"
+                f"{folder} lacks {len(absent)} class folders ({', '.join(absent[:3])} …); expected {layout}.{flat}"
             )
-        return found
+        return folder

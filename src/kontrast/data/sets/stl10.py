@@ -30,24 +30,24 @@ class STL10(NamedSet):
         """All three splits in memory."""
         import torchvision.datasets  # type: ignore[import-untyped]
 
-        published: Any = torchvision.datasets.STL10
-        folder = self.options.where / published.base_folder
-        files = [name for name, _ in (*published.train_list, *published.test_list)]
+        source: Any = torchvision.datasets.STL10
+        folder = self.options.where / source.base_folder
+        files = [name for name, _ in (*source.train_list, *source.test_list)]
 
-        def opened() -> tuple[Any, Any]:
-            train = published(self.options.where, split="train", download=False)
-            return train, published(self.options.where, split="test", download=False)
+        def read() -> tuple[Any, Any]:
+            train = source(self.options.where, split="train", download=False)
+            return train, source(self.options.where, split="test", download=False)
 
         def fetch() -> None:
-            self.download_archive(published.url, published.filename, published.tgz_md5)
+            self.download_archive(source.url, source.filename, source.tgz_md5)
 
-        train, test = self.read_or_download(opened, folder, [*files, published.class_names_file], published.url, fetch)
-        unlabelled = self._unlabelled(folder / published.train_list[2][0])
+        train, test = self.read_or_download(read, folder, [*files, source.class_names_file], source.url, fetch)
+        unlabelled = self._unlabelled(folder / source.train_list[2][0])
         first, second = (self.split(part.data, part.labels) for part in (train, test))
         return self.assemble(first, second, train.classes, unlabelled)
 
     def _unlabelled(self, path: Path) -> Split:
-        """The 100,000, a chunk at a time: torchvision's own way holds all of them twice."""
+        """Read the 100,000 images a chunk at a time: torchvision's loader holds all of them twice."""
         stored = np.memmap(path, np.uint8, "r").reshape(-1, 3, 96, 96)  # each image lies column by column
         size = self.options.size or 96
         images = torch.empty(len(stored), 3, size, size, dtype=torch.uint8)

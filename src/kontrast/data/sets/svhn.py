@@ -24,19 +24,17 @@ class SVHN(NamedSet):
         """Both splits in memory."""
         import torchvision.datasets  # type: ignore[import-untyped]
 
-        published: Any = torchvision.datasets.SVHN
+        source: Any = torchvision.datasets.SVHN
         where = self.options.where
-        files = [published.split_list[split][1] for split in ("train", "test")]
+        files = [source.split_list[split][1] for split in ("train", "test")]
 
-        def opened() -> list[Any]:
-            return [published(where, split=split, download=False) for split in ("train", "test")]
+        def read() -> list[Any]:
+            return [source(where, split=split, download=False) for split in ("train", "test")]
 
         def fetch() -> None:
-            for url, name, md5 in (published.split_list[split] for split in ("train", "test")):
+            for url, name, md5 in (source.split_list[split] for split in ("train", "test")):
                 download(url, where / name, checksum=f"md5:{md5}")
 
-        train, test = self.read_or_download(
-            opened, where, files, published.split_list["train"][0].rpartition("/")[0], fetch
-        )
+        train, test = self.read_or_download(read, where, files, source.split_list["train"][0].rpartition("/")[0], fetch)
         first, second = (self.split(part.data, part.labels) for part in (train, test))
         return self.assemble(first, second, [str(digit) for digit in range(10)])

@@ -45,9 +45,9 @@ class TinyImageNet(NamedSet):
         )
         # Every image is 64×64: with the size given nothing need be opened twice.
         options = replace(self.options, size=self.options.size or 64, labelled=None)
-        listed = replace(options, check="names")
+        names_only = replace(options, check="names")
         ids = sorted((folder / "wnids.txt").read_text().split())
-        train = read_part(list_images(folder / "train", listed, only=ids), ids, options)
+        train = read_part(list_images(folder / "train", names_only, only=ids), ids, options)
         parts = {"train": train, "test": self._validation(folder / "val", ids)}
         return assemble(
             self.name, parts, _words(folder, ids), options, statistics=(self.mean, self.std), note=self.note
@@ -61,12 +61,12 @@ class TinyImageNet(NamedSet):
             if not line.strip():
                 continue
             file, tab, rest = line.partition("\t")
-            found = rest.partition("\t")[0].strip()
+            class_id = rest.partition("\t")[0].strip()
             if not tab:
                 raise ValueError(f"line {number} of val_annotations.txt is {line!r}; expected file, tab, class id")
-            if found not in place:
-                raise ValueError(f"val_annotations.txt gives {file} the class {found!r}, which wnids.txt has not")
-            labels[file] = place[found]
+            if class_id not in place:
+                raise ValueError(f"val_annotations.txt gives {file} the class {class_id!r}, which wnids.txt has not")
+            labels[file] = place[class_id]
         options = replace(self.options, size=self.options.size or 64)
         listing = list_images(folder / "images", replace(options, check="names"))
         there = set(listing.names)
@@ -74,16 +74,16 @@ class TinyImageNet(NamedSet):
         extra = {i: "not in val_annotations.txt" for i, name in enumerate(listing.names) if name not in labels}
         listing = Listing(listing.folder, listing.names, [*listing.skipped, *((f, "missing") for f in absent)])
         files = len(listing) + len(listing.skipped)
-        inputs, kept = store(listing.without(extra), options)
-        targets = torch.tensor([labels[name] for name in kept.names])
+        inputs, readable = store(listing.without(extra), options)
+        targets = torch.tensor([labels[name] for name in readable.names])
         if isinstance(inputs, Folder):
             inputs.labels = targets
-        warn_of_skipped(kept.skipped, files, listing.folder)
-        return Part(Split(inputs, targets), tuple(kept.skipped))
+        warn_of_skipped(readable.skipped, files, listing.folder)
+        return Part(Split(inputs, targets), tuple(readable.skipped))
 
 
 def _complete(folder: Path) -> None:
-    """An error if the lists are missing; an archive is moved into its place whole, so the images are there too."""
+    """Raise FileNotFoundError if a list is missing. Archives are moved into place whole, images included."""
     for name in ("wnids.txt", "val/val_annotations.txt"):
         if not (folder / name).is_file():
             raise FileNotFoundError(str(folder / name))

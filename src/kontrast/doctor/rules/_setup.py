@@ -1,12 +1,10 @@
 r"""What a recipe and its data imply before a step is trained: batches, queues, learning rates, temperatures.
 
-Batches. N rows, n_c of class c, b of them drawn without replacement ("shuffled") or with:
+Batches. Each sampler knows them for its own draws (`kontrast.data.loader`):
 
-    (1)  P(no row of c among b)          = C(N−n_c, b)/C(N, b),            with replacement (1 − n_c/N)^b
-    (2)  P(no other row of c beside one) = C(N−n_c, b−1)/C(N−1, b−1),      with replacement (1 − n_c/N)^{b−1}
-    (3)  others of its class beside a row, mean over rows = Σ_c (n_c/N)(b−1)(n_c−1)/(N−1),  with replacement n_c/N
-
-A class-balanced batch has b/K rows of each class.
+    (1)  the chance that a batch has no row of a class
+    (2)  the share of rows without another row of their class in the batch
+    (3)  how many others of its class a row has in the batch, mean over rows
 
 Temperatures, by how they weigh two negatives: r(s)/r(s') = e^{(s−s')/τ}  (Wang & Liu eq. 5):
 
@@ -15,8 +13,8 @@ Temperatures, by how they weigh two negatives: r(s)/r(s') = e^{(s−s')/τ}  (Wa
 
 At τ = 0.1 they are 2.7 and 5·10⁸; at 0.02 (4) is 148; at 1 (5) is 7.4.
 
-Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scaled`). Each optimiser says itself
-which rates are usual (``usual_rates``), and whether they scale with the batch (``scales_with_batch``).
+Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scale_rate`). Each optimiser says
+itself which rates are usual (``usual_rates``), and whether they scale with the batch (``scales_with_batch``).
 """
 
 from __future__ import annotations
@@ -25,9 +23,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kontrast.data import SAMPLERS
 from kontrast.doctor.record import Missing, Record
 from kontrast.optim import OPTIMIZERS
-from kontrast.optim.scaling import scaled
+from kontrast.optim.scaling import scale_rate
 
 BASE = 256
 LARGEST_EXPONENT = 700.0  # e^709 is the end of float64
@@ -43,24 +42,16 @@ def absent(sizes: Sequence[int], size: int, batch: int, sampler: str) -> float:
     >>> round(absent([5, 5], 5, 2, "shuffled"), 4), absent([5, 5], 5, 2, "with-replacement")  # 5/10 · 4/9, (1/2)²
     (0.2222, 0.25)
     """
-    n = sum(sizes)
-    if sampler == "class-balanced":
-        return 0.0
-    return (1 - size / n) ** batch if sampler == "with-replacement" else _none_drawn(n, size, batch)
+    return _known(SAMPLERS[sampler].chance_of_absence(sizes, size, batch), sampler)
 
 
 def lone(sizes: Sequence[int], batch: int, sampler: str) -> float:
-    """(2), mean over rows: the share of anchors without another row of their class.
+    """(2): the share of anchors without another row of their class.
 
     >>> round(lone([5, 5], 2, "shuffled"), 4)  # of the nine others five are of the other class
     0.5556
     """
-    n = sum(sizes)
-    if sampler == "class-balanced":
-        return 1.0 if batch // len(sizes) < 2 else 0.0
-    if sampler == "with-replacement":
-        return sum(m / n * (1 - m / n) ** (batch - 1) for m in sizes)
-    return sum(m / n * _none_drawn(n - 1, m - 1, batch - 1) for m in sizes)
+    return _known(SAMPLERS[sampler].chance_of_no_positive(sizes, batch), sampler)
 
 
 def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
@@ -69,21 +60,13 @@ def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
     >>> others([5, 5], 10, "shuffled"), others([5, 5], 10, "class-balanced")
     (4.0, 4.0)
     """
-    n = sum(sizes)
-    if sampler == "class-balanced":
-        return max(0.0, batch / len(sizes) - 1)
-    if sampler == "with-replacement":
-        return sum(m / n * (batch - 1) * m / n for m in sizes)
-    return sum(m / n * (batch - 1) * (m - 1) / max(n - 1, 1) for m in sizes)
+    return _known(SAMPLERS[sampler].expected_positives(sizes, batch), sampler)
 
 
-def _none_drawn(n: int, members: int, drawn: int) -> float:
-    """Probability that none of the members is among ``drawn`` of n rows."""
-    rest = n - members
-    if drawn > rest:
-        return 0.0
-    logs = math.lgamma(rest + 1) - math.lgamma(rest - drawn + 1) - math.lgamma(n + 1) + math.lgamma(n - drawn + 1)
-    return math.exp(logs)
+def _known(value: float | None, sampler: str) -> float:
+    if value is None:
+        raise Missing(f"the sampler {sampler} does not say what its batches hold of each class")
+    return value
 
 
 def compares_classes(record: Record) -> bool:
@@ -135,14 +118,14 @@ def rate_at_base(record: Record) -> float:
     """The recipe's learning rate, scaled to a batch of 256 if rates scale with the batch."""
     recipe = record.recipe
     lr = float(recipe.optim.options["lr"])
-    return scaled(lr, BASE, base=recipe.train.batch_size) if scales_with_batch(recipe.optim.name) else lr
+    return scale_rate(lr, BASE, base=recipe.train.batch_size) if scales_with_batch(recipe.optim.name) else lr
 
 
 def least_rate(record: Record) -> float:
     """The least usual rate, scaled to the recipe's batch."""
     name, batch = record.recipe.optim.name, record.recipe.train.batch_size
     low = usual_rates(name)[0]
-    return scaled(low, batch, base=BASE) if scales_with_batch(name) else low
+    return scale_rate(low, batch, base=BASE) if scales_with_batch(name) else low
 
 
 def usual_rates(optimizer: str) -> tuple[float, float]:

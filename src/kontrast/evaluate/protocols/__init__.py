@@ -19,14 +19,21 @@ PROTOCOLS = FAMILIES["protocol"]
 
 
 def names() -> list[str]:
-    """Every protocol's name."""
+    """Every protocol's name.
+
+    Returns:
+        The names in alphabetical order.
+
+    >>> names()[:2]
+    ['graf-linear', 'graf-means']
+    """
     return PROTOCOLS.names()
 
 
 def evaluate(
     subject: Subject, protocol: str, *, seed: int = 0, progress: Progress | None = None, **options: Any
 ) -> Result:
-    """A subject's accuracy by the protocol of this name. Under torch.distributed, call it on one rank.
+    """Evaluate a subject by the protocol of this name. Under torch.distributed, call it on one rank only.
 
     Args:
         subject: features and labels, or an encoder and data.
@@ -34,6 +41,9 @@ def evaluate(
         seed: of everything that is drawn.
         progress: is called with ``(what, done, of)``.
         **options: the protocol's own (``PROTOCOLS.options(name)``).
+
+    Returns:
+        The accuracy with its protocol.
 
     Raises:
         ValueError: an unknown name or option (the error names the nearest one), or a protocol that needs an encoder and
@@ -50,12 +60,12 @@ def evaluate(
         ...
     ValueError: no protocol 'knn'; did you mean 'knn20'? Known: graf-linear, graf-means, knn20, ...
     """
-    chosen = PROTOCOLS.make(protocol, **options)
-    if chosen.needs_encoder and subject.encoder is None:
+    part = PROTOCOLS.make(protocol, **options)
+    if part.needs_encoder and subject.encoder is None:
         without = [name for name in names() if not PROTOCOLS[name].needs_encoder]
         raise ValueError(
             f"{protocol} trains on augmented images through the encoder, and this subject has features only; make it "
             f"with Subject.from_encoder, or choose one that works on features: {', '.join(without)}"
         )
-    found: Result = chosen.run(subject, seed=whole_number("seed", seed, least=0), progress=progress)
-    return dataclasses.replace(found, name=PROTOCOLS.canonical(protocol))
+    result: Result = part.run(subject, seed=whole_number("seed", seed, least=0), progress=progress)
+    return dataclasses.replace(result, name=PROTOCOLS.canonical(protocol))

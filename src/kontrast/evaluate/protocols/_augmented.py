@@ -25,7 +25,7 @@ from kontrast.augment import Compose, Normalize, Operation, at_decoding, preset
 from kontrast.checks import number, whole_number
 from kontrast.data import Crop, Loader, Shuffled, Split, Stream, generator, seed_of
 from kontrast.evaluate.activations import rows_at_once
-from kontrast.evaluate.features import checked, device_of, extract
+from kontrast.evaluate.features import check_output, device_of, extract
 from kontrast.evaluate.protocol import Protocol, with_limit
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
@@ -37,7 +37,7 @@ BEST = "best test epoch (paper's choice, optimistic)"
 
 @dataclass(frozen=True)
 class Settings:
-    """A protocol with everything decided that depends on the data."""
+    """The settings of a protocol for one data set."""
 
     epochs: int
     batch_size: int
@@ -71,7 +71,7 @@ class AugmentedProbe(Protocol):
 
     @abstractmethod
     def settings(self, subject: Subject) -> Settings:
-        """What the paper does on data like these, with what was asked for instead."""
+        """The paper's settings for these data, with the options that replace them."""
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Train epoch after epoch, test at the end (and, where nothing moves in the encoder, after each)."""
@@ -81,56 +81,56 @@ class AugmentedProbe(Protocol):
         assert data.test is not None
         if data.kind != "image":
             raise ValueError(f"{self.name} augments images, and {data.name!r} holds vectors; choose 'probe'")
-        chosen = self.settings(subject)
+        settings = self.settings(subject)
         network = copy.deepcopy(encoder).requires_grad_(False)
         place = subject.extraction["device"] or device_of(encoder)
-        network.to(place).train(chosen.moving_norms)
+        network.to(place).train(settings.moving_norms)
         split = data.train if self.limit is None else data.train.limited(self.limit, seed)
-        crop, augmentation = _taken_apart(chosen.augmentation, split)
+        crop, augmentation = _split_augmentation(settings.augmentation, split)
         mean, std = subject.extraction["mean"], subject.extraction["std"]
         views = Compose([augmentation, *([] if mean is None else [Normalize(mean, std)])])
-        size = min(chosen.batch_size, len(split))
-        sampler = Shuffled(len(split), size, seed=seed, drop_last=chosen.drop_last)
+        size = min(settings.batch_size, len(split))
+        sampler = Shuffled(len(split), size, seed=seed, drop_last=settings.drop_last)
         loader = Loader(split, sampler, seed=seed, workers=subject.extraction["workers"], crop=crop)
-        test = None if chosen.moving_norms else subject.part("test", progress)
+        test = None if settings.moving_norms else subject.part("test", progress)
         head: _Head | None = None
         accuracies: list[float] = []
         with seeded(seed_of(seed, Stream.NETWORK)):  # dropout, in a network in train mode
-            for epoch in range(chosen.epochs):
+            for epoch in range(settings.epochs):
                 for batch in loader.epoch(epoch):
-                    seen = views(batch.inputs.to(place), batch.generator())
-                    h = _features(network, seen, whole=chosen.moving_norms, rows=subject.extraction["batch_size"])
+                    images = views(batch.inputs.to(place), batch.generator())
+                    h = _features(network, images, whole=settings.moving_norms, rows=subject.extraction["batch_size"])
                     if head is None:
-                        head = _Head(h.shape[1], subject.num_classes, chosen, seed, h.device)
+                        head = _Head(h.shape[1], subject.num_classes, settings, seed, h.device)
                     assert batch.labels is not None
-                    head.step(h, batch.labels.to(h.device), chosen.rate(epoch))
+                    head.step(h, batch.labels.to(h.device), settings.rate(epoch))
                 assert head is not None
-                head.check(self.name, epoch, chosen.rate(epoch))
+                head.check(self.name, epoch, settings.rate(epoch))
                 if test is not None:
                     right = head.scores(test).argmax(1) == subject.test_labels
                     accuracies.append(float(right.double().mean()))
                 if progress is not None:
-                    progress(self.name, epoch + 1, chosen.epochs)
+                    progress(self.name, epoch + 1, settings.epochs)
         if test is None:
             test = extract(network, data.test, **subject.extraction)
         assert head is not None
-        details: dict[str, Any] = {"learning rate": chosen.rate(0), "weight decay": chosen.weight_decay}
+        details: dict[str, Any] = {"learning rate": settings.rate(0), "weight decay": settings.weight_decay}
         if accuracies:
             best = max(range(len(accuracies)), key=accuracies.__getitem__)
             details[BEST] = {"epoch": best + 1, "accuracy": accuracies[best]}
-        words = with_limit(chosen.words, self.limit, len(data.train))
-        about = self.about(subject, words, seed=seed, train_rows=len(split), epochs=chosen.epochs, details=details)
+        words = with_limit(settings.words, self.limit, len(data.train))
+        about = self.about(subject, words, seed=seed, train_rows=len(split), epochs=settings.epochs, details=details)
         return Result.of_scores(head.scores(test), subject.test_labels, **about)
 
-    def chosen_augmentation(self, subject: Subject, default: Callable[[int | tuple[int, int]], Operation]) -> Operation:
-        """The one asked for, else the paper's, made for the size of the images."""
+    def select_augmentation(self, subject: Subject, default: Callable[[int | tuple[int, int]], Operation]) -> Operation:
+        """The protocol's own option if set, else the paper's augmentation for images of this size."""
         if isinstance(self.augmentation, Operation):
             return self.augmentation
         size = size_of(subject)
         return default(size) if self.augmentation is None else preset(self.augmentation, size=size)
 
-    def named(self, words: str) -> str:
-        """What to call the augmentation: the paper's words, unless another was asked for."""
+    def describe_augmentation(self, words: str) -> str:
+        """The words for the augmentation: the paper's, unless the option replaces it."""
         return words if self.augmentation is None else f"augmentation {self.augmentation}"
 
 
@@ -154,19 +154,18 @@ def side_of(subject: Subject) -> int:
 class _Head:
     """(2): a linear classifier and its momentum."""
 
-    def __init__(self, dim: int, num_classes: int, chosen: Settings, seed: int, device: torch.device) -> None:
+    def __init__(self, dim: int, num_classes: int, settings: Settings, seed: int, device: torch.device) -> None:
         draw, bound = generator(seed, START), dim**-0.5
         weight = torch.empty(num_classes, dim + 1)  # the last column is the bias
-        if chosen.small_start:
+        if settings.small_start:
             weight.normal_(0.0, 0.01, generator=draw)[:, -1] = 0.0
         else:
             weight.uniform_(-bound, bound, generator=draw)
         self.weight = weight.to(device)
         self.velocity = torch.zeros_like(self.weight)
-        self.decay = chosen.weight_decay
+        self.decay = settings.weight_decay
 
     def step(self, h: Tensor, labels: Tensor, rate: float, momentum: float = 0.9) -> None:
-        """One batch."""
         inputs = F.pad(h, (0, 1), value=1.0)
         p = (inputs @ self.weight.T).softmax(1)
         p[torch.arange(len(p), device=p.device), labels] -= 1.0
@@ -180,7 +179,7 @@ class _Head:
         return torch.addmm(weight[:, -1], h, weight[:, :-1].T)
 
     def check(self, name: str, epoch: int, rate: float) -> None:
-        """Stop where nothing finite is left."""
+        """Raise a ValueError if a weight is not finite."""
         if not bool(self.weight.isfinite().all()):
             raise ValueError(
                 f"the classifier of {name} diverged in epoch {epoch + 1} at learning rate {rate:g}; expected finite "
@@ -193,13 +192,13 @@ class _Head:
 def _features(network: nn.Module, images: Tensor, *, whole: bool, rows: int | None) -> Tensor:
     """(1), in chunks of ``rows`` (None: measured); ``whole`` in one, where batch norm counts the batch."""
     if whole:
-        return checked(network(images), len(images)).float()
+        return check_output(network(images), len(images)).float()
     rows = rows or rows_at_once(network, images[:1])
-    return torch.cat([checked(network(part), len(part)).float() for part in torch.split(images, rows)])
+    return torch.cat([check_output(network(part), len(part)).float() for part in torch.split(images, rows)])
 
 
-def _taken_apart(augmentation: Operation, split: Split) -> tuple[Crop | None, Operation]:
-    """The crop at decoding that images of several sizes need, and the rest."""
+def _split_augmentation(augmentation: Operation, split: Split) -> tuple[Crop | None, Operation]:
+    """Split an augmentation into the crop at decoding, which images of several sizes need, and the rest."""
     if split.inputs.shape is not None:
         return None, augmentation
     crop, rest = at_decoding(augmentation)

@@ -30,7 +30,7 @@ START, BATCH = 101, 102  # streams of the draws
 
 @dataclass(frozen=True, kw_only=True)
 class GrafLinear(Protocol):
-    """(1) and (2); every number can be changed, and the protocol's words say so.
+    """The classifier (1), (2); every number is an option, and the protocol's words show it.
 
     >>> GrafLinear().iterations
     5000

@@ -24,7 +24,7 @@ from kontrast.sphere import directions, sized
 
 @dataclass(frozen=True, kw_only=True)
 class GrafMeans(Protocol):
-    """(1), on unit features unless ``normalize=False``.
+    """The classifier (1), on unit features unless ``normalize=False``.
 
     >>> GrafMeans().normalize
     True
@@ -34,7 +34,7 @@ class GrafMeans(Protocol):
     name: ClassVar[str] = "graf-means"
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
-        """Nothing is drawn."""
+        """Compute the class means, then test once; ``seed`` has no effect."""
         train, test = subject.features(progress)
         z, z_test = (directions(x) if self.normalize else sized(x)[0] for x in (train, test))
         sums = torch.zeros(subject.num_classes, z.shape[1], dtype=torch.float64)

@@ -23,7 +23,7 @@ MOST_PRODUCTS = 20_000_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class NearestNeighbours(Protocol):
-    """(1) with ``k`` neighbours (all, if there are fewer rows) and ``temperature`` τ.
+    """Votes (1) of ``k`` neighbours (all, if there are fewer rows) and ``temperature`` τ.
 
     >>> NearestNeighbours(k=20)
     NearestNeighbours(k=20, temperature=0.07)
@@ -39,11 +39,11 @@ class NearestNeighbours(Protocol):
 
     @classmethod
     def is_cheap(cls, train_rows: int, test_rows: int, values: int) -> bool:
-        """Up to `MOST_PRODUCTS`."""
+        """Whether the products are at most `MOST_PRODUCTS`."""
         return train_rows * test_rows * values <= MOST_PRODUCTS
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
-        """Nothing is trained and nothing drawn."""
+        """Let the training rows vote; ``seed`` has no effect."""
         train, test = subject.features(progress)
         k = min(self.k, len(train))
         scores = votes(test, train, subject.train_labels, subject.num_classes, k=k, temperature=self.temperature)

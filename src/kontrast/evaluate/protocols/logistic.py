@@ -23,7 +23,7 @@ from kontrast.evaluate.subject import Subject
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic(Protocol):
-    """(1) with ``C``, the inverse of the penalty's strength.
+    """Logistic regression (1); ``C`` is the inverse of the penalty's strength.
 
     >>> Logistic(C=0.1).iterations
     500
@@ -42,7 +42,7 @@ class Logistic(Protocol):
         whole_number("iterations", self.iterations, least=1)
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
-        """Fit, then test once; nothing is drawn but the rows of a ``limit``."""
+        """Fit, then test once; ``seed`` only chooses the rows of a ``limit``."""
         train, test = subject.features(progress)
         x, y = limit_rows(train, subject.train_labels, self.limit, seed)
         x, x_test = standardise(x, test) if self.standardize else (x, test)
@@ -89,6 +89,6 @@ class Logistic(Protocol):
         assert flat.grad is not None
         largest = float(flat.grad.abs().max())
         steps = int(search.state[flat]["n_iter"])
-        found = flat.detach()
+        weights = flat.detach()
         done = {"iterations": steps, "largest gradient": largest, "converged": largest <= self.tolerance}
-        return found[:, :dim].contiguous(), found[:, dim].contiguous(), done
+        return weights[:, :dim].contiguous(), weights[:, dim].contiguous(), done

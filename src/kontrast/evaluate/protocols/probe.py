@@ -62,7 +62,7 @@ class Probe(Protocol):
 
     @classmethod
     def is_cheap(cls, train_rows: int, test_rows: int, values: int) -> bool:
-        """Up to `MOST_VALUES`."""
+        """Whether the values are at most `MOST_VALUES`."""
         return train_rows * values <= MOST_VALUES
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
@@ -84,10 +84,10 @@ class Probe(Protocol):
     def choose(
         self, x: Tensor, labels: Tensor, num_classes: int, *, seed: int, progress: Progress | None = None
     ) -> tuple[float, float, dict[str, Any]]:
-        """Steps 2 and 3 on standardised features: learning rate, weight decay, and what was seen."""
+        """Steps 2 and 3 on standardised features: learning rate, weight decay, and the numbers behind the choice."""
         pairs = list(product(self.learning_rates, self.weight_decays))
-        kept, held = hold_out(labels, self.held_out, seed)
-        heads = self._train(x[kept], labels[kept], num_classes, pairs, seed, progress, f"probe, {len(pairs)} heads")
+        rest, held = hold_out(labels, self.held_out, seed)
+        heads = self._train(x[rest], labels[rest], num_classes, pairs, seed, progress, f"probe, {len(pairs)} heads")
         x_held, y_held = x[held], labels[held]
         scores = [heads.scores(x_held, g) for g in range(len(pairs))]
         losses = [float(F.cross_entropy(z, y_held).nan_to_num(torch.inf)) for z in scores]  # NaN: it diverged

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import one_of
-from kontrast.evaluate.neighbours import number, packed
+from kontrast.evaluate.neighbours import pack, unpack_index
 from kontrast.evaluate.protocol import Protocol
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
@@ -34,14 +34,14 @@ STRIP = 2**22  # cosines at a time: with their ranks about 150 MB
 class _Ranking(NamedTuple):
     measures: dict[str, float]
     nearest: Tensor  # int64 [M], the class of the nearest reference
-    counted: Tensor  # bool [M], whether the class has references
+    has_reference: Tensor  # bool [M], whether the class has references
 
 
 @torch.no_grad()
 def rank(
     query: Tensor, labels: Tensor, references: Tensor | None = None, reference_labels: Tensor | None = None
 ) -> _Ranking:
-    """(1) and (2) of queries ``[M, D]`` among references ``[N, D]``, or among each other."""
+    """Compute (1) and (2) of queries ``[M, D]`` among references ``[N, D]``, or among each other."""
     q = directions(query, torch.float32)
     keys = q if references is None else directions(references, torch.float32)
     y = labels if reference_labels is None else reference_labels
@@ -59,21 +59,21 @@ def rank(
         s = q[rows] @ keys.T
         if references is None:
             s.scatter_(1, rows[:, None], -torch.inf)
-        deepest = min(available, max(int(relevant[rows].max()), *RECALLS))
-        index = number(packed(s, column).topk(deepest, dim=1).values)
+        depth = min(available, max(int(relevant[rows].max()), *RECALLS))
+        index = unpack_index(pack(s, column).topk(depth, dim=1).values)
         nearest[rows] = y[index[:, 0]]
         hit = y[index] == labels[rows, None]
-        place = torch.arange(1, deepest + 1)
+        place = torch.arange(1, depth + 1)
         first_hit[rows] = torch.where(hit.any(1), hit.int().argmax(1) + 1, available + 1)
         within = hit & (place <= relevant[rows, None])
         precision[rows] = (within.cumsum(1).double() / place * within).sum(1)
-    counted = relevant > 0
-    if not bool(counted.any()):
+    has_reference = relevant > 0
+    if not bool(has_reference.any()):
         raise ValueError("no query has a reference of its class; expected classes of two rows and more")
-    measures = {f"recall@{k}": float((first_hit[counted] <= k).double().mean()) for k in RECALLS}
-    measures["mAP@R"] = float((precision[counted] / relevant[counted]).mean())  # (2)
-    measures["queries left out"] = int((~counted).sum())
-    return _Ranking(measures, nearest, counted)
+    measures = {f"recall@{k}": float((first_hit[has_reference] <= k).double().mean()) for k in RECALLS}
+    measures["mAP@R"] = float((precision[has_reference] / relevant[has_reference]).mean())  # (2)
+    measures["queries left out"] = int((~has_reference).sum())
+    return _Ranking(measures, nearest, has_reference)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class Retrieval(Protocol):
         one_of("references", self.references, ("test", "train", "both"))
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
-        """Rank; nothing is trained and nothing drawn."""
+        """Rank the references of each test row; ``seed`` has no effect."""
         train, test = subject.features(progress)
         y, y_test = subject.train_labels, subject.test_labels
         rankings: dict[str, _Ranking] = {}
@@ -107,5 +107,5 @@ class Retrieval(Protocol):
         words = f"retrieval by cosine, recall@1, {first}"
         about = self.about(subject, words, seed=seed, train_rows=0 if "test against test" in first else len(y))
         return Result.of_predictions(
-            main.nearest[main.counted], y_test[main.counted], subject.num_classes, details=details, **about
+            main.nearest[main.has_reference], y_test[main.has_reference], subject.num_classes, details=details, **about
         )

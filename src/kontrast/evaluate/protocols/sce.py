@@ -25,7 +25,7 @@ LARGE = 96  # pixels, STL-10's: above them images are treated as ImageNet's
 
 @dataclass(frozen=True, kw_only=True)
 class SCE(AugmentedProbe):
-    """The probe above; ``setting`` is "small" or "imagenet", or "auto" for what the images' size says.
+    """SCE's probe; ``setting`` is "small", "imagenet", or "auto", which decides by the size of the images.
 
     >>> SCE(setting="small").setting
     'small'
@@ -39,7 +39,7 @@ class SCE(AugmentedProbe):
         one_of("setting", self.setting, ("auto", "small", "imagenet"))
 
     def settings(self, subject: Subject) -> Settings:
-        """By the size of the images."""
+        """The settings for this size of images."""
         large = side_of(subject) > LARGE if self.setting == "auto" else self.setting == "imagenet"
         return self._imagenet(subject) if large else self._small(subject)
 
@@ -50,16 +50,16 @@ class SCE(AugmentedProbe):
             batch_size=batch,
             rate=lambda epoch: start * 0.1 ** sum(100 * epoch >= mark * epochs for mark in (60, 80)),
             weight_decay=0.0,
-            augmentation=self.chosen_augmentation(subject, lambda size: preset("crop-flip", size=size)),
+            augmentation=self.select_augmentation(subject, lambda size: preset("crop-flip", size=size)),
             words=f"linear probe of SCE, SGD {epochs} epochs, lr {start:g}, × 0.1 at 60, 80 %, batch {batch}, "
-            f"{self.named('crop, flip')}, last epoch",
+            f"{self.describe_augmentation('crop, flip')}, last epoch",
         )
 
     def _imagenet(self, subject: Subject) -> Settings:
         epochs, batch = self.epochs or 90, self.batch_size or 1024
         start = self.learning_rate or 0.1 * batch / 256
 
-        def resized(size: int | tuple[int, int]) -> Operation:
+        def resized_crop(size: int | tuple[int, int]) -> Operation:
             return Compose([RandomResizedCrop(size, scale=(0.08, 1.0)), HorizontalFlip(0.5)])
 
         return Settings(
@@ -67,7 +67,7 @@ class SCE(AugmentedProbe):
             batch_size=batch,
             rate=lambda epoch: cosine(start, 0.0, epoch / epochs),
             weight_decay=0.0,
-            augmentation=self.chosen_augmentation(subject, resized),
+            augmentation=self.select_augmentation(subject, resized_crop),
             words=f"linear probe of SCE (ImageNet), SGD {epochs} epochs, lr {start:g} cosine, batch {batch}, "
-            f"{self.named('resized crop, flip')}, last epoch",
+            f"{self.describe_augmentation('resized crop, flip')}, last epoch",
         )

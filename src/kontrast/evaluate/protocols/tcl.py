@@ -23,7 +23,7 @@ from kontrast.evaluate.subject import Subject
 
 @dataclass(frozen=True, kw_only=True)
 class TCL(AugmentedProbe):
-    """The stage above.
+    """TCL's linear stage.
 
     >>> TCL(epochs=2, limit=1000).limit
     1000
@@ -32,25 +32,24 @@ class TCL(AugmentedProbe):
     name: ClassVar[str] = "tcl"
 
     def settings(self, subject: Subject) -> Settings:
-        """By channels and classes."""
+        """The settings for this number of channels and classes."""
         assert subject.data is not None
         grey = len(subject.data.mean) == 1
-        usual = "crop-flip" if grey else "autoaugment"
-        given = subject.augmentation
+        base = subject.augmentation or ("crop-flip" if grey else "autoaugment")
         epochs, start = self.epochs or 50, self.learning_rate or 0.5
         batch = self.batch_size or (128 if subject.num_classes <= 10 else 256)
 
         def training(size: int | tuple[int, int]) -> Operation:
-            return given if isinstance(given, Operation) else preset(given or usual, size=size)
+            return base if isinstance(base, Operation) else preset(base, size=size)
 
         return Settings(
             epochs=epochs,
             batch_size=batch,
             rate=lambda epoch: cosine(start, start * 0.1**3, max(epoch - 1, 0) / epochs),
             weight_decay=1e-4,
-            augmentation=self.chosen_augmentation(subject, training),
+            augmentation=self.select_augmentation(subject, training),
             words=f"linear stage of TCL, SGD {epochs} epochs, lr {start:g} cosine, wd 0.0001, batch {batch}, "
-            f"{self.named('augmentation ' + str(given or usual))}, batch norm in train mode, last epoch",
+            f"{self.describe_augmentation(f'augmentation {base}')}, batch norm in train mode, last epoch",
             small_start=False,
             moving_norms=True,
             drop_last=True,

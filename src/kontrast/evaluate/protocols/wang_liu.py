@@ -23,7 +23,7 @@ LARGE = 64  # pixels, above which images are treated as ImageNet's
 
 @dataclass(frozen=True, kw_only=True)
 class WangLiu(AugmentedProbe):
-    """The probe above; ``epochs`` moves the three steps along.
+    """Wang & Liu's probe; ``epochs`` moves the three steps of the rate along.
 
     >>> WangLiu(epochs=5).epochs
     5
@@ -32,7 +32,7 @@ class WangLiu(AugmentedProbe):
     name: ClassVar[str] = "wang-liu"
 
     def settings(self, subject: Subject) -> Settings:
-        """By the kind of images."""
+        """The settings for this kind of images."""
         assert subject.data is not None
         jitter: list[Operation] = [ColorJitter(0.4, 0.4, 0.4, 0.4), RandomGrayscale(0.2)]
         operations: list[Operation]
@@ -51,7 +51,7 @@ class WangLiu(AugmentedProbe):
             batch_size=batch,
             rate=lambda epoch: start * 0.2 ** sum(100 * epoch >= mark * epochs for mark in (40, 60, 80)),
             weight_decay=0.0,
-            augmentation=self.chosen_augmentation(subject, lambda _: Compose(operations)),
+            augmentation=self.select_augmentation(subject, lambda _: Compose(operations)),
             words=f"linear probe of Wang & Liu, SGD {epochs} epochs, lr {start:g}, × 0.2 at 40, 60, 80 %, batch "
-            f"{batch}, {self.named(words)}, last epoch",
+            f"{batch}, {self.describe_augmentation(words)}, last epoch",
         )

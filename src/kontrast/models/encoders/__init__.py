@@ -60,6 +60,9 @@ def encoder(
         seed: fixes the random start, and leaves torch's own generator as it was; without it, that one is used.
         **options: the encoder's own (``FAMILY.options(name)``).
 
+    Returns:
+        The encoder.
+
     Raises:
         ValueError: an unknown name or option, a name of timm's with a tag, a file that cannot be read or of which
             nothing fits, ``norm="frozen"`` without ``pretrained``.

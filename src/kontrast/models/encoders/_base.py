@@ -1,4 +1,4 @@
-"""The base classes of the encoders: modules whose call gives features h, and which say how wide they are."""
+"""The base classes of the encoders: modules that map inputs to features h of length ``feature_dim``."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class ImageEncoder(Encoder):
     in_channels: int
     channels_last: bool
 
-    def _as_declared(self, *, in_channels: int, channels_last: bool) -> None:
+    def _set_layout(self, *, in_channels: int, channels_last: bool) -> None:
         """Store the options and choose the memory layout; call it after all layers are made."""
         self.in_channels, self.channels_last = in_channels, channels_last
         if channels_last:
             self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def _prepared(self, images: Tensor) -> Tensor:
+    def _prepare(self, images: Tensor) -> Tensor:
         """The images in the encoder's layout, or an error that says what is wrong with them."""
         if images.ndim != 4 or images.shape[1] != self.in_channels:
             channels = images.shape[1] if images.ndim == 4 else "…"

@@ -1,4 +1,4 @@
-"""torchvision's ResNets without their classifier, with a stem for small images where that is wanted.
+"""torchvision's ResNets without their classifier; for small images with a small stem.
 
 The parameters keep torchvision's names, so its weights load as they are and what is saved here loads there.
 
@@ -65,11 +65,11 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
         if small:
             self.maxpool = nn.Identity()  # type: ignore[assignment]
         self.largest_image = SMALL if small else None
-        self._as_declared(in_channels=in_channels, channels_last=channels_last)
+        self._set_layout(in_channels=in_channels, channels_last=channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
-        return models.ResNet.forward(self, self._prepared(images))  # type: ignore[no-any-return]
+        return models.ResNet.forward(self, self._prepare(images))  # type: ignore[no-any-return]
 
 
 ENTRIES: dict[str, tuple[type[ResNet], dict[str, Any], str]] = {

@@ -68,8 +68,8 @@ class SmallResNet(PlainSmallResNet, ImageEncoder):
         out = None if features is None else size("features", features)
         super().__init__(in_channels, width, depth, stem, out, bool(signed))
         self.largest_image = SMALL  # with either stem: it has three stages and few channels
-        self._as_declared(in_channels=in_channels, channels_last=channels_last)
+        self._set_layout(in_channels=in_channels, channels_last=channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
-        return super().forward(self._prepared(images))
+        return super().forward(self._prepare(images))

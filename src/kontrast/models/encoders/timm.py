@@ -68,7 +68,7 @@ class TimmEncoder(ImageEncoder):
         except TypeError as error:  # timm passes options on to the parts of each model
             text = ", ".join(f"{name}={value!r}" for name, value in options.items())
             raise ValueError(f"timm/{model} cannot be made with {text or 'no options'}: {error}") from error
-        self._as_declared(in_channels=in_channels, channels_last=channels_last)
+        self._set_layout(in_channels=in_channels, channels_last=channels_last)
         # Some of timm's models return another number than num_features, so one image is tried.
         mode, (height, width) = self.net.training, sides or self.net.default_cfg.get("input_size", (3, 224, 224))[1:]
         with torch.no_grad():
@@ -77,7 +77,7 @@ class TimmEncoder(ImageEncoder):
 
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
-        return self.net(self._prepared(images))  # type: ignore[no-any-return]
+        return self.net(self._prepare(images))  # type: ignore[no-any-return]
 
 
 ENTRIES: dict[str, tuple[type[TimmEncoder], dict[str, Any], str]] = {

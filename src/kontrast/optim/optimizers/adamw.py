@@ -23,7 +23,7 @@ from kontrast.registry import quoted
 
 
 class AdamW(torch.optim.AdamW):
-    """(1)–(3).
+    """AdamW, (1)–(3).
 
     Args:
         module_or_parameters: What is trained; parameters without gradient are left out.

@@ -31,7 +31,7 @@ from kontrast.optim.optimizers._base import groups
 
 
 class LARS(torch.optim.Optimizer):
-    """(1)–(4), a whole group of tensors at a time, without waiting for the device.
+    """LARS, (1)–(4), for a whole group of tensors at a time, without waiting for the device.
 
     Args:
         module_or_parameters: What is trained; parameters without gradient are left out.

@@ -22,7 +22,7 @@ from kontrast.optim.optimizers._base import can_fuse, fuse, groups
 
 
 class SGD(torch.optim.SGD):
-    """(1)–(3).
+    """SGD with momentum, (1)–(3).
 
     Args:
         module_or_parameters: What is trained; parameters without gradient are left out.

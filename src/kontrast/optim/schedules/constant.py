@@ -1,4 +1,4 @@
-"""The base learning rate throughout.
+"""The base learning rate at every step.
 
 (1)  f(i) = 1
 """
@@ -12,7 +12,7 @@ from kontrast.optim.schedules._base import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class Constant(Schedule):
-    """(1).
+    """The constant schedule (1).
 
     >>> Constant(total_steps=10, steps_per_epoch=5)(7)
     1.0

@@ -20,7 +20,7 @@ from kontrast.optim.schedules._base import Schedule, cosine
 
 @dataclass(frozen=True, kw_only=True)
 class Cosine(Schedule):
-    """(1)–(3).
+    """The cosine schedule (1)–(3).
 
     Args:
         final: φ, a factor on the base learning rate.

@@ -17,7 +17,7 @@ from kontrast.optim.schedules._base import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class MultiStep(Schedule):
-    """(1).
+    """The schedule with steps (1).
 
     Args:
         milestones: Epochs, fractions allowed, in any order.

@@ -1,4 +1,4 @@
-r"""A power of what is left of the run.
+r"""The learning rate is a power of the share of the run that is left.
 
     (1)  f(i) = ((T − i)/T)^q                                 T = total_steps, q = exponent
 
@@ -17,7 +17,7 @@ from kontrast.optim.schedules._base import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class Power(Schedule):
-    """(1).
+    """The power schedule (1).
 
     Args:
         exponent: q.

@@ -20,7 +20,7 @@ from kontrast.optim.schedules._base import Schedule, cosine
 
 @dataclass(frozen=True, kw_only=True)
 class WarmupCosine(Schedule):
-    """(1) and (2).
+    """The schedule of warm-up and cosine, (1) and (2).
 
     Args:
         warmup_epochs: Length of the warm-up in epochs, fractions allowed.
@@ -49,7 +49,7 @@ class WarmupCosine(Schedule):
 
     @property
     def warmup_steps(self) -> int:
-        """W of (1)."""
+        """W of (1), the steps of the warm-up."""
         return round(self.warmup_epochs * self.steps_per_epoch)
 
     def factor_at(self, step: int) -> float:
