@@ -25,7 +25,7 @@ import kontrast
 from kontrast.experiments import baselines, charts, outcome, tables
 from kontrast.experiments.baselines import Baseline
 from kontrast.experiments.cell import Cell, Value
-from kontrast.experiments.engines import Engine, Told
+from kontrast.experiments.engines import Engine, Event
 from kontrast.experiments.experiment import Experiment, Row
 from kontrast.experiments.ledger import Design, Entry, Ledger, recipe_hash
 from kontrast.experiments.plan import plan
@@ -115,12 +115,12 @@ class Sweep:
         kept = {(entry.baseline, entry.origin.recipe) for entry in self._entries()}
         return [made.cell for made in self.baselines if (made.name, made.hash) not in kept]
 
-    def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
+    def run(self, engine: Engine, notify: Callable[[Event], None] = lambda event: None) -> dict[str, Any]:
         """Run the missing cells and baselines, then `write`.
 
         Args:
             engine: Runs the cells, see `kontrast.experiments.engines`.
-            told: Called when something happens to a cell.
+            notify: Called when something happens to a cell.
 
         Returns:
             The summary, as result.json has it.
@@ -135,14 +135,14 @@ class Sweep:
         _make(self.out)
         refused: dict[Path, str] = {}
 
-        def hear(event: Told) -> None:
+        def record(event: Event) -> None:
             path, is_new = event.cell.path, event.cell.path not in before and isinstance(event.cell.does, Recipe)
             died = event.error.startswith("its process")
             if event.what == "failed" and is_new and not died and not Run(path).metrics_file.exists():
                 refused[path] = event.error
-            told(event)
+            notify(event)
 
-        engine.run(every, hear)
+        engine.run(every, record)
         if cells and len(refused) == len(self.cells):
             self._forget([*refused, *(cell.path for cell in untrained if cell.path not in before)], before)
             raise ValueError(f"every run of {self.experiment.name} was refused: {refused[cells[0].path]}")

@@ -11,8 +11,8 @@ import pytest
 from kontrast.experiments import claims
 from kontrast.experiments.claims import FAILS, HOLDS, OPEN
 from kontrast.experiments.claims._readings import Number
-from kontrast.experiments.claims._trends import _bounded_curvature, curves_of
-from kontrast.experiments.claims._trends import fitted as fitted_quadratic
+from kontrast.experiments.claims.trends import _bounded_curvature, curves_of
+from kontrast.experiments.claims.trends import fitted as fitted_quadratic
 from kontrast.experiments.experiment import Row
 from kontrast.intervals import interval
 from tests.experiments.made_up import HARD, JITTER, LOSSES, ORDINARY, SHARES, TAUS, grid, only, shape
