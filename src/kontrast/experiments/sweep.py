@@ -97,21 +97,21 @@ class Sweep:
     @property
     def missing(self) -> list[Cell]:
         """The cells that are left to run."""
-        return [cell for cell in self._not_kept if not cell.done]
+        return [cell for cell in self._new_cells if not cell.done]
 
     @property
     def missing_baselines(self) -> list[Cell]:
         """The baselines that are left to run."""
-        return [cell for cell in self._baselines_not_kept if not cell.done]
+        return [cell for cell in self._new_baselines if not cell.done]
 
     @property
-    def _not_kept(self) -> list[Cell]:
+    def _new_cells(self) -> list[Cell]:
         """The cells that the ledger does not have with this version's recipe."""
         kept = {(_place(entry.at), entry.seed, entry.origin.recipe) for entry in self._entries() if not entry.baseline}
         return [cell for cell in self.cells if (_place(cell.at), cell.at["seed"], recipe_hash(cell)) not in kept]
 
     @property
-    def _baselines_not_kept(self) -> list[Cell]:
+    def _new_baselines(self) -> list[Cell]:
         kept = {(entry.baseline, entry.origin.recipe) for entry in self._entries()}
         return [made.cell for made in self.baselines if (made.name, made.hash) not in kept]
 
@@ -129,7 +129,7 @@ class Sweep:
             ValueError: Every run was refused before its first step (a batch above the training rows, for example). Then
                 nothing is left of them; if others could be trained, a refused one keeps its error for the table.
         """
-        cells, untrained = self._not_kept, self._baselines_not_kept
+        cells, untrained = self._new_cells, self._new_baselines
         every = [*cells, *untrained]
         before = {folder for cell in every for folder in (cell.path, *cell.path.parents) if folder.exists()}
         _make(self.out)
@@ -149,7 +149,7 @@ class Sweep:
         return self.write()
 
     def _forget(self, refused: Iterable[Path], before: Container[Path]) -> None:
-        """Removes the folders of refused runs, and those around them that were made for them."""
+        """Remove the folders of refused runs, and those around them that were created for them."""
         for folder in refused:
             shutil.rmtree(folder, ignore_errors=True)
         for folder in (self.out, *self.out.parents):
