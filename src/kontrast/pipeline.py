@@ -1,8 +1,8 @@
 """The main job: train → evaluate → analyse → examine → report. ``kontrast train`` and ``kontrast.run`` both are this.
 
-`perform` is the whole job of a resolved recipe. Sweeps, tuning and the demo call it too, sweeps without findings and
-page: these would take longer than a cell. A run that fails after its first step gets its findings and its page too:
-they say why, and what to do.
+`perform` is the whole job of a resolved recipe. Sweeps and the demo call it too, sweeps without findings and page:
+these would take longer than a cell. Tuning takes the same steps with sessions of its own (`perform_session`), which see
+no test rows. A run that fails after its first step gets its findings and page too: they say why, and what to do.
 
 Findings and page must not spoil what was trained: an error in them goes to ``failed`` (by default a warning), and the
 run is returned. Stages are imported inside the functions, so that ``kontrast.run`` costs nothing until it is called.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kontrast.recipe import Recipe
     from kontrast.train.running import Session
 
-__all__ = ["Outcome", "examine", "perform", "run", "run_recipe", "write_page", "write_report"]
+__all__ = ["Outcome", "examine", "perform", "perform_session", "run", "run_recipe", "write_page", "write_report"]
 
 Failed = Callable[[str, Exception], None]
 """Receives what could not be done, and why."""
@@ -120,6 +120,22 @@ def perform(
     session = Session(recipe, data)
     if announce is not None:
         announce(session)
+    return perform_session(session, page=page, failed=failed)
+
+
+def perform_session(session: Session, *, page: bool = True, failed: Failed = warn) -> Outcome:
+    """`perform` for a session: the steps of the main job in their order.
+
+    Args:
+        session: A new `kontrast.train.Session`, or a subclass that changes a step.
+        page: Whether findings and page are written.
+        failed: Called if they could not be written.
+
+    Raises:
+        ValueError: The recipe does not fit the data.
+        kontrast.train.NonFiniteLoss: The loss is infinite or not a number.
+        kontrast.train.Stopped: A signal asked to stop; everything is saved.
+    """
     try:
         with session.opened():
             if session.has_work:

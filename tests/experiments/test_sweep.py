@@ -15,7 +15,7 @@ import pytest
 from kontrast import experiments
 from kontrast.experiments import outcome
 from kontrast.experiments.cell import Cell
-from kontrast.experiments.engines import Told
+from kontrast.experiments.engines import Event
 from kontrast.experiments.experiment import Chart
 from kontrast.experiments.ledger import Entry, Ledger, Origin, check_import, entries_of, read_file
 from kontrast.experiments.sweep import Sweep
@@ -34,13 +34,13 @@ class Here:
     def __init__(self) -> None:
         self.ran: list[Cell] = []
 
-    def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
+    def run(self, cells: Sequence[Cell], notify: Callable[[Event], None]) -> None:
         for cell in cells:
             if not cell.done:
                 if isinstance(cell.does, Recipe):  # the others are baselines
                     self.ran.append(cell)
                 cell.perform()
-            told(Told("done", cell))
+            notify(Event("done", cell))
 
 
 def test_runs_what_is_missing_and_writes(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from kontrast.cli._console import err, out, print_failure, printable, running, s
 from kontrast.files import dump
 
 if TYPE_CHECKING:
-    from kontrast.experiments.engines import Engine, Told
+    from kontrast.experiments.engines import Engine, Event
     from kontrast.experiments.experiment import Experiment
     from kontrast.experiments.ledger import Ledger
     from kontrast.experiments.sweep import Sweep
@@ -203,7 +203,7 @@ class _Progress:
     def __init__(self, count: int) -> None:
         self.count, self.done, self.start = count, 0, time.monotonic()
 
-    def __call__(self, event: Told) -> None:
+    def __call__(self, event: Event) -> None:
         if event.what == "already done":
             return
         if event.what in ("done", "failed"):

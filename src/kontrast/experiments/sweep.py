@@ -25,7 +25,7 @@ import kontrast
 from kontrast.experiments import baselines, charts, outcome, tables
 from kontrast.experiments.baselines import Baseline
 from kontrast.experiments.cell import Cell, Value
-from kontrast.experiments.engines import Engine, Told
+from kontrast.experiments.engines import Engine, Event
 from kontrast.experiments.experiment import Experiment, Row
 from kontrast.experiments.ledger import Design, Entry, Ledger, recipe_hash
 from kontrast.experiments.plan import plan
@@ -97,30 +97,30 @@ class Sweep:
     @property
     def missing(self) -> list[Cell]:
         """The cells that are left to run."""
-        return [cell for cell in self._not_kept if not cell.done]
+        return [cell for cell in self._new_cells if not cell.done]
 
     @property
     def missing_baselines(self) -> list[Cell]:
         """The baselines that are left to run."""
-        return [cell for cell in self._baselines_not_kept if not cell.done]
+        return [cell for cell in self._new_baselines if not cell.done]
 
     @property
-    def _not_kept(self) -> list[Cell]:
+    def _new_cells(self) -> list[Cell]:
         """The cells that the ledger does not have with this version's recipe."""
         kept = {(_place(entry.at), entry.seed, entry.origin.recipe) for entry in self._entries() if not entry.baseline}
         return [cell for cell in self.cells if (_place(cell.at), cell.at["seed"], recipe_hash(cell)) not in kept]
 
     @property
-    def _baselines_not_kept(self) -> list[Cell]:
+    def _new_baselines(self) -> list[Cell]:
         kept = {(entry.baseline, entry.origin.recipe) for entry in self._entries()}
         return [made.cell for made in self.baselines if (made.name, made.hash) not in kept]
 
-    def run(self, engine: Engine, told: Callable[[Told], None] = lambda event: None) -> dict[str, Any]:
+    def run(self, engine: Engine, notify: Callable[[Event], None] = lambda event: None) -> dict[str, Any]:
         """Run the missing cells and baselines, then `write`.
 
         Args:
             engine: Runs the cells, see `kontrast.experiments.engines`.
-            told: Called when something happens to a cell.
+            notify: Called when something happens to a cell.
 
         Returns:
             The summary, as result.json has it.
@@ -129,27 +129,27 @@ class Sweep:
             ValueError: Every run was refused before its first step (a batch above the training rows, for example). Then
                 nothing is left of them; if others could be trained, a refused one keeps its error for the table.
         """
-        cells, untrained = self._not_kept, self._baselines_not_kept
+        cells, untrained = self._new_cells, self._new_baselines
         every = [*cells, *untrained]
         before = {folder for cell in every for folder in (cell.path, *cell.path.parents) if folder.exists()}
         _make(self.out)
         refused: dict[Path, str] = {}
 
-        def hear(event: Told) -> None:
+        def record(event: Event) -> None:
             path, is_new = event.cell.path, event.cell.path not in before and isinstance(event.cell.does, Recipe)
             died = event.error.startswith("its process")
             if event.what == "failed" and is_new and not died and not Run(path).metrics_file.exists():
                 refused[path] = event.error
-            told(event)
+            notify(event)
 
-        engine.run(every, hear)
+        engine.run(every, record)
         if cells and len(refused) == len(self.cells):
             self._forget([*refused, *(cell.path for cell in untrained if cell.path not in before)], before)
             raise ValueError(f"every run of {self.experiment.name} was refused: {refused[cells[0].path]}")
         return self.write()
 
     def _forget(self, refused: Iterable[Path], before: Container[Path]) -> None:
-        """Removes the folders of refused runs, and those around them that were made for them."""
+        """Remove the folders of refused runs, and those around them that were created for them."""
         for folder in refused:
             shutil.rmtree(folder, ignore_errors=True)
         for folder in (self.out, *self.out.parents):

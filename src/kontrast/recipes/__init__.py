@@ -41,10 +41,10 @@ def find(name: str) -> Recipe:
     ValueError: no recipe 'tlc-fashion-mini'; did you mean 'tcl-fashion-mini'? ...
     """
     try:
-        found: Recipe = FAMILIES["recipe"][name]
+        result: Recipe = FAMILIES["recipe"][name]
     except ValueError as error:
         raise ValueError(f"{error}; a path to a YAML file works too") from None
-    return found
+    return result
 
 
 def recipe(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Recipe:
@@ -58,11 +58,11 @@ def recipe(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) ->
     >>> recipe("tcl-fashion-mini", seed=1, train={"epochs": 2}, **{"optim.lr": 0.05}).train.epochs
     2
     """
-    found = _found(source)
-    return found.override(_flat(overrides)) if overrides else found
+    base = _find_source(source)
+    return base.override(_flat(overrides)) if overrides else base
 
 
-def _found(source: str | Path | Mapping[str, Any] | Recipe) -> Recipe:
+def _find_source(source: str | Path | Mapping[str, Any] | Recipe) -> Recipe:
     if isinstance(source, Recipe):
         return source
     if isinstance(source, Mapping):
@@ -85,9 +85,9 @@ def _of_run(folder: Path) -> Recipe:
         raise ValueError(
             f"{folder} has no recipe.yaml; expected the folder of a run. Images to train on: data={folder}"
         )
-    found = Recipe.read(file)
+    stored = Recipe.read(file)
     place = folder.resolve()
-    return found.override({"run.out": str(place.parent)}) if place.name == found.folder else found
+    return stored.override({"run.out": str(place.parent)}) if place.name == stored.folder else stored
 
 
 def __getattr__(name: str) -> Any:

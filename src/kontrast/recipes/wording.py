@@ -2,22 +2,23 @@
 
 >>> from kontrast import recipes
 >>> from kontrast.train import resolve
->>> told = wording(resolve(recipes.find("instance-cifar10")))
->>> print(told["training"])
+>>> words = wording(resolve(recipes.find("instance-cifar10")))
+>>> print(words["training"])
 200 epochs, batch 128, each image once an epoch
->>> print(told["optimiser"])
+>>> print(words["optimiser"])
 SGD, momentum 0.9, learning rate 0.03, × 0.1 at epochs 160 and 190, weight decay 5e-4
->>> print(told["method"])
+>>> print(words["method"])
 instance, ordinary loss, temperature τ = 0.2, memory bank of all training images with momentum 0.5
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kontrast import augment, evaluate
+from kontrast.optim import SCHEDULES
 from kontrast.recipe import Augment, Part, Recipe
 from kontrast.registry import STRENGTHS
 
@@ -33,8 +34,15 @@ COUNTS = {1: "one view", 2: "two views", 3: "three views"}
 
 
 def wording(recipe: Recipe) -> dict[str, str]:
-    """What a resolved recipe does, in a few lines by topic."""
-    told = {
+    """Describe a resolved recipe in a few lines.
+
+    Args:
+        recipe: The recipe, resolved by `kontrast.train.resolve`.
+
+    Returns:
+        A line by topic ("data", "views", "network", "method", …); a topic without a line is left out.
+    """
+    lines = {
         "data": _data(recipe),
         "views": _views(recipe.augment, recipe.augment.size),
         "network": f"{_encoder(recipe.encoder)}; {_head(recipe.head)}",
@@ -43,7 +51,7 @@ def wording(recipe: Recipe) -> dict[str, str]:
         "optimiser": _optimiser(recipe.optim, recipe.schedule),
         "evaluation": "; ".join(map(_protocol, recipe.evaluate.protocols)),
     }
-    return {topic: text for topic, text in told.items() if text}
+    return {topic: text for topic, text in lines.items() if text}
 
 
 def number(value: float) -> str:
@@ -75,10 +83,10 @@ def _data(recipe: Recipe) -> str:
     return ", ".join(parts)
 
 
-def _views(asked: Augment, size: int | None) -> str:
-    """What each view is; where one preset comes with several options, all of them are told."""
-    views = asked.views
-    several = len(set(map(augment.title, asked.described))) < len(set(map(str, views)))
+def _views(augmentation: Augment, size: int | None) -> str:
+    """Each view; where one preset comes with several options, all of them are named."""
+    views = augmentation.views
+    several = len(set(map(augment.title, augmentation.described))) < len(set(map(str, views)))
     each = [_preset(view, several) if isinstance(view, Part) else _operations(view) for view in views]
     count = COUNTS.get(len(views), f"{len(views)} views") + (f" at {size} pixels" if size else "")
     if len(set(each)) == 1:
@@ -87,7 +95,7 @@ def _views(asked: Augment, size: int | None) -> str:
 
 
 def _preset(view: Part, several: bool) -> str:
-    strengths = dict.fromkeys(STRENGTHS)  # one that is not set is never told
+    strengths = dict.fromkeys(STRENGTHS)  # one that is not set is never named
     known = augment.options_of(view.name)
     left = {key: value for key, value in known.items() if not several or strengths.get(key, ...) is value}
     return augment.describe(view.name).rstrip(".") + _changed(view, left)
@@ -117,9 +125,9 @@ def _encoder(part: Part) -> str:
 
 
 def _head(part: Part) -> str:
-    if part.name == "none":
-        return "no projector"
     options = part.options
+    if "out" not in options:
+        return "no projector"
     layers = options.get("layers", 1)
     hidden = "d" if options.get("hidden") is None else str(options["hidden"])
     norm = " with batch norm" if options.get("batch_norm") else ""
@@ -138,7 +146,7 @@ def _method(part: Part) -> str:
 
 
 def _option(name: str, value: Any, options: Mapping[str, Any]) -> str:
-    if value is None or value is False or name == "momentum_schedule":  # told with the momentum
+    if value is None or value is False or name == "momentum_schedule":  # named with the momentum
         return ""
     if (name, value) in (("key_parts", 1), ("warmup_steps", 0)):
         return ""
@@ -190,27 +198,12 @@ def _optimiser(part: Part, schedule: Part) -> str:
     parts = [NAMES.get(part.name, part.name)]
     if "momentum" in options:
         parts.append(f"{'Nesterov ' if options.get('nesterov') else ''}momentum {number(options['momentum'])}")
-    parts += [f"learning rate {number(options['lr'])}", _schedule(schedule, options["lr"])]
+    course = SCHEDULES[schedule.name].words(schedule.options, lr=options["lr"], number=number)
+    parts += [f"learning rate {number(options['lr'])}", schedule.name if course is None else course]
     parts.append(f"weight decay {number(options['weight_decay'])}" if options["weight_decay"] else "no weight decay")
     if options.get("exclude_norm_and_bias") or options.get("exclude_bias_n_norm"):
         parts.append("norms and biases apart")
     return ", ".join(part for part in parts if part)
-
-
-def _schedule(part: Part, lr: float) -> str:
-    options = part.options
-    end = number(options["final"] * lr) if "final" in options else "0"
-    if part.name == "multi-step":
-        return f"× {number(options['factor'])} at epochs {_listed(map(number, options['milestones']))}"
-    if part.name == "power":
-        return f"× ((T − i)/T)^{number(options['exponent'])}"
-    if part.name == "warmup-cosine":
-        start = f" from {number(options['start'] * lr)}" if options["start"] else ""
-        return f"reached linearly{start} over {number(options['warmup_epochs'])} epochs, then along a cosine to {end}"
-    if part.name == "cosine":
-        late = " one epoch late" if options["late"] else ""
-        return f"along a cosine to {end}" + (f" set once an epoch{late}" if options["per"] == "epoch" else "")
-    return part.name
 
 
 def _protocol(part: Part) -> str:
@@ -227,8 +220,3 @@ def _changed(part: Part, defaults: Mapping[str, Any]) -> str:
     """The options that are not the default's, in brackets."""
     found = [f"{name} {value}" for name, value in part.options.items() if defaults.get(name, ...) != value]
     return f" ({', '.join(found)})" if found else ""
-
-
-def _listed(items: Iterable[str]) -> str:
-    *first, last = items
-    return f"{', '.join(first)} and {last}" if first else last

@@ -128,7 +128,7 @@ class Session:
             self.run.note("evaluating", step=self.training.state.step)
             self.weights = self._take_best_weights()
             release_freed_memory()
-            export(job, self.run)  # first: whatever happens in the evaluation, the encoder is there
+            self.export_encoder(job)  # first: whatever happens in the evaluation, the encoder is there
 
     def evaluate(self) -> None:
         """Evaluate the encoder by the protocols of the recipe; its head and its pretrained start too, if asked for."""
@@ -155,7 +155,7 @@ class Session:
         checkpoint.keep_only(run.last_checkpoint, run.previous_checkpoint)
         run.note("done", finished=timestamp(), seconds=self._seconds(), files=run.digests())
 
-    # --------------------------------------------------------------------------------------------- what a trial changes
+    # ------------------------------------------------------------------------------- what a trial of tuning changes too
 
     def make_job(self) -> Job:
         """Data, views, networks and batches of the recipe."""
@@ -164,6 +164,10 @@ class Session:
     def make_training(self, job: Job) -> Training:
         """The training loop of the job."""
         return Training(job, self.run)
+
+    def export_encoder(self, job: Job) -> None:
+        """Write encoder.safetensors and model.json."""
+        export(job, self.run)
 
     # -------------------------------------------------------------------------------------------- before the first step
 

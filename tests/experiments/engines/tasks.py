@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kontrast.experiments.cell import Cell, Task
-from kontrast.experiments.engines import Told
+from kontrast.experiments.engines import Event
 from kontrast.train import resolve
 from tests.train.small import recipe
 
@@ -70,24 +70,24 @@ def dies(folder: Path, times: int) -> dict[str, Any]:
     return {"deaths": before}
 
 
-class Heard(list[Told]):
-    """Everything that was told, to be asked about."""
+class Heard(list[Event]):
+    """Everything that was event, to be asked about."""
 
-    def __call__(self, told: Told) -> None:
-        self.append(told)
+    def __call__(self, event: Event) -> None:
+        self.append(event)
 
     def of(self, cell: Cell) -> list[str]:
-        return [told.what for told in self if told.cell is cell]
+        return [event.what for event in self if event.cell is cell]
 
 
 def driver(cells: Sequence[Cell], **options: Any) -> subprocess.Popen[str]:
-    """A process that runs the cells and prints what is told; its main module has no guard, as in a notebook."""
+    """A process that runs the cells and prints the events; its main module has no guard, as in a notebook."""
     code = f"""
 from kontrast.experiments.cell import Cell, Task
 from kontrast.experiments.engines.local import Local
 from kontrast.recipe import Recipe
 cells = [Cell(at, Task(*does) if isinstance(does, tuple) else Recipe.of(does)) for at, does in {_plain(cells)!r}]
-Local(**{options!r}).run(cells, lambda told: print(told.what, told.cell.path.name, flush=True))
+Local(**{options!r}).run(cells, lambda event: print(event.what, event.cell.path.name, flush=True))
 """
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-c", code], stdout=pipe, stderr=pipe, text=True, cwd=ROOT)

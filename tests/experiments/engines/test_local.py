@@ -1,4 +1,4 @@
-"""Cells in processes: told of, killed, shared with another driver, stopped."""
+"""Cells in processes: reported, killed, shared with another driver, stopped."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import torch
 
 from kontrast import openmp
 from kontrast.experiments.cell import Cell
-from kontrast.experiments.engines import Told, engine
-from kontrast.experiments.engines._course import Course
+from kontrast.experiments.engines import Course, Event, engine
 from kontrast.experiments.engines.local import GRACE, Local, _Worker, cores, default_jobs
 from kontrast.pipeline import run_recipe
 from kontrast.runs import Run
@@ -63,11 +62,12 @@ def test_every_cell_once_and_a_failed_one_stops_nothing(tmp_path: Path) -> None:
     assert "no-such-set" in impossible.state.error
     assert "abacus" in device.state.error  # an error from before the run had begun
     assert hopeless.state.error == "its process died with signal 9, 3 times"
-    assert [told.error for told in heard if told.cell is hopeless and told.what == "failed"] == [hopeless.state.error]
+    failures = [event.error for event in heard if event.cell is hopeless and event.what == "failed"]
+    assert failures == [hopeless.state.error]
     assert json.loads((value.path / "result.json").read_text()) == {"value": 9.0}
     assert (value.path / "log.txt").read_text() == "squaring\n"
     assert not (good.path / "log.txt").exists()  # nothing was printed
-    assert all(told.seconds > 0 for told in heard if told.what == "done")
+    assert all(event.seconds > 0 for event in heard if event.what == "done")
 
     again = Heard()
     Local().run([good, value, bad], again)
@@ -128,12 +128,12 @@ def test_a_cell_held_by_another_process_is_waited_for(tmp_path: Path) -> None:
     holding = Run(held.path).lock()
     holding.__enter__()
 
-    def told(what: Told) -> None:
+    def notify(what: Event) -> None:
         heard(what)
         if what.cell is free and what.what == "done":
             holding.__exit__(None, None, None)
 
-    Local().run([held, free], told)
+    Local().run([held, free], notify)
     assert [(t.what, t.cell is held) for t in heard] == [
         ("begins", True),
         ("waits", True),
@@ -150,7 +150,7 @@ def test_a_cell_given_up_that_another_process_took_is_waited_for(tmp_path: Path)
     assert course.take() == 0
     cell.path.mkdir()
     with Run(cell.path).lock():
-        course.died(0, "died with signal 9")
+        course.retry(0, "died with signal 9")
         first = course.busy[0][0]
         wait_for(lambda: course.take() is None and course.busy[0][0] > first)  # looked at again, and still held
         assert not course.over
@@ -232,12 +232,12 @@ worker.dismiss()
 def test_a_listener_that_raises_leaves_no_process(tmp_path: Path) -> None:
     found: list[int] = []
 
-    def told(what: Told) -> None:
+    def notify(what: Event) -> None:
         found.extend(workers_of(os.getpid()))
         raise RuntimeError("the listener's own")
 
     with pytest.raises(RuntimeError, match="the listener's own"):
-        Local().run([task(square, tmp_path, x=1.0)], told)
+        Local().run([task(square, tmp_path, x=1.0)], notify)
     assert len(found) == 1
     assert not alive(found[0])
 

@@ -70,7 +70,7 @@ def test_a_sweep_with_a_killed_worker_is_complete(tmp_path: Path, cluster: Any) 
 
     again = Heard()
     Ray().run(cells[:3], again)
-    assert [told.what for told in again] == ["already done"] * 3
+    assert [event.what for event in again] == ["already done"] * 3
 
 
 def test_a_stop_saves_first(tmp_path: Path, cluster: Any) -> None:
@@ -127,7 +127,7 @@ from contextlib import nullcontext
 from pathlib import Path
 heard = Heard()
 Ray().run([task(square, Path({str(tmp_path)!r}), x=2.0)], heard)
-print([told.what for told in heard], import_ray().is_initialized())
+print([event.what for event in heard], import_ray().is_initialized())
 try:
     Ray(cpus=10000).run([task(square, Path({str(tmp_path)!r}), x=3.0)], heard)
 except ValueError as error:

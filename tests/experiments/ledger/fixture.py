@@ -19,7 +19,7 @@ from typing import Any
 
 from kontrast import experiments
 from kontrast.experiments import charts, tables
-from kontrast.experiments.charts._records import records
+from kontrast.experiments.charts.records import records
 from kontrast.experiments.engines.local import Local
 from kontrast.experiments.ledger import Design, Entry, Ledger, entries_of
 from kontrast.experiments.sweep import Sweep
@@ -77,7 +77,7 @@ def run(out: str) -> None:
     made: list[Entry] = []
     for name, settings in SWEEPS.items():
         sweep = Sweep.of(experiments.find(name), "smoke", settings, out=out)
-        sweep.run(Local(jobs=1, threads=1), lambda told: print(told.what, told.cell.name, told.error, flush=True))
+        sweep.run(Local(jobs=1, threads=1), lambda event: print(event.what, event.cell.name, event.error, flush=True))
         made += entries_of(sweep)
     for file in LEDGER.glob("*.jsonl"):
         file.unlink()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kontrast.experiments.ledger import Entry, Origin, Packed
-from kontrast.experiments.ledger._entry import KINDS, MOST_BYTES, columns, points, read_line
+from kontrast.experiments.ledger.entry import KINDS, MOST_BYTES, columns, points, read_line
 
 ORIGIN = Origin(run="a-12345678", recipe="12345678", version="0.1.0", commit="abc", torch="2.9", seconds=3.5)
 

@@ -20,7 +20,7 @@ KNN = Chart("knn", "Accuracy", "line", "temperature", "knn", log_x=True, rule=80
 
 def test_a_single_panel_is_a_chart_as_wide_as_its_place(tmp_path: Path) -> None:
     spec = json.loads((write_experiment(tmp_path) / "squares.vl.json").read_text())
-    made = charts.fitted(spec)
+    made = charts.fit_to_page(spec)
     assert "facet" not in made
     assert made["title"] == {"text": ["squares"], "subtitle": "data = mini"}
     assert made["width"] == "container"
@@ -32,20 +32,20 @@ def test_a_long_title_takes_several_lines() -> None:
     chart = Chart(
         "knn", "cosine of samples and their class mean, quartiles over all rows", "line", "temperature", "knn"
     )
-    made = charts.fitted(drawing.spec(chart, ROWS[:2]))
+    made = charts.fit_to_page(drawing.spec(chart, ROWS[:2]))
     assert made["title"]["text"] == ["cosine of samples and their class mean,", "quartiles over all rows"]
 
 
 def test_panels_stay_panels_and_get_a_line() -> None:
     spec = drawing.spec(KNN, ROWS)
-    made = charts.fitted(spec)
+    made = charts.fit_to_page(spec)
     assert made["facet"] == spec["facet"]
     assert made["spec"]["width"] > spec["spec"]["width"]  # two in a line
     assert charts.is_wide(made)
 
 
 def test_the_name_of_a_line_stands_at_the_edge_wherever_it_is() -> None:
-    made = charts.fitted(drawing.spec(KNN, ROWS[:2]))
+    made = charts.fit_to_page(drawing.spec(KNN, ROWS[:2]))
     text = next(layer for layer in made["layer"] if layer["mark"].get("text") == "theory")
     assert text["encoding"]["x"] == {"value": "width"}
 
@@ -54,7 +54,7 @@ def test_logarithmic_scales_are_not_told_of_zero() -> None:
     spec = drawing.spec(KNN, ROWS[:2])
     assert '"log"' in json.dumps(spec)
     assert '"zero": false' in json.dumps(spec)
-    made = charts.fitted(spec)
+    made = charts.fit_to_page(spec)
     scales = [layer["encoding"]["x"]["scale"] for layer in made["layer"] if "scale" in layer["encoding"].get("x", {})]
     assert scales
     assert all("zero" not in scale for scale in scales)

@@ -55,10 +55,10 @@ def average(numbers: Sequence[Number]) -> Number:
     return functools.reduce(Number.__add__, numbers).times(1 / len(numbers))
 
 
-def named(where: Where) -> str:
+def label(where: Where) -> str:
     """In words.
 
-    >>> named({"loss": "hard", "temperature": (0.1, 0.2)})
+    >>> label({"loss": "hard", "temperature": (0.1, 0.2)})
     'loss=hard, temperature=0.1|0.2'
     """
     return ", ".join(f"{axis}={'|'.join(map(str, _wanted(value)))}" for axis, value in where.items())
@@ -66,7 +66,7 @@ def named(where: Where) -> str:
 
 def at(where: Where) -> str:
     """Where it is, as the end of a sentence."""
-    return f" where {named(where)}" if where else ""
+    return f" where {label(where)}" if where else ""
 
 
 def matches(row: Row, where: Where) -> bool:
@@ -87,7 +87,7 @@ def parts(rows: Sequence[Row], within: Sequence[str], *named_axes: str) -> dict[
             )
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(named({axis: row.at[axis] for axis in within}), []).append(row)
+        found.setdefault(label({axis: row.at[axis] for axis in within}), []).append(row)
     return found or {"": []}
 
 
@@ -177,7 +177,7 @@ class Alone:
         return student(self.freedom) * self.error
 
 
-def opened(where: str, why: str, found: Interval | None = None) -> Finding:
+def open_finding(where: str, why: str, found: Interval | None = None) -> Finding:
     """Not resolved, and why."""
     value, half, n = (None, None, 0) if found is None else (found.mean, found.half, found.n)
     return Finding(OPEN, why, where, value, half, n)
@@ -206,7 +206,7 @@ def sign_over_seeds(
     tcl − supcon = +0.50 ± 0.20 (n = 1, error from test rows), above 0; the smallest visible effect is 0.28
     """
     if not numbers:
-        return opened(where, lacking or "no seed has every cell")
+        return open_finding(where, lacking or "no seed has every cell")
     found = interval(number.value for number in numbers)
     source, freedom = SEEDS, float(found.n - 1)
     if found.half is None and alone is not None:
@@ -239,18 +239,18 @@ def _judged(
         return OPEN, f": the interval holds {about:g}; {_power(found, about, source, visible)}"
     if bound == ("≤" if side > 0 else "≥"):
         return OPEN, f": a bound from {'above' if side > 0 else 'below'} leaves its sign open"
-    words = f", {'above' if side > 0 else 'below'} {about:g}; {_seen(visible)}"
+    words = f", {'above' if side > 0 else 'below'} {about:g}; {_describe_visible(visible)}"
     return HOLDS if side == claimed else FAILS, words
 
 
-def _seen(visible: float) -> str:
+def _describe_visible(visible: float) -> str:
     return f"the smallest visible effect is {visible:.2g}"
 
 
 def _power(found: Interval, about: float, source: str, visible: float) -> str:
     """The smallest effect that would have been seen, and how many seeds one as small as this needs."""
-    said = _seen(visible)
+    words = _describe_visible(visible)
     if source != SEEDS or found.half is None:
-        return said
+        return words
     count = seeds_needed(found.mean - about, found.half, found.n)
-    return f"{said}, one of this size needs {'more than 9,999' if count is None else f'about {count:,}'} seeds"
+    return f"{words}, one of this size needs {'more than 9,999' if count is None else f'about {count:,}'} seeds"

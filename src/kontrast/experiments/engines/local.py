@@ -29,8 +29,7 @@ from types import FrameType
 from typing import Any
 
 from kontrast.experiments.cell import Cell
-from kontrast.experiments.engines import Told
-from kontrast.experiments.engines._course import Course, Outcome
+from kontrast.experiments.engines import Course, Event, Outcome
 from kontrast.openmp import wait_policy
 
 MEMORY = 2 * 2**30  # bytes that a run of the small encoder and its libraries leave room in, by far
@@ -56,37 +55,37 @@ class Local:
             if value is not None and value < lowest:
                 raise ValueError(f"{name}={value}: must be {lowest} or more.")
 
-    def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
-        """Every cell once; ``told`` is called in this process as things happen."""
+    def run(self, cells: Sequence[Cell], notify: Callable[[Event], None]) -> None:
+        """Run every cell once; ``notify`` is called in this process as things happen."""
         from kontrast.train.stopping import listening
 
-        course = Course(cells, told, self.retries)
-        threads = self.threads or _asked_for() or max(1, cores() // self.jobs)
+        course = Course(cells, notify, self.retries)
+        threads = self.threads or _requested_threads() or max(1, cores() // self.jobs)
         workers: list[_Worker] = []
         try:
-            with listening() as asked:
-                while not course.over and asked.signum is None:
+            with listening() as signals:
+                while not course.over and signals.signum is None:
                     self._hand_out(course, workers, threads)
                     ready = wait([w.connection for w in workers], TICK)
                     for worker in [w for w in workers if w.connection in ready]:
-                        outcome, i = worker.hear(), worker.cell
+                        outcome, i = worker.receive(), worker.cell
                         if outcome is not None and i is not None:
                             worker.cell = None
-                            course.came(i, outcome)
-                    for worker in [w for w in workers if w.ended]:
+                            course.finish(i, outcome)
+                    for worker in [w for w in workers if w.has_ended]:
                         workers.remove(worker)
                         worker.clear_up(patience=5.0)
                         if worker.cell is not None:
-                            course.died(worker.cell, worker.how)
-                if asked.signum is None:
+                            course.retry(worker.cell, worker.exit_reason)
+                if signals.signum is None:
                     for worker in workers:
                         worker.dismiss()
         finally:
             _stop(workers)
-        if asked.signum == signal.SIGINT:
+        if signals.signum == signal.SIGINT:
             raise KeyboardInterrupt
-        if asked.signum is not None:
-            raise SystemExit(128 + asked.signum)
+        if signals.signum is not None:
+            raise SystemExit(128 + signals.signum)
 
     def _hand_out(self, course: Course, workers: list[_Worker], threads: int) -> None:
         while len([w for w in workers if w.cell is not None]) < self.jobs:
@@ -97,12 +96,12 @@ class Local:
             if not idle:
                 idle = [_Worker(threads)]
                 workers += idle
-            course.begins(i)
+            course.begin(i)
             idle[0].give(i, course.cells[i])
 
 
 def cores() -> int:
-    """How many this process may use.
+    """How many cores this process may use.
 
     >>> cores() >= 1
     True
@@ -111,7 +110,7 @@ def cores() -> int:
 
 
 def default_jobs(cells: int, threads: int | None = None) -> int:
-    """How many cells `kontrast reproduce` runs at a time, if it is not told.
+    """How many cells `kontrast reproduce` runs at a time, by default.
 
     On a CPU one a core (with ``threads`` or OMP_NUM_THREADS, one for so many cores): two runs of the small encoder with
     one thread each do more than one run with two, whose threads wait for each other (`benchmarks/training.py`). Where
@@ -139,13 +138,13 @@ def default_jobs(cells: int, threads: int | None = None) -> int:
         return 1
     free = free_memory(torch.device("cpu"))
     room = cells if free is None else free // MEMORY
-    return max(1, min(cells, cores() // (threads or _asked_for() or 1), room))
+    return max(1, min(cells, cores() // (threads or _requested_threads() or 1), room))
 
 
-def _asked_for() -> int | None:
+def _requested_threads() -> int | None:
     """The number of threads that the environment asks every process to keep to."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return int(asked) if asked.isdigit() and int(asked) else None
+    number = os.environ.get("OMP_NUM_THREADS", "")
+    return int(number) if number.isdigit() and int(number) else None
 
 
 class _Worker:
@@ -155,7 +154,7 @@ class _Worker:
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
         self.cell: int | None = None
-        self.leaves = False
+        self.is_leaving = False
         # By its address, not by multiprocessing: that imports the caller's main module again, and needs a guard in it.
         command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(threads)]
         self.process = subprocess.Popen(
@@ -181,29 +180,29 @@ class _Worker:
         with contextlib.suppress(OSError):  # it died: found out when its end is looked for
             self.connection.send(what)
 
-    def hear(self) -> Outcome | None:
-        """What came of its cell; None if it died."""
+    def receive(self) -> Outcome | None:
+        """The outcome of its cell; None if the process died."""
         try:
             outcome: Outcome = self.connection.recv()
         except (EOFError, OSError):
-            self.leaves = True
+            self.is_leaving = True
             return None
-        self.leaves = outcome.what == "stopped"
+        self.is_leaving = outcome.what == "stopped"
         return outcome
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         # Not by its connection alone: a process that it forked may hold that open.
-        return self.leaves or (self.process.poll() is not None and not self.connection.poll())
+        return self.is_leaving or (self.process.poll() is not None and not self.connection.poll())
 
     @property
-    def how(self) -> str:
+    def exit_reason(self) -> str:
         code = self.process.returncode
         return f"died with signal {-code}" if code < 0 else f"ended with status {code}"
 
     def clear_up(self, patience: float = 0.0) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(patience)  # how it ends by itself is what is told
+            self.process.wait(patience)  # how it ends by itself is what is reported
         until = time.monotonic() + 5.0
         with contextlib.suppress(ProcessLookupError):  # nobody is left in its group
             while time.monotonic() < until:
@@ -215,7 +214,7 @@ class _Worker:
 
 
 def _stop(workers: list[_Worker]) -> None:
-    """Ends every process: those at a cell save first, in the time they have."""
+    """End every process: those at a cell save first, in the time they have."""
     for worker in workers:
         if worker.cell is not None:
             worker.process.terminate()
@@ -237,7 +236,7 @@ GRACE = 60.0  # seconds to finish a step and save
 
 
 def main(fd: int, threads: int) -> int:
-    """Performs what comes, until nothing does; the process's status."""
+    """Perform the cells that are sent, until None is; returns the exit status of the process."""
     for signum in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):  # Slurm sends its warning to every process
         signal.signal(signum, _interrupt)
     _share_priority()
@@ -246,7 +245,7 @@ def main(fd: int, threads: int) -> int:
         sys.path[:], sys.argv[:] = connection.recv()  # the driver's: what it can import, and what was called
         cells: SimpleQueue[Any] = SimpleQueue()
         threading.Thread(target=_receive, args=(connection, cells), daemon=True).start()
-        from kontrast.experiments.engines._course import attempt
+        from kontrast.experiments.engines import attempt
 
         while (cell := cells.get()) is not None:
             outcome = attempt(cell, threads)
@@ -269,7 +268,7 @@ def _share_priority() -> None:
 
 
 def _receive(connection: Connection[Any, Any], cells: SimpleQueue[Any]) -> None:
-    """Hands on what comes; if the driver is gone, stops the process."""
+    """Pass on the cells that are sent; if the driver is gone, stop the process."""
     try:
         while (cell := connection.recv()) is not None:
             cells.put(cell)

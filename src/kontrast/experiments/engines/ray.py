@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from kontrast.experiments.cell import Cell
-from kontrast.experiments.engines import Told
-from kontrast.experiments.engines._course import Course, Outcome, attempt
+from kontrast.experiments.engines import Course, Event, Outcome, attempt
 from kontrast.openmp import set_wait_policy
 
 TICK = 0.2  # seconds between two looks at whether somebody asked to stop
@@ -51,35 +50,35 @@ class Ray:
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}={getattr(self, name)}: must be 0 or more.")
 
-    def run(self, cells: Sequence[Cell], told: Callable[[Told], None]) -> None:
-        """Every cell once; ``told`` is called in this process as things happen."""
+    def run(self, cells: Sequence[Cell], notify: Callable[[Event], None]) -> None:
+        """Run every cell once; ``notify`` is called in this process as things happen."""
         from kontrast.train.stopping import listening
 
         ray = import_ray()
-        course = Course(cells, told, self.retries)
+        course = Course(cells, notify, self.retries)
         if course.over:
             return
-        with self._cluster(ray), _mark(course.cells) as mark, listening() as asked:
+        with self._cluster(ray), _mark(course.cells) as mark, listening() as signals:
             task = ray.remote(
                 num_cpus=self.cpus, num_gpus=self.gpus, max_retries=0, max_calls=0, num_returns="streaming"
             )(_task)
             how = (mark, os.getcwd(), max(1, int(self.cpus)), self.gpus == 0)
             running: dict[Any, int] = {}
             try:
-                while not course.over and asked.signum is None:
+                while not course.over and signals.signum is None:
                     while (i := course.take()) is not None:  # all at once: a cluster that grows must see what waits
                         running[task.remote(course.cells[i].absolute(), *how)] = i
                     if not running:
                         time.sleep(TICK)
                         continue
                     for one in ray.wait(list(running), timeout=TICK)[0]:
-                        _hear(ray, course, running, one)
+                        _receive(ray, course, running, one)
             finally:
                 _stop(ray, list(running))
-        if asked.signum == signal.SIGINT:
+        if signals.signum == signal.SIGINT:
             raise KeyboardInterrupt
-        if asked.signum is not None:
-            raise SystemExit(128 + asked.signum)
+        if signals.signum is not None:
+            raise SystemExit(128 + signals.signum)
 
     @contextmanager
     def _cluster(self, ray: Any) -> Iterator[None]:
@@ -166,22 +165,22 @@ def _mark(cells: Sequence[Cell]) -> Iterator[str]:
             mark.unlink(missing_ok=True)
 
 
-def _hear(ray: Any, course: Course, running: dict[Any, int], task: Any) -> None:
-    """What a task has to say: that it begins, what came of it, or that its process died."""
+def _receive(ray: Any, course: Course, running: dict[Any, int], task: Any) -> None:
+    """Read the next message of a task: it begins, it ends with an outcome, or its process died."""
     i = running[task]
     try:
         outcome: Outcome = ray.get(next(task))
     except (StopIteration, ray.exceptions.RayError) as error:
         del running[task]
         if isinstance(error, ray.exceptions.RayTaskError):  # before the cell: kontrast is not there, or another version
-            said = f"{type(error).__name__}: {str(error).strip().rpartition(chr(10))[2]}"
-            course.cells[i].fail(said)
-            course.came(i, Outcome("failed", error=said))
+            message = f"{type(error).__name__}: {str(error).strip().rpartition(chr(10))[2]}"
+            course.cells[i].fail(message)
+            course.finish(i, Outcome("failed", error=message))
         else:
-            course.died(i, f"died ({type(error).__name__})")
+            course.retry(i, f"died ({type(error).__name__})")
         return
     if outcome.what == "begins":
-        course.begins(i)
+        course.begin(i)
         return
     del running[task]
     if outcome.what == "unseen":
@@ -189,11 +188,11 @@ def _hear(ray: Any, course: Course, running: dict[Any, int], task: Any) -> None:
             f"the node {outcome.error} does not see {course.cells[i].absolute().path.parent}, where the run folders "
             "lie; choose an --out on a path that all nodes share"
         )
-    course.came(i, outcome)
+    course.finish(i, outcome)
 
 
 def _stop(ray: Any, tasks: Sequence[Any]) -> None:
-    """Cancels every task: those at a cell save first, in the time they have."""
+    """Cancel every task: those at a cell save first, in the time they have."""
     for task in tasks:
         ray.cancel(task)
     until = time.monotonic() + GRACE

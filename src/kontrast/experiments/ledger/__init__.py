@@ -31,7 +31,7 @@ from kontrast import experiments
 from kontrast.experiments.baselines import Baseline, baselines_of
 from kontrast.experiments.cell import Cell, Value
 from kontrast.experiments.experiment import CENSORED, ERROR, Experiment, Row
-from kontrast.experiments.ledger._entry import (
+from kontrast.experiments.ledger.entry import (
     FORMAT,
     MOST_BYTES,
     Entry,

@@ -185,26 +185,26 @@ def presets(
 ) -> dict[str, Preset]:
     """Of a table with one loss, or with the loss as an axis; ``temperatures`` are the cpu's, ``few`` the smoke's."""
 
-    def made(of: Any) -> Any:
+    def with_loss(of: Any) -> Any:
         return partial(of, loss) if loss is not None else lambda at: of(str(at["loss"]), at)
 
     small = temperatures or SMALL_TEMPERATURES[loss or "ordinary"]
     return {
         "paper": Preset(
             "As the paper; three seeds (it has one run a cell); see the recipes for what is not stated there.",
-            made(paper),
+            with_loss(paper),
             seeds=3,
         ),
         "cpu": Preset(
             ABOUT_CPU + beside,
-            made(cpu),
+            with_loss(cpu),
             seeds=3,
             axes={"data": ("fashion-mini",), "temperature": small},
             keep=small_grid,
         ),
         "smoke": Preset(
             "A few steps on 200 images, to see that everything runs.",
-            made(smoke),
+            with_loss(smoke),
             seeds=2,
             axes={"data": ("fashion-mini",), "temperature": few},
         ),

@@ -141,8 +141,8 @@ class Tuning:
         # The final training has all rows, unless validation is what ends it.
         words += [s for s in fixed if not s.startswith("data.validation=") or base.train.patience is not None]
         recipe = resolve(base.override(changes))
-        for key, found in ranges.items():
-            for value in found.examples():
+        for key, wanted in ranges.items():
+            for value in wanted.examples():
                 resolve(recipe.override({key: value}))
         return cls(
             recipe,
@@ -162,7 +162,7 @@ class Tuning:
         if self.sampler in PROCEDURES:
             decisive: list[Any] = [self.recipe.hash, PROCEDURES[self.sampler], self.seeds]
         else:
-            texts = {key: found.text for key, found in self.ranges.items()}
+            texts = {key: wanted.text for key, wanted in self.ranges.items()}
             decisive = [self.recipe.hash, self.sampler, self.seeds, texts]
             decisive += [] if self.sampler == "grid" else [self.sampler_seed]
         decisive += [] if self.pruner == "median" else [self.pruner]
@@ -338,7 +338,7 @@ class _Session:
             method = "by TPE" if t.sampler == "tpe" else "at random"
             why = f"{t.trials} settings drawn {method}, seed {t.sampler_seed}"
             course.phases.append(Phase(t.sampler, why, tuple(drawn for drawn, _ in course.scores)))
-            sizes = [found.grid() for found in t.ranges.values()]
+            sizes = [wanted.grid() for wanted in t.ranges.values()]
             if len(trials) >= t.trials:
                 course.ending = Ending(Tried(course.scores).best(), f"{t.trials} settings were tried")
             elif None not in sizes and len(course.scores) == math.prod(len(size or ()) for size in sizes):
@@ -436,7 +436,7 @@ class _Session:
             "for": PROCEDURES.get(t.sampler, "settings"),
             "sampler": t.sampler,
             "pruner": t.pruner,
-            "ranges": {key: found.text for key, found in t.ranges.items()},
+            "ranges": {key: wanted.text for key, wanted in t.ranges.items()},
             "seeds": list(t.seeds),
             "held_out": t.recipe.data.validation,
             "by": f"{scored[0]['by']}; {HELD_OUT}" if scored else None,
@@ -459,12 +459,12 @@ def _describe_score(score: Score) -> str:
     return f"{score.state}, {score.note}" if math.isnan(score.mean) else f"{interval(score.values):.4f}"
 
 
-def _interval(found: Interval | None) -> dict[str, Any] | None:
-    return None if found is None else {"mean": found.mean, "half": found.half, "n": found.n}
+def _interval(mean: Interval | None) -> dict[str, Any] | None:
+    return None if mean is None else {"mean": mean.mean, "half": mean.half, "n": mean.n}
 
 
-def _comparison(found: Comparison) -> dict[str, Any]:
-    return {"verdict": found.verdict, "difference": _interval(found.difference)}
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {"verdict": comparison.verdict, "difference": _interval(comparison.difference)}
 
 
 def _choose_sampler(
@@ -481,14 +481,14 @@ def _choose_sampler(
     if sampler is None and not ranges:
         sampler = "tcl" if "k1" in options else "temperature"
     if sampler is None:
-        is_grid = trials is None and all(found.values for found in ranges.values())
+        is_grid = trials is None and all(wanted.values for wanted in ranges.values())
         sampler = "grid" if is_grid else "tpe"
     _check_choice("sampler", sampler, SAMPLERS)
     if (sampler in PROCEDURES) == bool(ranges):
         if ranges:
-            key, found = next(iter(ranges.items()))
+            key, wanted = next(iter(ranges.items()))
             raise ValueError(
-                f"{key}={found.text}: must be one value when sampler={sampler}, which has its own settings to try. "
+                f"{key}={wanted.text}: must be one value when sampler={sampler}, which has its own settings to try. "
                 "Use --sampler tpe for ranges."
             )
         raise ValueError(f"sampler={sampler}: must have ranges to search. Add one, such as optim.lr=log:0.01..1.")

@@ -150,13 +150,13 @@ def next_trial(study: optuna.Study, sampler: BaseSampler, ranges: Mapping[str, R
     study.sampler = sampler
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     trial = Trial(study, running[0]._trial_id) if running else study.ask()
-    for name, found in ranges.items():
-        if found.values:
-            trial.suggest_categorical(name, found.values)
-        elif found.whole:
-            trial.suggest_int(name, int(found.low), int(found.high), step=int(found.step or 1))
+    for name, wanted in ranges.items():
+        if wanted.values:
+            trial.suggest_categorical(name, wanted.values)
+        elif wanted.whole:
+            trial.suggest_int(name, int(wanted.low), int(wanted.high), step=int(wanted.step or 1))
         else:
-            trial.suggest_float(name, found.low, found.high, step=found.step, log=found.log)
+            trial.suggest_float(name, wanted.low, wanted.high, step=wanted.step, log=wanted.log)
     return trial
 
 

@@ -6,8 +6,8 @@ training, monitors and score cannot see a test row. The score is
     with labels       the accuracy by a protocol of the recipe, from the remaining training rows to the held-out ones
     without           minus the InfoNCE loss (τ = 0.1) between two fixed views of the held-out rows
 
-A trial is a run folder named by its recipe's hash: a finished one is read, an interrupted one is resumed, one that
-diverged stays failed.
+A trial is the main job (`kontrast.pipeline`) with a session of its own, `Trial`. Its run folder is named by the hash of
+its recipe: a finished trial is read, an interrupted one is resumed, one that diverged stays failed.
 
 A trial can be stopped half-way through its training, at the first validation from there on. With v its validation
 accuracy on the M held-out rows and m the median accuracy of the trials before it, same seed, same point, it is stopped
@@ -30,15 +30,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import torch
-
+from kontrast import pipeline
 from kontrast.recipe import Recipe
 from kontrast.runs import MetricsLog, Run, timestamp
-from kontrast.train import NonFiniteLoss, Stopped, Training, make_job
-from kontrast.train import checkpoint as checkpoints
+from kontrast.train import Job, NonFiniteLoss, Session, Stopped, Training
 from kontrast.train.evaluation import evaluate_job
-from kontrast.train.job import Job, held_out, keep_memory
-from kontrast.train.machine import machine, processes
+from kontrast.train.job import held_out
 from kontrast.train.watching import MOST_VALIDATED, Validation
 
 HELD_OUT = "held out of the training rows"
@@ -94,23 +91,70 @@ def run_trial(recipe: Recipe, check: Check = never_stop) -> Outcome:
         kontrast.train.Stopped: A signal ended the process; the next call resumes.
     """
     run = Run.of(recipe)
-    result = _read_outcome(run, check)
-    if result is not None:
-        return result
-    if recipe.run.threads is not None:
-        torch.set_num_threads(recipe.run.threads)
-    with processes(recipe.run.device) as device:
-        job = without_test_rows(make_job(recipe, device))  # an error here is one of the recipe, not of the trial
-        keep_memory(job)
-        run.begin(recipe)
-        with run.lock():
-            first = {} if run.state_file.exists() else {"started": timestamp()}
-            about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "held_out": _count_rows(job)}
-            run.note("training", **about, **first, **machine(device))
-            _train(job, run, check)
-    result = _read_outcome(run, check, retry=False)
-    assert result is not None
-    return result
+    outcome = _read_outcome(run, check)
+    if outcome is not None:
+        return outcome
+    if run.state.status == "done":  # its files have changed, and without a checkpoint it is trained again
+        run.note("interrupted")
+    session = Trial(recipe, check)
+    try:
+        pipeline.perform_session(session, page=False)
+    except _StopEarly as reason:
+        run.note("stopped early", note=str(reason))
+    except NonFiniteLoss:
+        run.note("failed", diverged=True)  # it will not be finite again; other errors may have been the machine's fault
+    except Exception:
+        if not session.has_failed or run.status != "failed":  # an error of the recipe, not of the trial; or a full disk
+            raise
+    outcome = _read_outcome(run, check, retry=False)
+    assert outcome is not None
+    return outcome
+
+
+class Trial(Session):
+    """The main job without test rows: scored on held-out rows, maybe stopped half-way, no encoder and no analysis.
+
+    Args:
+        recipe: The resolved recipe of the trial, with ``data.validation``.
+        check: Decides half-way whether the trial is stopped.
+    """
+
+    def __init__(self, recipe: Recipe, check: Check = never_stop) -> None:
+        super().__init__(recipe)
+        self.check = check
+
+    def make_job(self) -> Job:
+        """The job with the held-out training rows in place of the test rows."""
+        return without_test_rows(super().make_job())
+
+    def make_training(self, job: Job) -> Training:
+        """The training loop with the check half-way."""
+        return _CheckedTraining(job, self.run, self.check)
+
+    def export_encoder(self, job: Job) -> None:
+        """Nothing: the chosen setting is trained again on all rows."""
+
+    def evaluate(self) -> None:
+        """Evaluate the encoder on the held-out rows."""
+        assert self.job is not None
+        self.results, _ = evaluate_job(self.job)
+
+    def analyse(self) -> None:
+        """Nothing: a trial has no page."""
+
+    def finish(self) -> None:
+        """Write the score, note the trial as done, and remove its checkpoint."""
+        job, run, recipe = self.job, self.run, self.recipe
+        assert job is not None
+        records = [{**result.record(), "split": HELD_OUT} for result in self.results]
+        result: dict[str, Any] = {"recipe": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "results": records}
+        if self.results:
+            result |= {"score": self.results[0].value, "by": self.results[0].protocol}
+        else:
+            result |= {"score": Validation(job)(), "by": "minus InfoNCE, τ = 0.1, between two views"}
+        run.write_result(result)
+        run.note("done", finished=timestamp(), files=run.digests())
+        shutil.rmtree(run.last_checkpoint.parent, ignore_errors=True)
 
 
 def reason_to_stop(value: float, others: Sequence[float], rows: int | None) -> str | None:
@@ -163,47 +207,26 @@ def without_test_rows(job: Job) -> Job:
     return replace(job, data=replace(data, train=train, test=held, unlabelled=None))
 
 
-def _train(job: Job, run: Run, check: Check) -> None:
-    try:
-        training = _Trial(job, run, check)
-        training.run()
-        run.note("evaluating", step=training.state.step, total_steps=job.total_steps)
-        run.write_result(_evaluate(job, run, training.state.patience.best_step))
-        run.note("done", finished=timestamp(), files=run.digests())
-        shutil.rmtree(run.last_checkpoint.parent, ignore_errors=True)
-    except _StopEarly as reason:
-        run.note("stopped early", note=str(reason))
-    except (Stopped, KeyboardInterrupt):
-        run.note("interrupted")
-        raise
-    except Exception as error:
-        # A loss that is not finite will not be finite again; anything else may have been the machine's fault.
-        diverged = isinstance(error, NonFiniteLoss)
-        run.note("failed", error=f"{type(error).__name__}: {error}", diverged=diverged)
+class _StopEarly(Stopped):
+    """The check gave a reason to stop, and everything is saved."""
+
+    def __init__(self, reason: str) -> None:
+        Exception.__init__(self, reason)
 
 
-def _evaluate(job: Job, run: Run, best_step: int) -> dict[str, Any]:
-    if job.recipe.train.patience is not None and best_step:
-        best = checkpoints.load_best(run.best_checkpoint, job.recipe.hash, best_step)
-        job.method.load_state_dict(best["method"])
-    results, _ = evaluate_job(job)
-    records = [{**result.record(), "split": HELD_OUT} for result in results]
-    about = {"recipe": job.recipe.name, "hash": job.recipe.hash, "seed": job.recipe.seed, "results": records}
-    if results:
-        return {**about, "score": results[0].value, "by": results[0].protocol}
-    return {**about, "score": Validation(job)(), "by": "minus InfoNCE, τ = 0.1, between two views"}
-
-
-class _StopEarly(Exception):
-    pass
-
-
-class _Trial(Training):
+class _CheckedTraining(Training):
     """Training that saves and stops half-way if ``check`` gives a reason."""
 
     def __init__(self, job: Job, run: Run, check: Check) -> None:
         super().__init__(job, run)
         self.check = check
+
+    def run(self, on_start: Callable[[], None] = lambda: None) -> None:
+        def start() -> None:
+            on_start()
+            self.folder.note("training", held_out=_count_rows(self.job))
+
+        super().run(start)
 
     def after_validation(self, metrics: MetricsLog | None) -> None:
         half_way = find_half_way(self.folder.metrics(), self.job.total_steps)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kontrast.checks import whole_number
 
@@ -37,6 +39,17 @@ class Schedule(ABC):
     @abstractmethod
     def factor_at(self, step: int) -> float:
         """The factor at a step from 0 to ``total_steps``."""
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, lr: float, number: Callable[[float], str]) -> str | None:
+        """The course of the learning rate as a methods section has it; None by default: the name says enough.
+
+        Args:
+            options: All options of the schedule, as a resolved recipe has them.
+            lr: The base learning rate.
+            number: Formats a number.
+        """
+        return None
 
     @property
     def epochs(self) -> int:

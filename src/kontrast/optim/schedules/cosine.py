@@ -11,8 +11,9 @@ base rate.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from kontrast.checks import number, one_of
 from kontrast.optim.schedules._base import Schedule, cosine
@@ -51,3 +52,9 @@ class Cosine(Schedule):
             return cosine(step / self.total_steps, self.final)
         epoch = step // self.steps_per_epoch
         return cosine(max(epoch - self.late, 0) / self.epochs, self.final)
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, lr: float, number: Callable[[float], str]) -> str:
+        late = " one epoch late" if options["late"] else ""
+        end = number(options["final"] * lr)
+        return f"along a cosine to {end}" + (f" set once an epoch{late}" if options["per"] == "epoch" else "")

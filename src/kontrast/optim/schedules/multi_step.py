@@ -8,8 +8,9 @@ Epochs are counted from 0: milestone 160 is where the 161st begins.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kontrast.checks import number
 from kontrast.optim.schedules._base import Schedule
@@ -42,3 +43,9 @@ class MultiStep(Schedule):
     def factor_at(self, step: int) -> float:
         passed = sum(m * self.steps_per_epoch <= step for m in self.milestones)
         return float(self.factor**passed)
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, lr: float, number: Callable[[float], str]) -> str:
+        *first, last = map(number, options["milestones"])
+        epochs = f"{', '.join(first)} and {last}" if first else last
+        return f"× {number(options['factor'])} at epochs {epochs}"

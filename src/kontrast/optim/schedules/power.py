@@ -9,7 +9,9 @@ Deviates: none in the numbers; the published code calls it "exponential", which 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kontrast.checks import number
 from kontrast.optim.schedules._base import Schedule
@@ -35,3 +37,7 @@ class Power(Schedule):
 
     def factor_at(self, step: int) -> float:
         return float(((self.total_steps - step) / self.total_steps) ** self.exponent)
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, lr: float, number: Callable[[float], str]) -> str:
+        return f"× ((T − i)/T)^{number(options['exponent'])}"

@@ -12,7 +12,9 @@ Deviates: the published code computes (1) by adding up, we in closed form; they 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kontrast.checks import number
 from kontrast.optim.schedules._base import Schedule, cosine
@@ -57,3 +59,9 @@ class WarmupCosine(Schedule):
         if step < w:
             return self.start + (1 - self.start) * (step / (w - 1) if w > 1 else 0.0)
         return cosine((step - w) / (self.total_steps - w), self.final)
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, lr: float, number: Callable[[float], str]) -> str:
+        start = f" from {number(options['start'] * lr)}" if options["start"] else ""
+        end = number(options["final"] * lr)
+        return f"reached linearly{start} over {number(options['warmup_epochs'])} epochs, then along a cosine to {end}"

@@ -36,7 +36,7 @@ def chart_of(records: Sequence[Json]) -> Any:
     return alt.Chart(alt.Data(values=list(records)))  # type: ignore[no-untyped-call]
 
 
-def fitted(chart: Any, high: int, title: Any) -> Json:
+def fit_to_page(chart: Any, high: int, title: Any) -> Json:
     """The specification of a chart that is as wide as its place."""
     import altair as alt
 
@@ -50,7 +50,7 @@ def groups(runs: Sequence[ComparedRun]) -> list[str]:
     return list(dict.fromkeys(run.group for run in runs))
 
 
-def named(run: ComparedRun) -> Json:
+def describe_run(run: ComparedRun) -> Json:
     """The fields of a record that name its run."""
     return {"run": run.label, "recipe": run.group}
 
@@ -138,7 +138,7 @@ def _loss(runs: Sequence[ComparedRun], some: Sequence[ComparedRun], title: str, 
         for line in _thinned(run.steps):
             kinds = {"loss": line["loss"], "chance": line.get("chance"), "bound": line.get("bound")}
             records += [
-                {"step": line["step"], "value": value, "of": of, **named(run)}
+                {"step": line["step"], "value": value, "of": of, **describe_run(run)}
                 for of, value in kinds.items()
                 if value is not None
             ]
@@ -157,7 +157,7 @@ def _loss(runs: Sequence[ComparedRun], some: Sequence[ComparedRun], title: str, 
         .mark_text(align="left", dx=4, dy=-6, fontSize=11, color="currentColor", opacity=0.8)
         .encode(x=alt.X("step:Q"), y=alt.Y("value:Q"), text="of:N")
     )
-    return fitted(dashed + solid + words, 300 if wide else 240, title)
+    return fit_to_page(dashed + solid + words, 300 if wide else 240, title)
 
 
 def _place(runs: Sequence[ComparedRun], some: Sequence[ComparedRun]) -> Json:
@@ -169,7 +169,7 @@ def _place(runs: Sequence[ComparedRun], some: Sequence[ComparedRun]) -> Json:
         for line in _thinned(run.steps):
             x, high, low = line["loss"], line.get("chance"), line.get("bound")
             if x is not None and high is not None and low is not None and high > low:
-                records.append({"step": line["step"], "value": (x - low) / (high - low), **named(run)})
+                records.append({"step": line["step"], "value": (x - low) / (high - low), **describe_run(run)})
     chart = (
         chart_of(records)
         .mark_line(strokeWidth=1.8, point=_points(some))
@@ -181,7 +181,7 @@ def _place(runs: Sequence[ComparedRun], some: Sequence[ComparedRun]) -> Json:
             tooltip=_tooltip("value"),
         )
     )
-    return fitted(chart, 300, "where the loss stands")
+    return fit_to_page(chart, 300, "where the loss stands")
 
 
 def _points(runs: Sequence[ComparedRun]) -> Json | bool:
@@ -205,7 +205,7 @@ def monitors(runs: Sequence[ComparedRun]) -> list[Figure]:
     compared = {key: words for chart in charts.values() for key, words in chart.compared.items()}
     for key, (title, about) in compared.items():
         records = [
-            {"step": line["step"], "value": line[f"{PREFIX}{key}"], **named(run)}
+            {"step": line["step"], "value": line[f"{PREFIX}{key}"], **describe_run(run)}
             for run in runs
             for line in _thinned([line for line in run.monitors if line.get(f"{PREFIX}{key}") is not None])
         ]
@@ -229,7 +229,7 @@ def _monitor(runs: Sequence[ComparedRun], records: Sequence[Json], title: str, l
             tooltip=_tooltip("value"),
         )
     )
-    return fitted(chart, 210, title)
+    return fit_to_page(chart, 210, title)
 
 
 def _tooltip(*fields: str) -> list[Any]:
@@ -258,7 +258,7 @@ def plane(runs: Sequence[ComparedRun]) -> Figure | None:
     for run in runs:
         uniform, tolerant = run.measure("embeddings", "uniformity"), run.measure("embeddings", "tolerance")
         if uniform is not None and tolerant is not None and uniform.value is not None:
-            records.append({"x": -uniform.value, "y": tolerant.value, **named(run)})
+            records.append({"x": -uniform.value, "y": tolerant.value, **describe_run(run)})
             each.append(_corners(run, uniform))
     if not records:
         return None
@@ -285,7 +285,7 @@ def plane(runs: Sequence[ComparedRun]) -> Figure | None:
         layers += [mark.encode(tooltip=alt.Tooltip("says:N", title="theory"))]
         layers += [theory.mark_text(dy=9 if corner["y"] else -9, **side, **text).encode(text="says:N")]
     chart = alt.layer(*layers, points.encode(x=x, y=y, tooltip=tooltip, **recipe_encodings(runs, points=True)))
-    return Figure("uniformity-tolerance", fitted(chart, 360, "uniformity and tolerance"), about, wide=True)
+    return Figure("uniformity-tolerance", fit_to_page(chart, 360, "uniformity and tolerance"), about, wide=True)
 
 
 def _corners(run: ComparedRun, uniform: Measure) -> tuple[Json, ...]:
@@ -333,7 +333,7 @@ def classes(runs: Sequence[ComparedRun]) -> Figure | None:
         **recipe_encodings(runs, points=True),
         tooltip=["class:N", "recipe:N", alt.Tooltip("value:Q", format=".1f"), alt.Tooltip("n:Q", title="seeds")],
     )
-    return Figure("classes", fitted(span + points, 24 * len(order), "accuracy of each class"), about, wide=True)
+    return Figure("classes", fit_to_page(span + points, 24 * len(order), "accuracy of each class"), about, wide=True)
 
 
 def _most_different(records: Sequence[Json]) -> tuple[list[str], int]:
@@ -349,7 +349,9 @@ def simplex(runs: Sequence[ComparedRun]) -> list[Figure]:
     """Cosines between class means, and of samples to their mean, with the optimum drawn."""
     figures = []
     for key, title in (("between_means", "cosines between class means"), ("within", "cosines of rows to their mean")):
-        records = [{**named(run), **_quantiles(run.arrays[key])} for run in runs if len(run.arrays.get(key, ())) > 0]
+        records = [
+            {**describe_run(run), **_quantiles(run.arrays[key])} for run in runs if len(run.arrays.get(key, ())) > 0
+        ]
         if len(records) > 1:
             figures.append(
                 Figure(f"simplex-{key.replace('_', '-')}", _spans(runs, records, title, _optimum(runs, key)))
@@ -395,4 +397,4 @@ def _spans(runs: Sequence[ComparedRun], records: Sequence[Json], title: str, opt
         beside: Json = {"align": "right", "dx": -4} if optimum > 0.5 else {"align": "left", "dx": 4}
         words = theory.mark_text(dy=-6, fontSize=11, color=INK, **beside)
         layers.append(words.encode(x="x:Q", y=alt.value(0), text="says:N"))
-    return fitted(alt.layer(*layers), 26 * len(order), title)
+    return fit_to_page(alt.layer(*layers), 26 * len(order), title)

@@ -16,10 +16,10 @@ PANEL = 380
 LETTERS = 44  # of a title's line
 
 
-def fitted(spec: Mapping[str, Any]) -> Json:
+def fit_to_page(spec: Mapping[str, Any]) -> Json:
     """The same chart for a page.
 
-    >>> chart = fitted({"width": 420, "height": 260, "layer": [], "data": {"values": []}})
+    >>> chart = fit_to_page({"width": 420, "height": 260, "layer": [], "data": {"values": []}})
     >>> chart["width"], chart["height"]
     ('container', 320)
     """

@@ -1,4 +1,4 @@
-"""About linear: (4)–(6) of `kontrast.experiments.claims._trends`."""
+"""About linear: (4)–(6) of `kontrast.experiments.claims.trends`."""
 
 from __future__ import annotations
 

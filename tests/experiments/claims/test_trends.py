@@ -11,8 +11,7 @@ import pytest
 from kontrast.experiments import claims
 from kontrast.experiments.claims import FAILS, HOLDS, OPEN
 from kontrast.experiments.claims._readings import Number
-from kontrast.experiments.claims._trends import _bounded_curvature, curves_of
-from kontrast.experiments.claims._trends import fitted as fitted_quadratic
+from kontrast.experiments.claims.trends import _bounded_curvature, curves_of, fit_quadratic
 from kontrast.experiments.experiment import Row
 from kontrast.intervals import interval
 from tests.experiments.made_up import HARD, JITTER, LOSSES, ORDINARY, SHARES, TAUS, grid, only, shape
@@ -92,7 +91,7 @@ def test_fiellers_interval_covers_the_top() -> None:
             3,
         )
         curves, _ = curves_of(rows, "y", "temperature", {}, "log")
-        low, high = fitted_quadratic(curves).top_interval()
+        low, high = fit_quadratic(curves).top_interval()
         inside += low <= PEAK <= high
     assert abs(inside / count - 0.95) < 3 * math.sqrt(0.05 * 0.95 / count)
 

@@ -67,10 +67,10 @@ from kontrast.experiments.claims._readings import (
     at,
     average,
     by_part,
+    label,
     lack,
     matches,
-    named,
-    opened,
+    open_finding,
     sign_over_seeds,
 )
 from kontrast.experiments.experiment import Claim, Finding, Row, is_censored
@@ -114,7 +114,7 @@ def convex(
     def one(rows: Sequence[Row], part: str) -> Finding:
         curves, lacking = curves_of(rows, measure, along, where, scale)
         if few := too_few(curves, along, 3):
-            return opened(part, lacking or few)
+            return open_finding(part, lacking or few)
         alone = _from_residuals(curves, 2)
         return sign_over_seeds(
             name, of_each_seed(curves, _bounded_curvature), 1, where=part, lacking=lacking, alone=alone
@@ -129,13 +129,13 @@ def more_convex(
     """``measure`` is more convex where ``a`` than where ``b``: (2), the paired difference of curvatures is above 0."""
     statistic = (
         f"each seed's least-squares quadratics of {measure} against {axis_of(along, scale)}: curvature where "
-        f"{named(a)} minus that where {named(b)}; 95 % Student-t interval over seeds above 0; {CENSORED}"
+        f"{label(a)} minus that where {label(b)}; 95 % Student-t interval over seeds above 0; {CENSORED}"
     )
 
     def one(rows: Sequence[Row], part: str) -> Finding:
         (first, lacks), (second, lacks_too) = (curves_of(rows, measure, along, side, scale) for side in (a, b))
         if few := too_few(first, along, 3) or too_few(second, along, 3):
-            return opened(part, lacks or lacks_too or few)
+            return open_finding(part, lacks or lacks_too or few)
         common = [seed for seed in first if seed in second]
         pairs = zip(
             of_each_seed({s: first[s] for s in common}, _bounded_curvature),
@@ -143,7 +143,7 @@ def more_convex(
             strict=True,
         )
         numbers = [one + other.times(-1.0) for one, other in pairs]
-        name = f"{curvature_name(along, scale)}, {named(a)} − {named(b)},"
+        name = f"{curvature_name(along, scale)}, {label(a)} − {label(b)},"
         lacking = "; ".join(filter(None, (lacks, lacks_too)))
         alone = _both(_from_residuals(first, 2), _from_residuals(second, 2))
         return sign_over_seeds(name, numbers, 1, where=part, lacking=lacking, alone=alone)
@@ -167,7 +167,7 @@ def _slope(text: str, measure: str, along: str, where: Where, within: Sequence[s
     def one(rows: Sequence[Row], part: str) -> Finding:
         curves, lacking = curves_of(rows, measure, along, where, scale)
         if few := too_few(curves, along, 2):
-            return opened(part, lacking or few)
+            return open_finding(part, lacking or few)
         alone = _from_residuals(curves, 1)
         return sign_over_seeds(name, of_each_seed(curves, _slope_of), sign, where=part, lacking=lacking, alone=alone)
 
@@ -225,11 +225,11 @@ def weights_of(curve: Curve, degree: int) -> np.ndarray:
     """[degree + 1, points]: the coefficients of 1, x, x² as weights of y."""
     x = np.array([point for point, _ in curve])
     middle, size = x.mean(), x.std()  # fitted in u = (x − middle)/size, where the columns are of one size
-    fitted = np.linalg.pinv(np.vander((x - middle) / size, degree + 1, increasing=True))
-    weights = np.zeros_like(fitted)
+    inverse = np.linalg.pinv(np.vander((x - middle) / size, degree + 1, increasing=True))
+    weights = np.zeros_like(inverse)
     for power in range(degree + 1):
         for k in range(power + 1):
-            weights[k] += math.comb(power, k) * (-middle) ** (power - k) / size**power * fitted[power]
+            weights[k] += math.comb(power, k) * (-middle) ** (power - k) / size**power * inverse[power]
     weights[np.abs(weights) < 1e-12 * np.abs(weights).max(axis=1, keepdims=True)] = 0.0  # what is 0 has no sign
     return weights
 
@@ -327,7 +327,7 @@ def about_linear(
     def one(rows: Sequence[Row], part: str) -> Finding:
         curves, lacking = curves_of(rows, measure, along, where, scale)
         if few := too_few(curves, along, 3):
-            return opened(part, lacking or few)
+            return open_finding(part, lacking or few)
         found = []
         for sign, mark in ((-1.0, "−"), (1.0, "+")):
             numbers = of_each_seed(curves, lambda curve, sign=sign: _contrast(curve, share, sign))  # type: ignore[misc]
@@ -421,10 +421,12 @@ def rises_then_falls(
     def one(rows: Sequence[Row], part: str) -> Finding:
         curves, lacking = curves_of(rows, measure, along, where, scale)
         if few := too_few(curves, along, 3):
-            return opened(part, lacking or few)
+            return open_finding(part, lacking or few)
         if any(y.bound for of_seed in curves.values() for curve in of_seed for _, y in curve):
-            return opened(part, "some runs are censored, and a bound of the values is none of where they are highest")
-        fit = fitted(curves)
+            return open_finding(
+                part, "some runs are censored, and a bound of the values is none of where they are highest"
+            )
+        fit = fit_quadratic(curves)
         gammas = [Number(float(gamma)) for gamma in fit.each[:, 1]]
         found = sign_over_seeds(name, gammas, -1, where=part, lacking=lacking, alone=_alone(fit))
         if found.verdict != HOLDS:
@@ -436,7 +438,7 @@ def rises_then_falls(
     return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
 
 
-def fitted(curves: Mapping[Value, list[Curve]]) -> Quadratic:
+def fit_quadratic(curves: Mapping[Value, list[Curve]]) -> Quadratic:
     """β and γ of each seed, averaged over its curves, and their covariance."""
     each = np.array([_coefficients(of_seed) for of_seed in curves.values()])
     if len(each) > 1:
@@ -529,13 +531,13 @@ def correlated(
         lacking = "; ".join(dict.fromkeys(filter(None, map(lack, reads))))
         found = _points(rows, reads, x, y, each)
         if len(found) < LEAST:
-            return opened(part, lacking or f"{len(found)} {each}s; expected {LEAST} or more")
+            return open_finding(part, lacking or f"{len(found)} {each}s; expected {LEAST} or more")
         if any(is_censored(row, m) for row in rows for m in (x, y) if matches(row, where)):
-            return opened(part, "some runs are censored, and a bound of the values is none of their correlation")
+            return open_finding(part, "some runs are censored, and a bound of the values is none of their correlation")
         a, b = np.array(found).T
         a, b = (_ranked(a), _ranked(b)) if ranks else (a, b)
         if not (a.std() > 1e-12 * np.abs(a).max() and b.std() > 1e-12 * np.abs(b).max()):
-            return opened(part, "one of the measures does not vary")
+            return open_finding(part, "one of the measures does not vary")
         return _judged(float(np.corrcoef(a, b)[0, 1]), len(found), each, ranks, sign, part, lacking)
 
     return Claim(text, statistic, by_part(one, within, *where), (x, y))
@@ -579,9 +581,9 @@ def _judged(r: float, n: int, each: str, ranks: bool, sign: int, part: str, lack
     says = f"{'rank ' if ranks else ''}r = {r:+.2f}, 95 % interval {low:+.2f} to {high:+.2f} (n = {n} {each}s)"
     found = Interval(r, (high - low) / 2, n)  # the interval is not symmetric; the words have its ends
     if lacking:
-        return opened(part, f"{says}: {lacking}", found)
+        return open_finding(part, f"{says}: {lacking}", found)
     side = 1 if low > 0 else -1 if high < 0 else 0
     if not side:
-        return opened(part, f"{says}: the interval holds 0", found)
+        return open_finding(part, f"{says}: the interval holds 0", found)
     verdict = HOLDS if side == sign else FAILS
     return Finding(verdict, f"{says}, {'above' if side > 0 else 'below'} 0", part, r, found.half, n)

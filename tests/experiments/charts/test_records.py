@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kontrast.experiments import charts
-from kontrast.experiments.charts._records import records
+from kontrast.experiments.charts.records import records
 from kontrast.experiments.experiment import Chart, Experiment, Row
 from kontrast.intervals import interval
 

@@ -30,10 +30,10 @@ from kontrast.experiments.claims._readings import (
     at,
     average,
     by_part,
+    label,
     lack,
     matches,
-    named,
-    opened,
+    open_finding,
     parts,
     sign_over_seeds,
 )
@@ -112,7 +112,7 @@ def varies_less(
         return spread(one) + spread(other).times(-1.0)
 
     statistic = (
-        f"each seed's standard deviation of {measure} over {along} where {named(a)} minus that where {named(b)}, at "
+        f"each seed's standard deviation of {measure} over {along} where {label(a)} minus that where {label(b)}, at "
         "the values of both; 95 % Student-t interval over seeds below 0"
     )
     name = f"standard deviation along {along}, {_pair(a, b)},"
@@ -132,7 +132,7 @@ def _difference(
 ) -> Claim:
     side = "above" if sign > 0 else "below"
     statistic = (
-        f"{measure} where {named(a)} minus {measure} where {named(b)}, on the same seeds; 95 % Student-t interval of "
+        f"{measure} where {label(a)} minus {measure} where {label(b)}, on the same seeds; 95 % Student-t interval of "
         f"the paired differences {side} {about:g}"
     )
 
@@ -144,7 +144,7 @@ def _difference(
 
 
 def _pair(a: Where, b: Where) -> str:
-    return f"{named(a)} − {named(b)}"
+    return f"{label(a)} − {label(b)}"
 
 
 def _test(
@@ -183,9 +183,9 @@ def _test(
         lacking = lack(one, other)
         ours, theirs = _common(one.places, other.places, apart)
         if not ours:
-            return opened(where, lacking or f"{named(a)} and {named(b)} have no cells at the same place")
+            return open_finding(where, lacking or f"{label(a)} and {label(b)} have no cells at the same place")
         if along and len({dict(place)[along] for place in ours}) < 2:
-            return opened(where, lacking or f"{along} has one value; expected two or more")
+            return open_finding(where, lacking or f"{along} has one value; expected two or more")
         seeds: list[Value] = [seed for seed in one.complete(ours) if seed in other.complete(theirs)]
         numbers = [
             compare({p: one.seeds[seed][p] for p in ours}, {p: other.seeds[seed][p] for p in theirs}) for seed in seeds
@@ -278,16 +278,16 @@ def near(
         for row in rows:
             if matches(row, where) and (value := value_of(row, measure)) is not None:
                 if is_censored(row, measure):
-                    return opened(part, f"{row.folder} is censored at {value:g}: how far it goes is not known")
+                    return open_finding(part, f"{row.folder} is censored at {value:g}: how far it goes is not known")
                 off.append((abs(value - (target(row.at) if callable(target) else target)), row))
         if not off:
-            return opened(part, lacking)
+            return open_finding(part, lacking)
         furthest, there = max(off, key=lambda pair: pair[0])
-        says = f"furthest from {aim} by {furthest:.3g}, at {named(there.at)} ({len(off)} runs, tolerance {tolerance:g})"
+        says = f"furthest from {aim} by {furthest:.3g}, at {label(there.at)} ({len(off)} runs, tolerance {tolerance:g})"
         if furthest > tolerance:
             return Finding(FAILS, says, part, furthest, None, len(off))
         if lacking:
-            return opened(part, f"{says}: {lacking}")
+            return open_finding(part, f"{says}: {lacking}")
         return Finding(HOLDS, says, part, furthest, None, len(off))
 
     return Claim(text, statistic, by_part(one, within, *where), (measure,))
@@ -351,7 +351,7 @@ def everywhere(text: str, claim: Claim, axis: str = "data") -> Claim:
         found = claim.test(rows)
         parts = [finding for finding in found if finding.where.startswith(f"{axis}=")]
         if len(parts) < 2:
-            return [opened("", f"{axis} has one value; expected two or more")]
+            return [open_finding("", f"{axis} has one value; expected two or more")]
         verdicts = [finding.verdict for finding in parts]
         verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
         says = f"holds on {verdicts.count(HOLDS)} of {len(parts)} ({', '.join(f.where for f in parts)})"

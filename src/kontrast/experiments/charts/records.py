@@ -64,7 +64,7 @@ def _values(rows: Sequence[Row], axis: str) -> set[Value]:
 
 def _means(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     if chart.data is not None:
-        return _given(chart, rows)
+        return _own_records(chart, rows)
     found = []
     for at, here in _places(rows, chart, chart.x, chart.colour, chart.panel):
         if record := _mean(here, chart.y):
@@ -89,7 +89,7 @@ def _heat(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     if chart.colour is None:
         raise ValueError(f"colour={chart.colour}: must be the measure that a heat map shows ({chart.name}).")
     if chart.data is not None:
-        return _given(chart, rows)
+        return _own_records(chart, rows)
     found = []
     for at, here in _places(rows, chart, chart.x, chart.y, chart.panel):
         if record := _mean(here, chart.colour):
@@ -194,7 +194,7 @@ def _places(
     return list(found.values())
 
 
-def _given(chart: Chart, rows: Sequence[Row]) -> list[Record]:
+def _own_records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     """The chart's own records, under our keys."""
     assert chart.data is not None
     names = {"x": chart.x, "y": chart.y, "colour": chart.colour, "panel": chart.panel}
@@ -214,7 +214,7 @@ def _given(chart: Chart, rows: Sequence[Row]) -> list[Record]:
 def _raw(chart: Chart, rows: Sequence[Row], measure: str) -> list[Record]:
     """A record for each value: the chart's own, or one for each run that has the measure."""
     if chart.data is not None:
-        return _given(chart, rows)
+        return _own_records(chart, rows)
     axis = [name for name in (chart.x, chart.colour, chart.panel) if name is not None and name != measure]
     return [
         {**at, ("x" if measure == chart.x else "y"): value}

@@ -11,7 +11,7 @@ from scipy import stats
 
 from kontrast.experiments import claims
 from kontrast.experiments.claims import FAILS, HOLDS, OPEN
-from kontrast.experiments.claims._trends import fisher
+from kontrast.experiments.claims.trends import fisher
 from kontrast.experiments.experiment import Finding, Row
 from kontrast.intervals import interval, paired
 from tests.experiments.made_up import HARD, JITTER, LOSSES, ORDINARY, TAUS, by_loss, grid, only, shape
