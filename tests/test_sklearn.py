@@ -22,12 +22,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kontrast import augment, losses
 from kontrast.data import load
-from kontrast.sklearn import LOSSES, ContrastiveEncoder, Tolerant
+from kontrast.sklearn import LOSSES, ContrastiveEncoder, TolerantPatience
 from kontrast.train import NonFiniteLoss, Stopped, Training
 from kontrast.train.watching import Validation
 
 WINE, CULTIVAR = datasets.load_wine(return_X_y=True)
-UNLABELLED = [name for name, learned in LOSSES.items() if learned.unlabelled]
+UNLABELLED = [name for name, entry in LOSSES.items() if entry.unlabelled]
 
 
 def quick(loss: str = "supcon", **params: Any) -> ContrastiveEncoder:
@@ -327,7 +327,7 @@ def test_the_best_weights_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_patience_counts_small_rises_as_none() -> None:
-    patience = Tolerant(3, tol=0.1)
+    patience = TolerantPatience(3, tol=0.1)
     assert [patience.better(v) for v in (0.5, 0.55, 0.7, 0.72, 0.6, 0.75)] == [True, True, True, True, False, True]
     assert (patience.best, patience.waited, patience.over) == (0.75, 3, True)
 
@@ -353,12 +353,12 @@ def test_ctrl_c_ends_a_fit_as_it_ends_anything(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"loss": "subcon"}, r"no loss 'subcon'; did you mean 'supcon'\? Known: supcon"),
+        ({"loss": "subcon"}, r"no loss 'subcon'; did you mean 'supcon'\? Known: cross-entropy"),
         ({"loss": "simple-contrastive", "temperature": 0.1}, "loss 'simple-contrastive' has no temperature"),
         ({"loss_params": {"k1": 3}}, "method 'supcon' has no option 'k1'"),
         ({"temperature": 0.0}, "temperature=0.0: must be a finite number above 0"),
         ({"n_components": 0}, "n_components=0: must be a whole number of at least 1"),
-        ({"encoder": "resnet18"}, "X are vectors of 13 numbers, and 'resnet18' takes images"),
+        ({"encoder": "resnet18"}, "encoder='resnet18': must be an encoder of vectors, as X are vectors of 13 numbers"),
         ({"encoder_params": {"widht": 3}}, "encoder 'mlp' has no option 'widht'"),
         ({"head": "tlc"}, "no head 'tlc'; did you mean 'tcl'"),
         ({"augmentation": "weak"}, "preset 'weak' is for images; vectors have 'vector-noise', 'corruption', 'none'"),
@@ -375,8 +375,8 @@ def test_ctrl_c_ends_a_fit_as_it_ends_anything(monkeypatch: pytest.MonkeyPatch) 
         ({"tol": -1.0}, "tol=-1.0: must be a finite number of at least 0"),
         ({"device": "abacus"}, "^device='abacus': "),
         ({"encoder": "mlpp"}, "no encoder 'mlpp'; did you mean 'mlp'"),
-        ({"encoder": "abacus"}, "no encoder 'abacus'. X are vectors: take 'mlp'"),
-        ({"encoder": "timm/vit"}, "'timm/vit' takes images"),
+        ({"encoder": "abacus"}, "no encoder 'abacus'. Known: mlp, "),
+        ({"encoder": "timm/vit"}, "encoder='timm/vit': must be an encoder of vectors"),
         ({"encoder_params": 3}, "encoder_params=3: must be a mapping of options"),
         ({"loss_params": "k1"}, "loss_params='k1': must be a mapping of options"),
         ({"augmentation_params": [0.1]}, r"augmentation_params=\[0.1\]: must be a mapping of options"),
@@ -421,7 +421,7 @@ def test_what_was_not_fitted_cannot_be_asked(images: tuple[np.ndarray, np.ndarra
         quick("nt-xent").fit(WINE).score(WINE, CULTIVAR)
     with pytest.raises(ValueError, match="n_components=10: must be 64, the features of encoder 'small-resnet'"):
         quick(n_components=10, encoder_params=None).fit(*images)
-    with pytest.raises(ValueError, match="'corruption' is for vectors"):
+    with pytest.raises(ValueError, match="augmentation='corruption': must be for images"):
         quick(n_components=16, encoder_params=None, augmentation="corruption").fit(*images)
     one = quick("nt-xent").fit(WINE, np.zeros(len(WINE)))
     assert one.score(WINE, np.zeros(len(WINE))) == 1.0, "losses that pass y over do with one class"

@@ -137,7 +137,7 @@ def perform_session(session: Session, *, page: bool = True, failed: Failed = war
         kontrast.train.Stopped: A signal asked to stop; everything is saved.
     """
     try:
-        with session.opened():
+        with session.open():
             if session.has_work:
                 session.train()
                 session.evaluate()
@@ -178,17 +178,17 @@ def examine(run: Run, *, recipe: Recipe | None = None, failed: Failed = warn) ->
     if run.has_recipe:
         from kontrast import doctor  # this loads torch: not for the page of an experiment
 
-        _guarded("the doctor could not examine the run", lambda: doctor.write(run.path, recipe), failed)
+        _try("the doctor could not examine the run", lambda: doctor.write(run.path, recipe), failed)
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, *, failed: Failed = warn) -> Path | None:
     """Write the page of a run, of several runs beside each other, or of an experiment; None if that failed."""
     from kontrast import report
 
-    return _guarded("the report could not be written", lambda: report.write(paths, out=out), failed)
+    return _try("the report could not be written", lambda: report.write(paths, out=out), failed)
 
 
-def _guarded(what: str, make: Callable[[], Path], failed: Failed) -> Path | None:
+def _try(what: str, make: Callable[[], Path], failed: Failed) -> Path | None:
     try:
         return make()
     except Exception as error:

@@ -15,9 +15,9 @@ r"""A scikit-learn estimator over the same parts: rows or images in, embeddings 
 >>> bool(encoder.score(X[1::2], y[1::2]) > 0.9)
 True
 
-(2) is `kontrast.train.Training` on the arrays, in a temporary folder that is gone afterwards: one training loop, never
-forked. What it costs above a loop of its own is one checkpoint a fit; what it gives is the check for losses that are no
-numbers, early stopping with the best weights kept, and a curve that means the same as a run's.
+(2) is `kontrast.train.Training` on the arrays, in a temporary folder that is deleted afterwards. It costs a checkpoint
+for each fit, and brings the check for NaN losses, early stopping that keeps the best weights, and a curve that means
+the same as a run's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -70,33 +70,27 @@ NOISE = {"noise": 0.3, "dropout": 0.2}  # chosen on fashion-mini's pixels and th
 
 Statistics = tuple[tuple[float, ...], tuple[float, ...]]
 
-
-DRAWN = 512  # rows that random views are drawn for at once: other numbers would be other draws
-SMALL = {"key_parts": 1}  # batches are small here: batch norm over an eighth of one would be noise
+DRAWN_ROWS = 512  # rows that random views are drawn for at once: other numbers would be other draws
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A loss by name: the method that trains by it with labels, the one without, and the options it has here."""
+class LossMethods(NamedTuple):
+    """The methods that train by a loss: for data with labels, and for data without."""
 
-    labelled: str | None
-    unlabelled: str | None
-    options: Mapping[str, Any]
+    labelled: str | None = None
+    unlabelled: str | None = None
 
 
-LOSSES = {
-    "supcon": Learned("supcon", "simclr", {}),  # two views without labels: NT-Xent is the same number
-    "tcl": Learned("tcl", "tcl-self", {}),
-    "cross-entropy": Learned("ce", None, {}),
-    "simplex-cross-entropy": Learned("ce-fix", None, {}),
-    "nt-xent": Learned(None, "simclr", {}),
-    "hard-contrastive": Learned(None, "simclr", {"loss": "hard"}),
-    "simple-contrastive": Learned(None, "simclr", {"loss": "simple"}),
-    "info-nce": Learned(None, "moco", SMALL),
-    "ressl": Learned(None, "ressl", SMALL),
-    "sce": Learned(None, "sce", SMALL),
-}
+def _loss_methods() -> dict[str, LossMethods]:
+    table: dict[str, LossMethods] = {}
+    for name, kind in methods.METHODS.items():
+        for loss in kind.estimator_losses:
+            entry = table.get(loss, LossMethods())
+            table[loss] = entry._replace(**{"labelled" if kind.needs_labels else "unlabelled": name})
+    return dict(sorted(table.items()))
 
+
+LOSSES = _loss_methods()
+"""Every loss by its name, as the methods declare it (`kontrast.methods.Method.estimator_losses`)."""
 
 _ALONE = threading.Lock()
 """Networks draw from torch's one generator, which a fit borrows: two threads at once would mix their draws."""
@@ -225,7 +219,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_parameters(self.get_params(deep=False))
         data = self._data(X, reset=True)
         self.__dict__.pop("classes_", None)  # of an earlier fit
-        self._labels = labels = None if y is None else self._numbered(y, len(data.train))
+        self._labels = labels = None if y is None else self._encode_labels(y, len(data.train))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         cuda = range(torch.cuda.device_count())
         with _ALONE, torch.random.fork_rng(devices=cuda), tempfile.TemporaryDirectory(prefix="kontrast-") as folder:
@@ -240,20 +234,20 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         scores = [line["validation"] for line in lines if "validation" in line]
         self.validation_scores_ = scores or None
         self.best_validation_score_ = max(scores, default=None)
-        self.embedding_ = self._embedded(data).numpy()
+        self.embedding_ = self._embed(data).numpy()
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """The embedding of X (3), float32 ``[N, n_components]``."""
         check_is_fitted(self)
-        return self._embedded(self._data(X, reset=False)).numpy()
+        return self._embed(self._data(X, reset=False)).numpy()
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
         """Score X (4). Without ``y``, compare two estimators only on the same rows and with the same augmentation."""
         check_is_fitted(self)
         data = self._data(X, reset=False)
         if y is None:
-            a, b = (self._embedded(data, generator(0, Stream.HELD_OUT, i)) for i in range(2))
+            a, b = (self._embed(data, generator(0, Stream.HELD_OUT, i)) for i in range(2))
             return -float(losses.InfoNCELoss(TEMPERATURE)(a, b))
         if self._labels is None:
             raise ValueError("this encoder was fitted without y and knows no classes; score(X), or fit(X, y) first")
@@ -262,8 +256,8 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_known(truth, self.classes_)
         keys = torch.from_numpy(self.embedding_)
         k = min(NEIGHBOURS, len(keys))
-        found = votes(self._embedded(data), keys, self._labels, len(self.classes_), k=k, temperature=OF_VOTES)
-        return float(np.mean(self.classes_[found.argmax(1).numpy()] == truth))
+        counts = votes(self._embed(data), keys, self._labels, len(self.classes_), k=k, temperature=OF_VOTES)
+        return float(np.mean(self.classes_[counts.argmax(1).numpy()] == truth))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -289,7 +283,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             x = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset, **few)
         if reset:
             self.scaler_ = scaler_of(x, self.standardize) if x.ndim == 2 else None
-        data = vectors_of(standardised(x, self.scaler_)) if x.ndim == 2 else images_of(x)
+        data = vectors_of(standardise(x, self.scaler_)) if x.ndim == 2 else images_of(x)
         shape = data.train.inputs.shape
         if reset:
             self._shape, self._statistics = shape, statistics_of(data, self.standardize)
@@ -297,7 +291,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             raise ValueError(f"rows of X have shape {shape}; the encoder was fitted on {self._shape}")
         return replace(data, mean=self._statistics[0], std=self._statistics[1])
 
-    def _numbered(self, y: ArrayLike, rows: int) -> Tensor:
+    def _encode_labels(self, y: ArrayLike, rows: int) -> Tensor:
         """Classes as 0, 1, 2, …; ``classes_`` keeps what they were."""
         check_consistent_length(range(rows), y)
         column = column_or_1d(y, warn=True)
@@ -305,7 +299,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             check_classification_targets(column)
             self.classes_, numbers = np.unique(column, return_inverse=True)
         except TypeError:
-            raise ValueError("y holds values of several kinds; expected all numbers, or all strings") from None
+            raise ValueError("y holds values of several kinds: must be all numbers, or all strings") from None
         return torch.from_numpy(numbers.astype(np.int64))
 
     # ---------------------------------------------------------------------------------------- learning
@@ -314,38 +308,38 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         labelled = methods.find(method).needs_labels
         return view_of(self.augmentation, data, labelled=labelled, params=self.augmentation_params)
 
-    def _embedded(self, data: DataSet, draw: torch.Generator | None = None) -> Tensor:
+    def _embed(self, data: DataSet, draw: torch.Generator | None = None) -> Tensor:
         """(3) of the rows, or of a random view of each."""
         assert isinstance(data.train.inputs, Memory)
         plain = augment.preset("none", mean=data.mean, std=data.std)
         view = plain if draw is None else self._view(data, self.method_)
         device = device_of(self.device)
-        h = encoded(self.encoder_, data.train.inputs.values, view, device=device, draw=draw)
+        h = encode(self.encoder_, data.train.inputs.values, view, device=device, draw=draw)
         return directions(h) if self.normalize else h
 
     def _job(self, data: DataSet, rows: Split, seed: int) -> Job:
         """The arguments of the training loop."""
-        held = None
+        is_held_out = None
         if self.early_stopping:
-            held = validation_of(rows, number("validation_fraction", self.validation_fraction, above=0.0), seed)
-        learned = rows if held is None else rows.subset((~held).nonzero()[:, 0])
+            is_held_out = validation_of(rows, number("validation_fraction", self.validation_fraction, above=0.0), seed)
+        train_rows = rows if is_held_out is None else rows.subset((~is_held_out).nonzero()[:, 0])
         classes = None if rows.labels is None else len(self.classes_)
         method, options = method_of(
-            self.loss, classes=classes, rows=len(learned), temperature=self.temperature, params=self.loss_params
+            self.loss, classes=classes, rows=len(train_rows), temperature=self.temperature, params=self.loss_params
         )
         supervised = methods.find(method).needs_labels
         warn_of_equal_views(self.augmentation, loss=self.loss, labelled=supervised)
-        wanted = None if self.n_components is None else whole_number("n_components", self.n_components, least=1)
+        length = None if self.n_components is None else whole_number("n_components", self.n_components, least=1)
         start = seed_of(seed, Stream.NETWORK, 0)
-        encoder = encoder_of(self.encoder, data, n_components=wanted, params=self.encoder_params, seed=start)
+        encoder = encoder_of(self.encoder, data, n_components=length, params=self.encoder_params, seed=start)
         name = ("none" if supervised else "tcl") if self.head == "auto" else self.head
         head = models.head(name, in_dim=encoder.feature_dim, seed=seed_of(seed, Stream.NETWORK, 1))
         epochs = whole_number("max_iter", self.max_iter, least=1)
-        steps = math.ceil(len(learned) / whole_number("batch_size", self.batch_size, least=2))
-        batch = max(2, len(learned) // steps)  # even batches: of 300 rows 150 and 150, not 256 and the rest left out
-        sampler = Shuffled(len(learned), batch, seed=seed)
-        setting = methods.Setting(len(learned), classes, epochs * sampler.steps, seed)
-        made = methods.method(method, encoder, head, setting=setting, **options)
+        steps = math.ceil(len(train_rows) / whole_number("batch_size", self.batch_size, least=2))
+        batch = max(2, len(train_rows) // steps)  # even batches: of 300 rows 150 and 150, not 256 and the rest left out
+        sampler = Shuffled(len(train_rows), batch, seed=seed)
+        setting = methods.Setting(len(train_rows), classes, epochs * sampler.steps, seed)
+        network = methods.method(method, encoder, head, setting=setting, **options)
         rate = number("learning_rate", self.learning_rate, above=0.0)
         decay = number("weight_decay", self.weight_decay, least=0.0)
         patience = whole_number("n_iter_no_change", self.n_iter_no_change, least=1) if self.early_stopping else None
@@ -353,7 +347,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             {
                 "name": "contrastive-encoder",
                 "seed": seed,
-                "data": {"name": data.name, "validation": 0.0 if held is None else self.validation_fraction},
+                "data": {"name": data.name, "validation": 0.0 if is_held_out is None else self.validation_fraction},
                 "method": method,
                 "optim": {"name": self.optimizer, "lr": rate, "weight_decay": decay},
                 "schedule": self.schedule,
@@ -363,8 +357,8 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         )
         views = augment.Views([self._view(data, method)] * 2)
         device = device_of(self.device)
-        validation = None if held is None else rows.subset(held.nonzero()[:, 0])
-        return Job(recipe, data, learned, validation, views, None, made.to(device), sampler, None, device)
+        validation = None if is_held_out is None else rows.subset(is_held_out.nonzero()[:, 0])
+        return Job(recipe, data, train_rows, validation, views, None, network.to(device), sampler, None, device)
 
 
 # ------------------------------------------------------------------------------------------------ its parts
@@ -438,10 +432,10 @@ def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
     ValueError: no label of y is among classes_: y holds '1', '2'; the encoder was fitted on 1, 2
     """
     known = set(classes.tolist())
-    given = list(dict.fromkeys(y.tolist()))
-    if known.isdisjoint(given):
-        seen, fitted = (", ".join(map(repr, few[:5])) + ", …" * (len(few) > 5) for few in (given, classes.tolist()))
-        raise ValueError(f"no label of y is among classes_: y holds {seen}; the encoder was fitted on {fitted}")
+    labels = list(dict.fromkeys(y.tolist()))
+    if known.isdisjoint(labels):
+        mine, theirs = (", ".join(map(repr, few[:5])) + ", …" * (len(few) > 5) for few in (labels, classes.tolist()))
+        raise ValueError(f"no label of y is among classes_: y holds {mine}; the encoder was fitted on {theirs}")
 
 
 def statistics_of(data: DataSet, standardize: bool | str) -> Statistics:
@@ -465,9 +459,9 @@ def scaler_of(x: NDArray[Any], standardize: bool | str) -> StandardScaler | None
     """The scaler of vectors: by feature, jointly, or None.
 
     >>> x = np.array([[0.0, 10.0], [2.0, 30.0]])
-    >>> standardised(x, scaler_of(x, True)).tolist()
+    >>> standardise(x, scaler_of(x, True)).tolist()
     [[-1.0, -1.0], [1.0, 1.0]]
-    >>> standardised(x, scaler_of(x, "jointly")).round(2).tolist()
+    >>> standardise(x, scaler_of(x, "jointly")).round(2).tolist()
     [[-0.89, -0.04], [-0.72, 1.64]]
     """
     if not standardize:
@@ -475,8 +469,8 @@ def scaler_of(x: NDArray[Any], standardize: bool | str) -> StandardScaler | None
     return StandardScaler().fit(x.reshape(-1, 1) if standardize == JOINTLY else x)
 
 
-def standardised(x: NDArray[Any], scaler: StandardScaler | None) -> NDArray[Any]:
-    """Scaled rows in the type of X: float32 would lose small deviations of large numbers."""
+def standardise(x: NDArray[Any], scaler: StandardScaler | None) -> NDArray[Any]:
+    """Scale rows in the type of X: float32 would lose small deviations of large numbers."""
     return x if scaler is None else scaler.transform(x.reshape(-1, scaler.n_features_in_)).reshape(x.shape)
 
 
@@ -485,7 +479,7 @@ def vectors_of(x: NDArray[Any]) -> DataSet:
     with np.errstate(over="ignore"):
         rows = torch.from_numpy(np.array(x, dtype=np.float32, order="C"))
     if not bool(rows.isfinite().all()):
-        raise ValueError("X holds numbers beyond float32's range of 3.4e38, after standardising; expected less")
+        raise ValueError("X holds numbers beyond float32 after standardising: must be below 3.4e38")
     return DataSet(name="X", train=Split(Memory(rows)), kind="vector", mean=(0.0,), std=(1.0,))
 
 
@@ -521,7 +515,7 @@ def view_of(
         return augment.Compose([augmentation, *([] if vectors else [augment.Normalize(data.mean, data.std)])])
     if augmentation == "corruption":
         if not vectors:
-            raise ValueError("augmentation 'corruption' is for vectors, and X are images; take 'strong' or 'weak'")
+            raise ValueError("augmentation='corruption': must be for images, as X are images. Use 'strong' or 'weak'")
         return augment.Compose([augment.MarginalCorruption(rows.values, **options)])
     if vectors and augmentation not in ("none", "vector-noise"):
         augment.describe(augmentation)  # an unknown name is the first thing to say
@@ -542,23 +536,23 @@ def method_of(
     >>> method_of("subcon", classes=3, rows=100, temperature=None, params=None)
     Traceback (most recent call last):
         ...
-    ValueError: no loss 'subcon'; did you mean 'supcon'? Known: supcon, tcl, cross-entropy, ...
+    ValueError: no loss 'subcon'; did you mean 'supcon'? Known: cross-entropy, hard-contrastive, ...
     """
     name = str(loss).replace("_", "-")
     if name not in LOSSES:
         raise ValueError(f"no loss {loss!r}{nearest(name, LOSSES)} Known: {', '.join(LOSSES)}")
-    learned = LOSSES[name]
-    method = learned.unlabelled if classes is None else learned.labelled or learned.unlabelled
+    labelled, unlabelled = LOSSES[name]
+    method = unlabelled if classes is None else labelled or unlabelled
     if method is None:
         free = ", ".join(name for name, other in LOSSES.items() if other.unlabelled)
         raise ValueError(
             f"loss {loss!r} requires y to be passed, but the target y is None; give y, or take one of {free}"
         )
-    if classes == 1 and learned.labelled:
+    if classes == 1 and labelled:
         raise ValueError(
             f"y has 1 class, and loss {loss!r} tells classes apart: give at least 2, or no y to learn from views alone"
         )
-    options = {**learned.options, **(params or {})}
+    options = {**methods.find(method).estimator_losses[name], **(params or {})}
     known = methods.options_of(method)
     if "queue" in known:
         options.setdefault("queue", min(known["queue"], rows))  # a longer one would hold rows twice
@@ -573,47 +567,42 @@ def encoder_of(
     name: str, data: DataSet, *, n_components: int | None, params: Mapping[str, Any] | None, seed: int
 ) -> models.Encoder:
     """The encoder for these rows; ``auto`` is an MLP for vectors, a small ResNet for images."""
-    options = dict(params or {})
-    shape = data.train.inputs.shape
+    shape, is_vector = data.train.inputs.shape, data.kind == "vector"
     assert shape is not None
-    name = ("mlp" if data.kind == "vector" else "small-resnet") if name == "auto" else name
-    if data.kind == "vector":
-        if name != "mlp":
-            if not (str(name).startswith("timm/") or str(name).replace("_", "-") in models.names()):
-                raise ValueError(f"no encoder {name!r}{nearest(name, models.names())} X are vectors: take 'mlp'")
-            raise ValueError(f"X are vectors of {shape[0]} numbers, and {name!r} takes images; take encoder='mlp'")
-        made = models.encoder("mlp", in_features=shape[0], **{"features": n_components or 64, **options}, seed=seed)
-    else:
-        if n_components is not None and name == "mlp":
-            options.setdefault("features", n_components)
-        if n_components is not None and name == "small-resnet" and n_components % 4 == 0:
-            options.setdefault("width", n_components // 4)
-        made = models.encoder(name, in_channels=shape[0], image_size=(shape[1], shape[2]), **options, seed=seed)
-    if n_components not in (None, made.feature_dim):
+    name = ("mlp" if is_vector else "small-resnet") if name == "auto" else name
+    if is_vector and not models.takes_vectors(name):
         raise ValueError(
-            f"n_components={n_components}: must be {made.feature_dim}, the features of encoder {name!r}, or None. Or "
-            "set the encoder's own width in encoder_params (small-resnet: a multiple of 4)"
+            f"encoder={name!r}: must be an encoder of vectors, as X are vectors of {shape[0]} numbers. Use 'mlp'"
         )
-    return made
+    of_rows = {"in_features": shape[0]} if is_vector else {"in_channels": shape[0], "image_size": tuple(shape[1:])}
+    length = 64 if is_vector and n_components is None else n_components
+    options = {} if length is None else models.FAMILY[name].options_for(length)
+    encoder = models.encoder(name, **{**of_rows, **options, **(params or {})}, seed=seed)
+    if n_components not in (None, encoder.feature_dim):
+        raise ValueError(
+            f"n_components={n_components}: must be {encoder.feature_dim}, the features of encoder {name!r}, or None. "
+            "Or set the encoder's own width in encoder_params (small-resnet: a multiple of 4)"
+        )
+    return encoder
 
 
 def validation_of(rows: Split, fraction: float, seed: int) -> Tensor:
     """Which rows are held out, bool ``[N]``; a class of one row stays in training."""
     if fraction >= 1:
         raise ValueError(f"validation_fraction={fraction:g}: must be above 0 and below 1")
-    held = held_out(rows, fraction, seed)
+    is_held_out = held_out(rows, fraction, seed)
     if rows.labels is not None:
-        held &= rows.labels.bincount()[rows.labels] > 1
-    if not bool(held.any()):
+        is_held_out &= rows.labels.bincount()[rows.labels] > 1
+    if not bool(is_held_out.any()):
         raise ValueError(f"no row of {len(rows)} can be held out: every class has one; fit with early_stopping=False")
-    return held
+    return is_held_out
 
 
 @dataclass
-class Tolerant(Patience):
+class TolerantPatience(Patience):
     """Patience that a rise of less than ``tol`` does not renew, as in scikit-learn's networks; the best is still kept.
 
-    >>> patience = Tolerant(2, tol=0.1)
+    >>> patience = TolerantPatience(2, tol=0.1)
     >>> [patience.better(value) for value in (0.5, 0.55, 0.58)], patience.best, patience.over
     ([True, True, True], 0.58, True)
     """
@@ -623,16 +612,16 @@ class Tolerant(Patience):
     def better(self, value: float, step: int = 0) -> bool:
         """Whether this is the best so far."""
         best, waited = self.best, self.waited
-        found = super().better(value, step)
-        if found and value < best + self.tol:
+        is_better = super().better(value, step)
+        if is_better and value < best + self.tol:
             self.waited = waited + 1
-        return found
+        return is_better
 
 
 def train(job: Job, folder: Run, *, tol: float) -> list[dict[str, Any]]:
     """Train the job's method to the end, or to its best validation; return the lines of its log."""
     training = Training(job, folder)
-    training.state.patience = Tolerant(job.recipe.train.patience, tol=tol)
+    training.state.patience = TolerantPatience(job.recipe.train.patience, tol=tol)
     try:
         training.run()
     except Stopped as stopped:  # the loop catches signals to save first; here there is nothing to save for
@@ -644,7 +633,7 @@ def train(job: Job, folder: Run, *, tol: float) -> list[dict[str, Any]]:
 
 
 @torch.no_grad()
-def encoded(
+def encode(
     encoder: nn.Module,
     rows: Tensor,
     view: augment.Operation,
@@ -652,11 +641,11 @@ def encoded(
     device: torch.device,
     draw: torch.Generator | None = None,
 ) -> Tensor:
-    """``encoder(view(rows))``, a chunk at a time: float32 ``[N, feature_dim]`` on the CPU."""
+    """Compute ``encoder(view(rows))``, a chunk at a time: float32 ``[N, feature_dim]`` on the CPU."""
     size, parts = augment.Operation.size_of(rows), []
     with eval_mode(encoder, device) as place:
         chunk = rows_at_once(encoder, view(rows[:1].to(place), torch.Generator()))
-        for block in torch.split(rows, DRAWN):
+        for block in torch.split(rows, DRAWN_ROWS):
             params = view.draw(len(block), size, draw)
             for start in range(0, len(block), chunk):
                 part = block[start : start + chunk].to(place)

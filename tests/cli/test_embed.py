@@ -123,7 +123,7 @@ def test_other_images_are_brought_to_its_size_and_channels(run: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["digits", "--out", "x.txt"], "x.txt ends in .txt; expected .npz, .npy or .parquet"),
+        (["digits", "--out", "x.txt"], "to=x.txt: must end in .npz, .npy or .parquet"),
         (["digits", "--out", "nowhere/x.npz"], "there is no folder nowhere to write x.npz into"),
         (["digits", "--out", "x.npz", "--split", "unlabelled"], "digits has no split 'unlabelled'; it has train, test"),
         (["digits", "--out", "x.npz", "--split", "__class__"], "digits has no split '__class__'"),

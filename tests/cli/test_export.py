@@ -41,7 +41,7 @@ def test_options_of_onnx(tmp_path: Path) -> None:
         ),
         (["--to", "pickle"], "no export 'pickle'. Known: onnx, safetensors, timm, torchvision"),
         (["--to", "safetensors", "--opset", "18"], "export 'safetensors' has no option 'opset'"),
-        (["--to", "onnx", "--normalise", "no"], "expected 'inside' (the file does it) or 'outside' (you do)"),
+        (["--to", "onnx", "--normalise", "no"], "must be 'inside' (the file does it) or 'outside' (you do it)"),
     ],
 )
 def test_mistakes(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kontrast.cli._console import UNREAD, guarded
+from kontrast.cli._console import UNREAD, guard_streams
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.train import resolve
@@ -85,7 +85,7 @@ def test_letters_that_the_encoding_lacks_are_written_out() -> None:
 def test_streams_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     before = sys.stderr
-    with guarded():
+    with guard_streams():
         print("nobody")
         assert sys.stderr is not before
     assert sys.stdout is None

@@ -68,7 +68,7 @@ def test_two_steps_of_its_own_encoder(encoder: str, stem: str, data: Path, tmp_p
         if step == 2:
             break
         optimiser.zero_grad()
-        loss = job.method.step(job.augmented(batch))["loss"]
+        loss = job.method.step(job.augment(batch))["loss"]
         assert torch.isfinite(loss)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()

@@ -181,7 +181,7 @@ def test_a_loss_says_what_labels_it_takes() -> None:
 
 
 def test_the_estimator_says_that_labels_are_of_one_kind() -> None:
-    with pytest.raises(ValueError, match="y holds values of several kinds; expected all numbers, or all strings"):
+    with pytest.raises(ValueError, match="y holds values of several kinds: must be all numbers, or all strings"):
         ContrastiveEncoder(max_iter=1).fit(np.eye(4), np.array(["a", 1, None, "b"], dtype=object))
 
 

@@ -14,7 +14,7 @@ import torch
 
 from kontrast.files import write_json
 from kontrast.train import checkpoint
-from kontrast.train.checkpoint import Damaged, State, log_of, misfit, random_states, set_random_states
+from kontrast.train.checkpoint import Damaged, State, log_of, mismatch, random_states, set_random_states
 from kontrast.train.gradients import Precision
 from kontrast.train.stopping import Patience
 from tests.methods.samples import batch, made
@@ -284,14 +284,14 @@ def test_a_state_there_and_back() -> None:
 )
 def test_of_another_run(hash_: str, data: str, says: str) -> None:
     saved = state().capture("hash", "data", 0)
-    assert misfit(saved, hash_, data).removeprefix("it is of ").startswith(says)
-    assert bool(misfit(saved, hash_, data)) == bool(says)
+    assert mismatch(saved, hash_, data).removeprefix("it is of ").startswith(says)
+    assert bool(mismatch(saved, hash_, data)) == bool(says)
 
 
 def test_a_key_that_it_lacks() -> None:
     saved = state().capture("hash", "data", 0)
     for key in set(saved) - {"log", "fitted_at"}:  # those may lack in older ones
-        assert misfit({k: v for k, v in saved.items() if k != key}, "hash", "data") == f"it lacks {key}"
+        assert mismatch({k: v for k, v in saved.items() if k != key}, "hash", "data") == f"it lacks {key}"
 
 
 def test_random_states() -> None:

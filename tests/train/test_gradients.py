@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from kontrast import methods, models
 from kontrast.methods import ViewBatch
-from kontrast.train.gradients import Precision, backward, unmoved
+from kontrast.train.gradients import Precision, backward, unchanged_buffers
 
 
 class Dropping(nn.Module):
@@ -108,7 +108,7 @@ def test_the_predictors_statistics_move_once_too() -> None:
 
 def test_unmoved() -> None:
     norm = nn.BatchNorm1d(3)
-    with unmoved(norm):
+    with unchanged_buffers(norm):
         norm(torch.randn(8, 3))
         assert int(norm.num_batches_tracked) == 1
     assert int(norm.num_batches_tracked) == 0
@@ -117,7 +117,7 @@ def test_unmoved() -> None:
 
 def test_wrong_batches_are_refused_before_anything_runs() -> None:
     method = methods.method("simclr", Dropping(), models.head("none", in_dim=8))
-    with pytest.raises(ValueError, match="takes 2 views of each sample, got 3"):
+    with pytest.raises(ValueError, match=r"must have 2 views of each sample for .*, got 3"):
         backward(method, ViewBatch(torch.randn(4, 3, 6)), pieces=2)
 
 

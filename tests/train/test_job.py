@@ -26,13 +26,13 @@ def job(made: Recipe) -> Job:
 def test_digits() -> None:
     made = job(recipe("supcon"))
     assert (made.size, len(made.train), made.steps_per_epoch, made.total_steps) == (8, 200, 6, 18)
-    batch = made.augmented(made.loader().batch(0, 0))
+    batch = made.augment(made.loader().batch(0, 0))
     assert batch.views.shape == (32, 2, 1, 8, 8)
     assert abs(float(batch.views.mean())) < 1.0
-    again = made.augmented(made.loader().batch(0, 0))
+    again = made.augment(made.loader().batch(0, 0))
     assert torch.equal(again.views, batch.views)
     assert again.seed == batch.seed
-    assert made.augmented(made.loader().batch(0, 1)).seed != batch.seed
+    assert made.augment(made.loader().batch(0, 1)).seed != batch.seed
     assert not torch.equal(batch.views[:, 0], batch.views[:, 1])
 
 
@@ -51,9 +51,9 @@ def test_the_first_weights_are_the_seeds() -> None:
 
 
 def test_pieces() -> None:
-    assert job(recipe("supcon")).pieces() == 1
-    assert job(recipe("supcon", **{"train.micro_batch": 10})).pieces() == 4
-    assert job(recipe("supcon", **{"train.micro_batch": 100})).pieces() == 1
+    assert job(recipe("supcon")).micro_batches() == 1
+    assert job(recipe("supcon", **{"train.micro_batch": 10})).micro_batches() == 4
+    assert job(recipe("supcon", **{"train.micro_batch": 100})).micro_batches() == 1
 
 
 @pytest.mark.parametrize(("size", "asked", "kept"), [(8, True, 1), (8, False, 0), (64, True, 1), (65, True, 0)])
@@ -94,7 +94,7 @@ def test_small_encoders_on_large_photos_are_warned_of(tmp_path: Path) -> None:
 
 def test_views_smaller_than_the_images_are_for_training_only() -> None:
     made = job(recipe("simclr", augment=["weak", "crop-flip"], **{"augment.size": 6}))
-    assert made.augmented(made.loader().batch(0, 0)).views.shape[2:] == (1, 6, 6)
+    assert made.augment(made.loader().batch(0, 0)).views.shape[2:] == (1, 6, 6)
     assert made.size == 8, "what evaluation gives the encoder"
 
 
@@ -131,14 +131,14 @@ def test_feature_vectors(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x_train=5 + 3 * draw.normal(size=(64, 10)), y_train=np.arange(64) % 4)
     changes = {"data.limit": None, "data.test_limit": None}
     made = job(recipe("supcon", data=str(tmp_path / "x.npz"), augment="vector-noise", **changes))
-    views = made.augmented(made.loader().batch(0, 0)).views
+    views = made.augment(made.loader().batch(0, 0)).views
     assert views.shape == (32, 2, 10)
     assert abs(float(views.mean())) < 0.3  # standardised: 640 numbers of deviation 1, five standard errors are 0.2
-    with pytest.raises(ValueError, match=r"holds vectors .* take encoder=mlp"):
+    with pytest.raises(ValueError, match=r"must be an encoder of vectors, .* Use encoder=mlp"):
         job(recipe("supcon", data=str(tmp_path / "x.npz"), augment="vector-noise", encoder="resnet18", **changes))
-    with pytest.raises(ValueError, match="'crop-flip' is for images"):
+    with pytest.raises(ValueError, match=r"augment.views=crop-flip: must be for vectors"):
         job(recipe("supcon", data=str(tmp_path / "x.npz"), **changes))
-    with pytest.raises(ValueError, match="protocol 'sce' augments images"):
+    with pytest.raises(ValueError, match=r"evaluate.protocols=sce: must not augment images"):
         job(
             recipe(
                 "supcon",
@@ -158,7 +158,7 @@ def test_photographs_of_several_sizes_are_cropped_at_decoding(tmp_path: Path) ->
     changes = {"data.limit": None, "data.test_limit": None, "augment.size": 32, "train.batch_size": 4}
     made = job(recipe("supcon", data=str(tmp_path / "pets"), augment="weak", encoder="small-resnet", **changes))
     assert made.crop is not None
-    assert made.augmented(made.loader().batch(0, 0)).views.shape == (4, 2, 3, 32, 32)
+    assert made.augment(made.loader().batch(0, 0)).views.shape == (4, 2, 3, 32, 32)
     assert made.method.encoder.in_channels == 3
     with pytest.raises(ValueError, match=r"crop-flip crops only images of one: bring them to one with data.size=32"):
         job(recipe("supcon", data=str(tmp_path / "pets"), encoder="small-resnet", **changes))
@@ -172,7 +172,7 @@ def test_photographs_of_several_sizes_are_cropped_at_decoding(tmp_path: Path) ->
             {"train.sampler": "class-balanced", "train.batch_size": 33},
             "number of classes .10. when sampler=class-balanced. Use 30 or 40",
         ),
-        ({"data.split": "unlabelled"}, "digits has no unlabelled split"),
+        ({"data.split": "unlabelled"}, "must be train, as digits has no unlabelled split"),
         ({"data": "nowhere/"}, "neither a set nor a path"),
         ({"data.labelled": False}, "method 'supcon' needs labels"),
     ],

@@ -17,7 +17,7 @@ from kontrast.pipeline import run_recipe
 from kontrast.runs import MetricsLog, Run
 from kontrast.train import loop
 from kontrast.train.job import make_job
-from kontrast.train.loop import Training, _Clock, batches, pays, seconds_to_train, views_ahead
+from kontrast.train.loop import Training, _Clock, batches, second_thread_helps, seconds_to_train, views_ahead
 from kontrast.train.resolving import resolve
 from tests.train.small import equal, recipe, same_runs
 
@@ -193,7 +193,7 @@ def test_a_run_is_the_same_with_and_without(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(loop, "views_ahead", lambda *given: used.append("ahead") or real(*given))
     one = run_recipe(recipe("simclr", tmp_path / "ahead", **{"run.threads": 2})).path
     assert used == ["ahead"]
-    monkeypatch.setattr(loop, "pays", lambda job: False)
+    monkeypatch.setattr(loop, "second_thread_helps", lambda job: False)
     other = run_recipe(recipe("simclr", tmp_path / "at-once", **{"run.threads": 2})).path
     assert used == ["ahead"]
     same_runs(one, other)
@@ -247,10 +247,10 @@ def test_a_loop_that_ends_early_ends_the_thread() -> None:
 
 def test_where_it_pays(tmp_path: Path) -> None:
     job = make_job(resolve(recipe("simclr", tmp_path)), torch.device("cpu"))
-    assert pays(job)
-    assert not pays(dataclasses.replace(job, size=224))
+    assert second_thread_helps(job)
+    assert not second_thread_helps(dataclasses.replace(job, size=224))
     torch.set_num_threads(1)
-    assert not pays(job)
+    assert not second_thread_helps(job)
 
 
 def test_grows_with_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from kontrast.recipe import Recipe
 from kontrast.train import Run, make_job, micro_batch, resolve
 from kontrast.train.gradients import backward
 from kontrast.train.job import Job
-from kontrast.train.micro_batch import Need, at_once, measure, settled, warn_if_too_large
+from kontrast.train.micro_batch import Need, choose_size, images_at_once, measure, warn_if_too_large
 from tests.processes import run_on_ranks
 from tests.train.small import recipe
 
@@ -58,7 +58,7 @@ def test_measuring_leaves_no_trace() -> None:
 def test_what_is_measured_on_three_images_holds_for_a_batch(method: str) -> None:
     made = job(method, **{"encoder": {"name": "small-resnet", "width": 8}, "train.batch_size": 64})
     made.method.train()
-    need, seen = measure(made), made.augmented(made.loader().batch(0, 0))
+    need, seen = measure(made), made.augment(made.loader().batch(0, 0))
     step = peak_bytes(lambda: backward(made.method, seen))
     # Beside the activations a step has the loss and the gradients, which here are as small.
     assert 0.6 * step < 64 * need.activations < 1.4 * step
@@ -69,15 +69,15 @@ def test_what_is_measured_on_three_images_holds_for_a_batch(method: str) -> None
 def test_undivided_where_half_of_the_free_memory_holds_it_else_a_power_of_two() -> None:
     need = Need(state=1000, views=10, activations=100)
     whole = need.of(48, 48)
-    assert at_once(need, 48, whole, fewest=2) == 48
-    assert at_once(need, 48, whole - 1, fewest=2) == 32
-    assert [at_once(need, 48, need.of(48, m), fewest=2) for m in (31, 16, 15, 3)] == [16, 16, 8, 2]
-    assert at_once(need, 48, 0, fewest=2) == 2, "nothing fits: the least that works"
-    assert at_once(need, 48, 0, fewest=16) == 16
-    assert at_once(need, 3, 0, fewest=2) == 3
+    assert images_at_once(need, 48, whole, fewest=2) == 48
+    assert images_at_once(need, 48, whole - 1, fewest=2) == 32
+    assert [images_at_once(need, 48, need.of(48, m), fewest=2) for m in (31, 16, 15, 3)] == [16, 16, 8, 2]
+    assert images_at_once(need, 48, 0, fewest=2) == 2, "nothing fits: the least that works"
+    assert images_at_once(need, 48, 0, fewest=16) == 16
+    assert images_at_once(need, 3, 0, fewest=2) == 3
     for fewest in (2, 5, 16):
         for images in range(1, 70):
-            m = at_once(need, images, 0, fewest=fewest)
+            m = images_at_once(need, images, 0, fewest=fewest)
             smallest = images // -(-images // m)
             assert m <= images
             assert smallest >= min(images, fewest)
@@ -87,7 +87,7 @@ def test_batch_norm_in_parts_needs_more_at_once() -> None:
     assert job("supcon").method.fewest_at_once == 2
     made = job("sce", **{"method.key_parts": 8})
     assert made.method.fewest_at_once == 16
-    seen = made.augmented(made.loader().batch(0, 0))
+    seen = made.augment(made.loader().batch(0, 0))
     backward(made.method, seen, pieces=2)  # 16 each
     with pytest.raises(ValueError, match="parts=8: must leave at least 2 values per channel"):
         backward(made.method, seen, pieces=3)
@@ -97,12 +97,12 @@ def test_it_is_told_and_written_into_the_recipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = job(**AUTO, **{"run.progress": True})
-    with pytest.raises(ValueError, match="give a number here"):
-        made.pieces()
+    with pytest.raises(ValueError, match="must be a number here"):
+        made.micro_batches()
     free(monkeypatch, half_of(made, 8))
-    parts = settled(made)
+    parts = choose_size(made)
     assert parts.recipe.train.micro_batch == 8
-    assert parts.pieces() == 4
+    assert parts.micro_batches() == 4
     assert parts.recipe.hash == resolve(recipe("supcon", **{"train.micro_batch": 8})).hash
     line = capsys.readouterr().err.strip()
     assert "\n" not in line
@@ -110,10 +110,10 @@ def test_it_is_told_and_written_into_the_recipe(
         r"train.micro_batch=auto: 8 of 32 images at once; the batch needs about \S+ MB, \S+ MB is free", line
     )
     free(monkeypatch, 2**40)
-    assert settled(made).recipe.hash == resolve(recipe("supcon")).hash, "undivided is what it is without"
+    assert choose_size(made).recipe.hash == resolve(recipe("supcon")).hash, "undivided is what it is without"
     assert "the whole batch of 32 images at once" in capsys.readouterr().err
     free(monkeypatch, None)  # the system does not say
-    assert settled(made).recipe.train.micro_batch is None
+    assert choose_size(made).recipe.train.micro_batch is None
 
 
 def test_the_same_command_finds_the_run_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,8 +198,8 @@ def ranks_agree(rank: int, world: int) -> None:
     micro_batch.measure = lambda job: need  # type: ignore[assignment]
     enough = 2 * world * need.of(32, 8)
     micro_batch.free_memory = lambda device: enough if rank else 2 * enough  # type: ignore[assignment]
-    assert settled(made).recipe.train.micro_batch == 8, "the least of the ranks, which share the machine's memory"
-    assert settled(made).pieces() == 4
+    assert choose_size(made).recipe.train.micro_batch == 8, "the least of the ranks, which share the machine's memory"
+    assert choose_size(made).micro_batches() == 4
 
 
 def test_ranks_take_one_value(tmp_path: Path) -> None:

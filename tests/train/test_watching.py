@@ -42,7 +42,7 @@ def test_what_runs_depends_on_labels_views_and_the_loss() -> None:
 
 
 def test_a_monitor_that_cannot_run_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="'gradient-response' cannot run on this method"):
+    with pytest.raises(ValueError, match="gradient-response: must be a monitor that can run on this method"):
         Watch(job("simclr"), ["gradient-response"])
 
 
@@ -58,8 +58,8 @@ def test_the_same_network_gives_the_same_values_and_is_left_as_it_was() -> None:
 
 def test_held_out_rows_are_the_validations_if_there_are_some_else_the_tests() -> None:
     made = job(**{"data.validation": 0.2})
-    assert len(Watch(made, None).held) == 40
-    assert len(Watch(job(), None).held) == min(HELD, 100)
+    assert len(Watch(made, None).split) == 40
+    assert len(Watch(job(), None).split) == min(HELD, 100)
 
 
 def test_views_are_fixed_and_enough() -> None:
@@ -83,9 +83,9 @@ def test_views_are_made_in_chunks_and_are_the_same(monkeypatch: pytest.MonkeyPat
         expected = made.method.online(whole.flatten(0, 1)).view(200, 2, -1)
     monkeypatch.setattr(activations, "CPU_BUDGET", 100_000)
     seen.clear()
-    assert torch.allclose(views.embedded(), expected, atol=1e-5)  # convolutions of other sizes round differently
+    assert torch.allclose(views.embed(), expected, atol=1e-5)  # convolutions of other sizes round differently
     assert max(seen) < 100
-    assert torch.allclose(views.embedded(slice(-1, None)), expected[:, 1:], atol=1e-5)
+    assert torch.allclose(views.embed(slice(-1, None)), expected[:, 1:], atol=1e-5)
     asked = job("simclr", **{"encoder": {"name": "small-resnet", "width": 4}, "evaluate.batch_size": 10})
     asked.method.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
     seen.clear()

@@ -269,7 +269,7 @@ def job(case: dict[str, Any]) -> None:
         steps_per_epoch=made.steps_per_epoch,
         **recipe.schedule.options,
     )(0)
-    batch = made.augmented(next(iter(made.loader().epoch(0))))
+    batch = made.augment(next(iter(made.loader().epoch(0))))
     loss = made.method.step(batch)["loss"]
     loss.backward()  # type: ignore[no-untyped-call]
     optimiser.step()

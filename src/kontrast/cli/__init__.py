@@ -32,7 +32,7 @@ from kontrast.cli import (
     tune,
     verify,
 )
-from kontrast.cli._console import debugging, err, format_error, guarded, options, paragraph, plain_warnings
+from kontrast.cli._console import debugging, err, format_error, guard_streams, options, paragraph, plain_warnings
 from kontrast.openmp import set_wait_policy
 
 app = typer.Typer(
@@ -61,7 +61,7 @@ app.command()(bench.bench)
 def main() -> None:
     """Run the command line; input errors become a message and status 2."""
     set_wait_policy()  # before a command loads torch
-    with guarded():
+    with guard_streams():
         _run()
 
 

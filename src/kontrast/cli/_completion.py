@@ -1,7 +1,7 @@
-"""What a shell offers behind ``kontrast``: recipes, run folders, settings with their values, names of parts.
+"""Shell completion of ``kontrast``: recipes, run folders, settings with their values, names of parts.
 
 ``kontrast --install-completion`` turns it on. Nothing here imports torch: a shell asks at every press of the tab key.
-bash hands over ``encoder=res`` as three words (it splits at =) and takes the value alone, other shells one word whole.
+bash splits ``encoder=res`` at = into three words and takes the value alone; other shells pass and take one word.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 def choices(*names: str) -> Callable[[str], list[str]]:
     """A completion among these names."""
-    return lambda incomplete: _starting(names, incomplete)
+    return lambda incomplete: _with_prefix(names, incomplete)
 
 
 def complete_part(family: str) -> Callable[[str], list[str]]:
@@ -44,47 +44,47 @@ def complete_part(family: str) -> Callable[[str], list[str]]:
     ['knn20', 'knn200']
     """
 
-    return lambda incomplete: _starting(_plain(FAMILIES[family].names()), incomplete)
+    return lambda incomplete: _with_prefix(_plain(FAMILIES[family].names()), incomplete)
 
 
 def complete_recipe(incomplete: str) -> list[str]:
     """Recipes whose names begin so, those for the bundled set first."""
-    return _starting(FAMILIES["recipe"].names(), incomplete)
+    return _with_prefix(FAMILIES["recipe"].names(), incomplete)
 
 
 def complete_experiment(incomplete: str) -> list[str]:
     """Experiments whose names begin so."""
-    return _starting(FAMILIES["experiment"].names(), incomplete)
+    return _with_prefix(FAMILIES["experiment"].names(), incomplete)
 
 
 def complete_run(incomplete: str) -> list[str]:
     """Run folders, here and in ``runs``, or below the folder that is being typed; folders of experiments too."""
-    found: list[str] = []
+    runs: list[str] = []
     for folder in [_folder(incomplete)] if "/" in incomplete else [Path("."), Path("runs")]:
         with contextlib.suppress(OSError):
             inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
-            found += [str(e) for e in inside if (e / "run.json").exists() or (e / "result.json").exists()]
-    return _starting(found, incomplete.removeprefix("./"))
+            runs += [str(e) for e in inside if (e / "run.json").exists() or (e / "result.json").exists()]
+    return _with_prefix(runs, incomplete.removeprefix("./"))
 
 
 def complete_recipe_or_run(incomplete: str) -> list[str]:
     """Recipes, run folders, and recipes in YAML files of this folder."""
     files = sorted(str(file) for file in Path(".").glob("*.y*ml"))
-    return [*complete_recipe(incomplete), *_starting(files, incomplete), *complete_run(incomplete)]
+    return [*complete_recipe(incomplete), *_with_prefix(files, incomplete), *complete_run(incomplete)]
 
 
 def complete_setting(context: typer.Context, args: list[str], incomplete: str) -> list[str]:
     """``key=`` of a recipe, with the options of the parts it names, or behind the = the values that are names."""
     before = [str(word) for word in context.params.get("settings") or context.params.get("more") or ()]
-    if not incomplete and before and "=" not in _joined(before)[-1]:  # bash, right behind the =, which click drops
+    if not incomplete and before and "=" not in _join(before)[-1]:  # bash, right behind the =, which click drops
         return values_of(before[-1], "")
     if len(before) >= 2 and before[-1] == "=":  # bash, inside of a value
         return values_of(before[-2], incomplete)
     key, equals, value = incomplete.partition("=")
     if equals:
-        return [f"{key}={found}" for found in values_of(key, value)]
+        return [f"{key}={known}" for known in values_of(key, value)]
     source = next((context.params[name] for name in ("recipe", "name", "patient") if context.params.get(name)), None)
-    return _starting((f"{key}=" for key in keys(source, _joined(before))), incomplete)
+    return _with_prefix((f"{key}=" for key in keys(source, _join(before))), incomplete)
 
 
 def keys(source: str | None = None, settings: Iterable[str] = ()) -> list[str]:
@@ -97,18 +97,18 @@ def keys(source: str | None = None, settings: Iterable[str] = ()) -> list[str]:
 
     from kontrast.recipe import Part, Recipe
 
-    chosen = _chosen(source, settings)
-    found: list[str] = []
+    part_names = _part_names(source, settings)
+    dotted: list[str] = []
     for name, field in Recipe.model_fields.items():
         section = field.annotation
         if name not in ("name", "about"):
-            found.append(name)
+            dotted.append(name)
         if section is Part:
-            family, part = FAMILIES[NAMED[name]], chosen.get(name, "")
-            found += [f"{name}.{option}" for option in family.options(part)] if part in family else []
+            family, part = FAMILIES[NAMED[name]], part_names.get(name, "")
+            dotted += [f"{name}.{option}" for option in family.options(part)] if part in family else []
         elif isinstance(section, type) and issubclass(section, BaseModel):
-            found += [f"{name}.{key}" for key in section.model_fields if key != "name"]
-    return found
+            dotted += [f"{name}.{key}" for key in section.model_fields if key != "name"]
+    return dotted
 
 
 def values_of(key: str, incomplete: str) -> list[str]:
@@ -121,18 +121,18 @@ def values_of(key: str, incomplete: str) -> list[str]:
 
     key = key.removesuffix(".name")
     if key in NAMED:
-        found = _plain(FAMILIES[NAMED[key]].names())
+        names = _plain(FAMILIES[NAMED[key]].names())
         if key == "data":
             with contextlib.suppress(OSError):
                 beginning = sorted(_folder(incomplete).iterdir())
-                found += [f"{entry}/" if entry.is_dir() else f"{entry}" for entry in beginning if _is_data(entry)]
-        return _starting(found, incomplete)
+                names += [f"{entry}/" if entry.is_dir() else f"{entry}" for entry in beginning if _is_data(entry)]
+        return _with_prefix(names, incomplete)
     if key == "run.device":
-        return _starting(DEVICES, incomplete)
+        return _with_prefix(DEVICES, incomplete)
     section, _, field = key.partition(".")
     kind = Recipe.model_fields[section].annotation if section in Recipe.model_fields else None
     fields: Mapping[str, Any] = getattr(kind, "model_fields", {})
-    return _starting(_words(fields[field].annotation), incomplete) if field in fields else []
+    return _with_prefix(_words(fields[field].annotation), incomplete) if field in fields else []
 
 
 def _words(annotation: Any) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _is_data(entry: Path) -> bool:
     return not entry.name.startswith(".") and (entry.is_dir() or entry.suffix in (".npz", ".npy"))
 
 
-def _chosen(source: str | None, settings: Iterable[str]) -> dict[str, str]:
+def _part_names(source: str | None, settings: Iterable[str]) -> dict[str, str]:
     """The name of each part: the recipe's, unless a setting says otherwise."""
     from kontrast.recipe import PARTS, Recipe
     from kontrast.recipes import recipe
@@ -163,25 +163,25 @@ def _chosen(source: str | None, settings: Iterable[str]) -> dict[str, str]:
     defaults = {name: Recipe.model_fields[name].default for name in PARTS}
     names = {name: part.name for name, part in defaults.items() if hasattr(part, "name")}
     with contextlib.suppress(ValueError, OSError):
-        made = recipe(source) if source else None
-        names |= {name: getattr(made, name).name for name in PARTS if made is not None}
-    given = (setting.partition("=") for setting in settings)
-    return names | {key.removesuffix(".name"): value for key, _, value in given if key.removesuffix(".name") in PARTS}
+        base = recipe(source) if source else None
+        names |= {name: getattr(base, name).name for name in PARTS if base is not None}
+    pairs = (setting.partition("=") for setting in settings)
+    return names | {key.removesuffix(".name"): value for key, _, value in pairs if key.removesuffix(".name") in PARTS}
 
 
-def _joined(words: list[str]) -> list[str]:
+def _join(words: list[str]) -> list[str]:
     """The settings as they were typed, where bash has split them at =.
 
-    >>> _joined(["method", "=", "tcl", "seed=1"])
+    >>> _join(["method", "=", "tcl", "seed=1"])
     ['method=tcl', 'seed=1']
     """
-    found: list[str] = []
+    settings: list[str] = []
     for word in words:
-        if found and (word == "=" or found[-1].endswith("=")):
-            found[-1] += word
+        if settings and (word == "=" or settings[-1].endswith("=")):
+            settings[-1] += word
         else:
-            found.append(word)
-    return found
+            settings.append(word)
+    return settings
 
 
 def _plain(names: Iterable[str]) -> list[str]:
@@ -189,5 +189,5 @@ def _plain(names: Iterable[str]) -> list[str]:
     return [name.removesuffix("…") for name in names]
 
 
-def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+def _with_prefix(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]

@@ -105,7 +105,7 @@ def steps(what: str) -> Iterator[ProgressCallback]:
 
 
 @contextmanager
-def counted(what: str) -> Iterator[ProgressCallback]:
+def progress_bar(what: str) -> Iterator[ProgressCallback]:
     """A callback for many small parts: a bar with the time left, else a line now and then."""
     if err.is_terminal:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -143,7 +143,7 @@ def print_failure(what: str, error: Exception) -> None:
 
 
 @contextmanager
-def running() -> Iterator[None]:
+def handle_signals() -> Iterator[None]:
     """Turn signals, Ctrl-C and a loss that is not finite into a message and an exit status."""
     from kontrast.distributed import launched_rank
     from kontrast.train import NonFiniteLoss, Stopped
@@ -273,7 +273,7 @@ class _Output(_Stream):
 
 
 @contextlib.contextmanager
-def guarded() -> Iterator[None]:
+def guard_streams() -> Iterator[None]:
     """Inside, errors in writing to the standard streams are handled as the module says."""
     before = sys.stdout, sys.stderr
     for fd in (0, 1, 2):  # the number of a closed stream would go to the next file that is opened
@@ -281,8 +281,8 @@ def guarded() -> Iterator[None]:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    with contextlib.ExitStack() as opened:
-        now = [s or opened.enter_context(open(os.devnull, "w", encoding="utf-8")) for s in before]
+    with contextlib.ExitStack() as stack:
+        now = [s or stack.enter_context(open(os.devnull, "w", encoding="utf-8")) for s in before]
         sys.stdout, sys.stderr = cast(TextIO, _Output(now[0])), cast(TextIO, _Error(now[1]))
         try:
             yield

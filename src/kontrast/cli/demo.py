@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._completion import complete_setting
-from kontrast.cli._console import err, out, print_failure, printable, running, say_loading
-from kontrast.cli.train import checked_recipe
+from kontrast.cli._console import err, handle_signals, out, print_failure, printable, say_loading
+from kontrast.cli.train import load_recipe
 
 if TYPE_CHECKING:
     from kontrast.runs import Run
@@ -32,7 +32,7 @@ def demo(
 ) -> None:
     """Train TCL with labels and SimCLR without on fashion-mini, and compare them with raw pixels."""
     start = time.monotonic()
-    recipes = [checked_recipe(name, settings or [], to) for name in RECIPES]
+    recipes = [load_recipe(name, settings or [], to) for name in RECIPES]
     say_loading(recipes[0].data.name)
     from kontrast import pipeline
     from kontrast.evaluate import baselines
@@ -44,7 +44,7 @@ def demo(
     pages: list[Path | None] = []
     for recipe in recipes:
         err.print(f"{recipe.name}: {recipe.about}", highlight=False, markup=False, soft_wrap=True)
-        with running():
+        with handle_signals():
             outcome = pipeline.perform(resolve(recipe), failed=print_failure)
         runs.append(outcome.run)
         pages.append(outcome.page)

@@ -43,7 +43,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Find problems, each with its evidence and advice; exit code 1 if there is one. A run gets doctor.json."""
-    kind, findings = _examined(patient, more or [], temperature)
+    kind, findings = _examine(patient, more or [], temperature)
     from kontrast.doctor import to_json
     from kontrast.runs import Run
 
@@ -60,7 +60,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _examined(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
+def _examine(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
     """What the patient is, and the findings."""
     from kontrast import recipes
     from kontrast.registry import nearest
@@ -96,23 +96,23 @@ def _examined(patient: str, more: list[str], temperature: float | None) -> tuple
             f"there is no folder or file {patient}, and no recipe of that name{near} Expected the folder of a run, "
             "features in a .npy or .npz file, a recipe in YAML, or its name (`kontrast list recipes`)"
         )
-    checked = recipes.recipe(patient).override(more).check_parts()
+    recipe = recipes.recipe(patient).override(more).check_parts()
     say_loading(patient)
     from kontrast import doctor as stage
 
-    return "recipe", stage.examine_recipe(checked)
+    return "recipe", stage.examine_recipe(recipe)
 
 
 def _print(patient: str, kind: str, findings: list[Finding]) -> None:
     table = Table(box=SIMPLE_HEAD, title=escape(f"{patient} ({kind})"), title_justify="left", show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
-    shown = [finding for finding in findings if finding.status in ("problem", "warning")]
-    for finding in shown:
+    signs = [finding for finding in findings if finding.status in ("problem", "warning")]
+    for finding in signs:
         colour = COLOURS[finding.status]
         words = f"[bold]{escape(finding.title)}[/]\n{escape(finding.evidence)}"
         table.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['ok']}]→[/] {escape(finding.advice)}")
-    if shown:
+    if signs:
         out.print(table, highlight=False)
     else:
         out.print(f"{escape(patient)} ({kind}): no problem found", highlight=False, soft_wrap=True)

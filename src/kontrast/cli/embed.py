@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kontrast.cli._completion import complete_part, complete_run
-from kontrast.cli._console import counted, out, printable, say_loading
+from kontrast.cli._console import out, printable, progress_bar, say_loading
 
 
 def embed(
@@ -40,7 +40,7 @@ def embed(
     say_loading(run)
     from kontrast.train import embedding
 
-    with counted("embedding") as progress:
+    with progress_bar("embedding") as progress:
         rows, columns = embedding.embed(
             run,
             data[0] if len(data) == 1 else data,

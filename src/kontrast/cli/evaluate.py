@@ -50,8 +50,8 @@ def evaluate(
     """Evaluate embeddings, or a run: kNN, linear probes, retrieval; every number with its protocol."""
     from kontrast.registry import FAMILIES
 
-    chosen = dict(map(_parse_protocol, protocol or ["knn20", "probe"]))
-    for name, options in chosen.items():  # before torch is imported
+    protocols = dict(map(_parse_protocol, protocol or ["knn20", "probe"]))
+    for name, options in protocols.items():  # before torch is imported
         FAMILIES["protocol"].check(name, options)
     say_loading(features)
     from kontrast import evaluate as stage
@@ -65,13 +65,15 @@ def evaluate(
         from kontrast.train import protocol_defaults, subject_of
 
         subject = subject_of(features)
-        chosen = {name: {**protocol_defaults(Run(features).recipe, name), **more} for name, more in chosen.items()}
+        protocols = {
+            name: {**protocol_defaults(Run(features).recipe, name), **more} for name, more in protocols.items()
+        }
     else:
         subject = _subject(features, labels, test_features, test_labels, seed)
     results: list[Result] = []
     with steps("evaluating") as progress:
-        for i, (name, options) in enumerate(chosen.items()):
-            progress(name, i, len(chosen))
+        for i, (name, options) in enumerate(protocols.items()):
+            progress(name, i, len(protocols))
             results.append(stage.evaluate(subject, name, seed=seed, **options))
     if as_json:
         record = {
@@ -132,11 +134,11 @@ def _subject(
     assert y is not None
     if len(y) != len(rows):
         raise ValueError(f"labels has {len(y)} entries: must have one for each of the {len(rows)} rows of features")
-    kept, held = hold_out(y, HELD_OUT, seed)
-    single = torch.unique(y[held]).numel() < torch.unique(y).numel()
+    train, test = hold_out(y, HELD_OUT, seed)
+    single = torch.unique(y[test]).numel() < torch.unique(y).numel()
     share = f"{100 * HELD_OUT:g} % held out, class-balanced, seed {seed}"
     split = share + (", without classes of one row" if single else "")
-    return Subject.from_features(rows[kept], y[kept], rows[held], y[held], class_names=names, split=split)
+    return Subject.from_features(rows[train], y[train], rows[test], y[test], class_names=names, split=split)
 
 
 def _table(results: Sequence[Result], title: str) -> Table:

@@ -31,6 +31,6 @@ def export(
     from kontrast.train.exports import export_run
 
     options: dict[str, Any] = {"normalise": normalise, "opset": opset}
-    written = export_run(run, to, folder, **{key: value for key, value in options.items() if value is not None})
-    files = ", ".join(sorted(file.name for file in written.iterdir() if not file.name.startswith(".")))
-    out.print(f"written: {printable(written)} ({escape(files)})", soft_wrap=True, highlight=False)
+    place = export_run(run, to, folder, **{key: value for key, value in options.items() if value is not None})
+    files = ", ".join(sorted(file.name for file in place.iterdir() if not file.name.startswith(".")))
+    out.print(f"written: {printable(place)} ({escape(files)})", soft_wrap=True, highlight=False)

@@ -24,13 +24,13 @@ def list_(
 ) -> None:
     """List recipes, losses, methods, data sets, encoders, augmentations, …, with a line about each."""
     try:
-        found = families(kind)
+        listed = families(kind)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="KIND") from None
-    if found == [FAMILIES["recipe"]] and not everything:
+    if listed == [FAMILIES["recipe"]] and not everything:
         _print_recipes()
     else:
-        _print({name: about for family in found for name, about in lines(family).items()})
+        _print({name: about for family in listed for name, about in lines(family).items()})
 
 
 def lines(family: Family) -> dict[str, str]:
@@ -46,9 +46,9 @@ def _line(family: Family, name: str) -> str:
     return f"{family.summary(name)} Options: {text}" if text else family.summary(name)
 
 
-def _print(found: dict[str, str]) -> None:
-    wide = max(map(len, found), default=0)
-    for name, about in found.items():
+def _print(parts: dict[str, str]) -> None:
+    wide = max(map(len, parts), default=0)
+    for name, about in parts.items():
         out.print(f"[bold]{escape(f'{name:<{wide}}')}[/]  {escape(about)}", highlight=False, soft_wrap=True)
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from kontrast.cli._completion import complete_experiment, complete_setting
-from kontrast.cli._console import err, out, print_failure, printable, running, say_loading
+from kontrast.cli._console import err, handle_signals, out, print_failure, printable, say_loading
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def reproduce(
                 if isinstance(cell.does, Recipe):
                     cell.does.check_data()
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
-        with running():
+        with handle_signals():
             summary = sweep.run(runner, _Progress(len(missing) + len(sweep.missing_baselines)))
     page = pipeline.write_report([sweep.folder], failed=print_failure)
     if as_json:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import err, out, print_failure, printable, running, say_loading
+from kontrast.cli._console import err, handle_signals, out, print_failure, printable, say_loading
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
 ) -> None:
     """Train a recipe, evaluate it, and write a run folder with a report; the same command resumes an unfinished run."""
-    source = checked_recipe(recipe, settings or [], to)
+    source = load_recipe(recipe, settings or [], to)
     if source.run.progress:
         say_loading(source.data.name)
     from kontrast import distributed, pipeline
@@ -59,7 +59,7 @@ def train(
         if is_first:
             _announce(session)
 
-    with running():
+    with handle_signals():
         try:
             outcome = pipeline.perform(resolved, failed=print_failure, announce=announce)
         except Exception:
@@ -80,9 +80,9 @@ def _print_recipe(recipe: Recipe) -> None:
     """The resolved recipe, and the folder that its run has."""
     from kontrast import models
     from kontrast.runs import Run
-    from kontrast.train.micro_batch import AUTO, as_begun
+    from kontrast.train.micro_batch import AUTO, with_size_of_run
 
-    recipe = as_begun(recipe)
+    recipe = with_size_of_run(recipe)
     models.refuse_tag(recipe.encoder.name)
     print(recipe.to_yaml(), end="")
     if recipe.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
@@ -105,7 +105,7 @@ def _print_page(page: Path | None) -> None:
         out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
 
 
-def checked_recipe(source: str, settings: list[str], to: Path | None = None) -> Recipe:
+def load_recipe(source: str, settings: list[str], to: Path | None = None) -> Recipe:
     """The recipe with its settings, checked before torch is imported, so that a typing error is reported at once.
 
     Data that do not exist are an error too, unless there are runs of the recipe, which may be done without them.

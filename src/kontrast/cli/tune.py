@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from kontrast.cli._completion import choices, complete_part, complete_recipe, complete_setting
-from kontrast.cli._console import err, out, running, say_loading
-from kontrast.cli.train import checked_recipe
+from kontrast.cli._console import err, handle_signals, out, say_loading
+from kontrast.cli.train import load_recipe
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ def tune(
     from kontrast.experiments.ranges import split_ranges
 
     words = settings or []
-    say_loading(checked_recipe(recipe, split_ranges(words)[0], to).data.name)
+    say_loading(load_recipe(recipe, split_ranges(words)[0], to).data.name)
     from kontrast.experiments.tune import Tuning
     from kontrast.recipes import recipe as find
 
-    chosen = find(recipe) if to is None else find(recipe).override({"run.out": str(to)})
+    plan = find(recipe) if to is None else find(recipe).override({"run.out": str(to)})
     search = Tuning.of(
-        chosen,
+        plan,
         words,
         what=what,
         sampler=sampler,
@@ -107,7 +107,7 @@ def tune(
     if dry_run:
         _print_plan(search)
         return
-    with running():
+    with handle_signals():
         record = search.run(lambda line: err.print(line, highlight=False, markup=False, soft_wrap=True))
     if as_json:
         print(dump(record))
@@ -120,7 +120,7 @@ def tune(
 def _print_plan(search: Tuning) -> None:
     procedure = search.search()
     if procedure is None:
-        ranges = ", ".join(f"{key}={found.text}" for key, found in search.ranges.items())
+        ranges = ", ".join(f"{key}={values.text}" for key, values in search.ranges.items())
         _print(f"{search.sampler}: {search.trials} settings from {ranges}, seed {search.sampler_seed}")
         then = "each depends on the scores before it" if search.sampler == "tpe" else "drawn at random"
     else:

@@ -37,27 +37,27 @@ class Pairs(Protocol):
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """Every pair of anchor and candidate, by their groups, which stand for labels."""
+class LabelPairs:
+    """All pairs of an anchor and a candidate, by their labels (as group numbers)."""
 
     group: Tensor  # [N]
     candidate_group: Tensor  # [M]
     num_positives: Tensor  # [N]
-    themselves: bool  # whether candidate i is anchor i, and no pair of it
+    is_self: bool  # whether candidate i is anchor i, and no pair of it
 
     def total(self) -> tuple[int, int]:
         n, m, positive = len(self.group), len(self.candidate_group), int(self.num_positives.sum())
-        return positive, n * m - positive - (n if self.themselves else 0)
+        return positive, n * m - positive - (n if self.is_self else 0)
 
     def positives(self, r: slice, like: Tensor) -> Places:
         same = self.group[r, None] == self.candidate_group[None]
-        if self.themselves:
+        if self.is_self:
             same.diagonal(r.start).fill_(False)
         row, column = same.nonzero(as_tuple=True)
         return Places(row, column, like.new_ones(()).expand(len(row)))
 
     def keep_pairs(self, logits: Tensor, r: slice, positives: Places) -> None:
-        if self.themselves:
+        if self.is_self:
             logits.diagonal(r.start).fill_(-torch.inf)
 
     def keep_negatives(self, logits: Tensor, r: slice, positives: Places) -> None:
@@ -66,7 +66,7 @@ class Labelled:
 
 
 class Table(NamedTuple):
-    """Listed pairs, each once: its place row·width + column, ascending, and how often it was listed."""
+    """Pairs of an index list, each once: its place row·width + column, ascending, and how often it was in the list."""
 
     place: Tensor
     times: Tensor
@@ -81,12 +81,12 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Listed:
+class IndexPairs:
     """The pairs of an ``indices_tuple``."""
 
     positive: Table
     negative: Table
-    listed: tuple[Tensor, Tensor]  # anchors and positives, in the order given
+    places: tuple[Tensor, Tensor]  # anchors and positives, in the order of the argument
 
     def total(self) -> tuple[int, int]:
         return int(self.positive.times.sum()), int(self.negative.times.sum())
@@ -127,30 +127,30 @@ def read(
     anchors = rows("embeddings", embeddings)
     if labels is None and indices_tuple is None:
         raise ValueError("labels and indices_tuple cannot both be None: say which rows belong together")
-    given, labels = labels, _labels("labels", labels, anchors)
+    own_labels, labels = labels, _labels("labels", labels, anchors)
     if ref_emb is None:
         candidates, ref_labels = anchors, labels
     else:
         candidates = anchors if ref_emb is embeddings else rows("ref_emb", ref_emb, like=anchors)
-        ref_labels = labels if ref_labels is given else _labels("ref_labels", ref_labels, candidates)
+        ref_labels = labels if ref_labels is own_labels else _labels("ref_labels", ref_labels, candidates)
         anchors, candidates = same_dtype(anchors, candidates)
     if indices_tuple is not None:
-        return Batch(anchors, candidates, _listed(indices_tuple, len(anchors), len(candidates), anchors.device))
+        return Batch(anchors, candidates, _index_pairs(indices_tuple, len(anchors), len(candidates), anchors.device))
     assert labels is not None
-    return Batch(anchors, candidates, _labelled(anchors, candidates, labels, ref_labels))
+    return Batch(anchors, candidates, _label_pairs(anchors, candidates, labels, ref_labels))
 
 
 def _labels(name: str, labels: Tensor | None, x: Tensor) -> Tensor | None:
     if labels is None:
         return None
     if not isinstance(labels, Tensor) or labels.shape != (len(x),):
-        seen = list(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
-        raise ValueError(f"{name} must be a tensor of shape [{len(x)}], one a row of {list(x.shape)}; got {seen}")
+        shape = list(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
+        raise ValueError(f"{name} must be a tensor of shape [{len(x)}], one a row of {list(x.shape)}; got {shape}")
     return labels.to(x.device)
 
 
-def _labelled(anchors: Tensor, candidates: Tensor, labels: Tensor, ref_labels: Tensor | None) -> Labelled:
-    themselves = ref_labels is None or ref_labels is labels
+def _label_pairs(anchors: Tensor, candidates: Tensor, labels: Tensor, ref_labels: Tensor | None) -> LabelPairs:
+    is_self = ref_labels is None or ref_labels is labels
     if ref_labels is None:
         ref_labels = labels
     if len(ref_labels) != len(candidates):
@@ -161,10 +161,10 @@ def _labelled(anchors: Tensor, candidates: Tensor, labels: Tensor, ref_labels: T
     _, group = torch.unique(torch.cat([labels, ref_labels]), return_inverse=True)
     group, candidate_group = group[: len(labels)], group[len(labels) :]
     members = torch.bincount(candidate_group, minlength=len(labels) + len(ref_labels))
-    return Labelled(group, candidate_group, members[group] - int(themselves), themselves)
+    return LabelPairs(group, candidate_group, members[group] - int(is_self), is_self)
 
 
-def _listed(indices_tuple: Sequence[Tensor], n: int, m: int, device: torch.device) -> Listed:
+def _index_pairs(indices_tuple: Sequence[Tensor], n: int, m: int, device: torch.device) -> IndexPairs:
     if len(indices_tuple) not in (3, 4):
         raise ValueError(
             f"indices_tuple has {len(indices_tuple)} entries; expected triplets (anchors, positives, negatives) or "
@@ -172,7 +172,7 @@ def _listed(indices_tuple: Sequence[Tensor], n: int, m: int, device: torch.devic
         )
     first, positive, *second, negative = (torch.as_tensor(index, device=device) for index in indices_tuple)
     negatives = _table(second[0] if second else first, negative, n, m)
-    return Listed(_table(first, positive, n, m), negatives, (first.long(), positive.long()))
+    return IndexPairs(_table(first, positive, n, m), negatives, (first.long(), positive.long()))
 
 
 def _table(row: Tensor, column: Tensor, n: int, m: int) -> Table:

@@ -44,21 +44,105 @@ ValueErrors.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kontrast import losses
 from kontrast.autograd import full_precision
-from kontrast.compat._metric_learning import INSTALLED, Space, base, is_mean, space, tell_norms
-from kontrast.compat._pairs import Batch, Labelled, Listed, Pairs, Places, read
+from kontrast.compat._pairs import Batch, IndexPairs, LabelPairs, Pairs, Places, read
 from kontrast.engine import LOG2E, Grads, Rows, row_shift, spans, strip_height, strips, tiled
+from kontrast.sphere import unit
+
+try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own imports
+        from pytorch_metric_learning import distances as _distances
+        from pytorch_metric_learning import losses as _losses
+        from pytorch_metric_learning import reducers as _reducers
+except Exception:  # not installed, or it cannot be imported with this torch
+    INSTALLED = False
+else:
+    INSTALLED = True
 
 LossDict = dict[str, dict[str, Any]]  # pytorch-metric-learning's: the values of a loss, and what they are values of
+
+
+class _Empty:
+    pass
+
+
+def _base(name: str) -> type:
+    """pytorch-metric-learning's loss of that name, which ours extends; an empty class where it is not installed."""
+    return getattr(_losses, name) if INSTALLED else _Empty
+
+
+@dataclass(frozen=True)
+class Space:
+    """A distance that the engine computes, as products of rows: ⟨x, c⟩, or −‖x − c‖² up to a constant of each x."""
+
+    p: float | None = 2  # rows are divided by their p-norm first; None leaves them as they are
+    squared: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether kontrast's own losses compute it, with ``normalize`` or without."""
+        return self.p in (2, None) and not self.squared
+
+    def rows(self, x: Tensor) -> Tensor:
+        """Embeddings, normalised as the distance says."""
+        if self.p is None:
+            return x
+        return unit(x) if self.p == 2 else F.normalize(x, p=self.p, dim=1)
+
+    def anchors(self, z: Tensor) -> Tensor:
+        """Anchors; of squared distances with a further 1, for `candidates`."""
+        return torch.cat([2 * z, torch.ones_like(z[:, :1])], dim=1) if self.squared else z
+
+    def candidates(self, z: Tensor) -> Tensor:
+        """Candidates; of squared distances with a further −‖c‖².
+
+        2⟨x, c⟩ − ‖c‖² is −‖x − c‖² + ‖x‖², and a number added to a whole row changes no loss.
+        """
+        return torch.cat([z, -z.square().sum(1, keepdim=True)], dim=1) if self.squared else z
+
+
+def _space(distance: Any) -> Space | None:
+    """How the engine computes a distance; None if it cannot, as for every distance of a user's own."""
+    if not INSTALLED:
+        return Space()
+    kind, p = type(distance), distance.p if getattr(distance, "normalize_embeddings", False) else None
+    if kind in (_distances.CosineSimilarity, _distances.DotProductSimilarity):
+        return Space(p) if distance.power == 1 and distance.is_inverted else None
+    if kind is _distances.LpDistance and distance.p == 2 and distance.power == 2 and not distance.is_inverted:
+        return Space(p, squared=True)
+    return None
+
+
+def _collect_stats(distance: Any, query: Tensor, ref: Tensor) -> None:
+    """Store the statistics that a distance with ``collect_stats`` stores when it is called."""
+    distance.reset_stats()
+    if distance.collect_stats:
+        distance.set_default_stats(query, ref, distance.maybe_normalize(query), distance.maybe_normalize(ref))
+
+
+def _is_mean(reducer: Any, *, above_zero: bool) -> bool:
+    """Whether a reducer is the plain mean of all values (or of those above 0) and collects no statistics."""
+    if isinstance(reducer, _reducers.MultipleReducers):
+        named = dict(reducer.reducers.items())  # a ModuleDict has no get
+        reducer = named.get("loss", reducer.default_reducer)
+    if getattr(reducer, "collect_stats", True):
+        return False
+    if type(reducer) is _reducers.MeanReducer:
+        return not above_zero
+    threshold = type(reducer) in (_reducers.AvgNonZeroReducer, _reducers.ThresholdReducer)
+    return above_zero and threshold and reducer.low == 0 and reducer.high is None
 
 
 class _PairLoss(losses.Loss):
@@ -79,7 +163,7 @@ class _PairLoss(losses.Loss):
         collect_stats: bool | None = None,
     ) -> None:
         super().__init__(gather_distributed=False)
-        self._as_theirs(
+        self._set_their_options(
             distance=distance,
             reducer=reducer,
             embedding_regularizer=embedding_regularizer,
@@ -88,7 +172,7 @@ class _PairLoss(losses.Loss):
         )
         self.temperature = temperature
 
-    def _as_theirs(self, **options: Any) -> None:
+    def _set_their_options(self, **options: Any) -> None:
         """The state that pytorch-metric-learning's losses have; ``temperature`` is left to be set."""
         if INSTALLED:
             # Loss comes before their class among the bases, so this is their constructor; it makes the module anew.
@@ -116,9 +200,8 @@ class _PairLoss(losses.Loss):
         ``ref_emb [M, D]`` and ``ref_labels [M]`` are the candidates, if they are not the embeddings.
         """
         inputs = (embeddings, labels, indices_tuple, ref_emb, ref_labels)
-        if space(self.distance) is None:
-            found: Tensor = super(losses.Loss, self).forward(*inputs)  # which calls `compute_loss`
-            return found
+        if _space(self.distance) is None:
+            return super(losses.Loss, self).forward(*inputs)  # type: ignore[no-any-return]  # calls `compute_loss`
         return self._by_engine(*inputs)
 
     @full_precision
@@ -149,17 +232,15 @@ class _PairLoss(losses.Loss):
         Where the reducer is the loss's default they are reduced already, which costs less.
         """
         theirs: Any = self
-        engine = space(self.distance)
+        engine = _space(self.distance)
         if engine is None:
             dense: Any = super(losses.Loss, self)
-            handed: LossDict = dense.compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
-            return handed
+            return dense.compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)  # type: ignore[no-any-return]
         batch = read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
-        tell_norms(self.distance, embeddings, embeddings if ref_emb is None else ref_emb)
+        _collect_stats(self.distance, embeddings, embeddings if ref_emb is None else ref_emb)
         if _is_zero(batch):
-            nothing: LossDict = theirs.zero_losses()
-            return nothing
-        if is_mean(self.reducer, above_zero=self.above_zero):
+            return theirs.zero_losses()  # type: ignore[no-any-return]
+        if _is_mean(self.reducer, above_zero=self.above_zero):
             value = self._value(batch, engine).to(embeddings.dtype)
             return {"loss": {"losses": value, "indices": None, "reduction_type": "already_reduced"}}
         values, indices, kind = self._each(batch, engine)
@@ -172,10 +253,10 @@ class _PairLoss(losses.Loss):
     # ------------------------------------------------------------------------------------------------ pickling
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what `_as_theirs` makes, if that is nothing but defaults."""
+        """Without what `_set_their_options` makes, if that is nothing but defaults."""
         fresh = self._fresh()
         state = dict(self.__dict__)
-        if not INSTALLED or _described(self) == _described(fresh):
+        if not INSTALLED or _describe(self) == _describe(fresh):
             own = losses.Loss().__dict__
             state = {k: v for k, v in state.items() if k in own or k not in fresh.__dict__}
             state["_modules"] = {k: v for k, v in self._modules.items() if k not in fresh._modules}
@@ -193,7 +274,7 @@ class _PairLoss(losses.Loss):
         """A loss of this class with the defaults, but for its temperature, which it lacks."""
         fresh = type(self).__new__(type(self))
         losses.Loss.__init__(fresh)
-        fresh._as_theirs()
+        fresh._set_their_options()
         return fresh
 
     # ----------------------------------------------------------------------------------------------- computing
@@ -206,15 +287,15 @@ class _PairLoss(losses.Loss):
     def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
         """Every value, which rows it is of, and what pytorch-metric-learning calls such values."""
 
-    def _plain(self, batch: Batch, pairs: Labelled, engine: Space) -> Tensor | None:
+    def _plain(self, batch: Batch, pairs: LabelPairs, engine: Space) -> Tensor | None:
         """kontrast's SupCon of the same groups, if it leaves out the same candidates."""
-        if not engine.plain:
+        if not engine.is_plain:
             return None
         loss = losses.SupConLoss(
             self.options.tau, normalize=engine.p is not None, gather_distributed=False, tile=self.tile
         )
         value: Tensor
-        if not pairs.themselves:
+        if not pairs.is_self:
             value = loss(batch.anchors, pairs.group, ref_emb=batch.candidates, ref_labels=pairs.candidate_group)
         elif batch.candidates is batch.anchors:
             value = loss(batch.anchors, pairs.group)
@@ -249,7 +330,7 @@ def _is_zero(batch: Batch) -> bool:
     return min(positive, negative) == 0 or max(positive, negative) <= 1
 
 
-def _described(loss: Any) -> tuple[Any, ...]:
+def _describe(loss: Any) -> tuple[Any, ...]:
     """A loss's distance, reducer and other options, as what can be compared."""
     parts = [
         (type(part), {k: v for k, v in vars(part).items() if not k.startswith("_")}, dict(part.named_children()))
@@ -258,7 +339,7 @@ def _described(loss: Any) -> tuple[Any, ...]:
     return (*parts, loss.embedding_regularizer, loss.embedding_reg_weight, loss.collect_stats)
 
 
-class SupConLoss(_PairLoss, base("SupConLoss")):  # type: ignore[misc]
+class SupConLoss(_PairLoss, _base("SupConLoss")):  # type: ignore[misc]
     """SupCon, the mean over the anchors whose loss is above zero.
 
     Args:
@@ -281,7 +362,7 @@ class SupConLoss(_PairLoss, base("SupConLoss")):  # type: ignore[misc]
 
     def _value(self, batch: Batch, engine: Space) -> Tensor:
         pairs = _check_disjoint(batch.pairs)
-        if isinstance(pairs, Labelled) and not bool((pairs.num_positives == 1).any()):
+        if isinstance(pairs, LabelPairs) and not bool((pairs.num_positives == 1).any()):
             plain = self._plain(batch, pairs, engine)
             if plain is not None:
                 return plain
@@ -295,12 +376,12 @@ class SupConLoss(_PairLoss, base("SupConLoss")):  # type: ignore[misc]
 
 
 def _check_disjoint(pairs: Pairs) -> Pairs:
-    if isinstance(pairs, Listed) and bool(torch.isin(pairs.positive.place, pairs.negative.place).any()):
+    if isinstance(pairs, IndexPairs) and bool(torch.isin(pairs.positive.place, pairs.negative.place).any()):
         raise ValueError("indices_tuple lists a pair both as positive and as negative: it can be one only")
     return pairs
 
 
-class NTXentLoss(_PairLoss, base("NTXentLoss")):  # type: ignore[misc]
+class NTXentLoss(_PairLoss, _base("NTXentLoss")):  # type: ignore[misc]
     """NT-Xent, each positive pair against the anchor's negatives, the mean over the pairs.
 
     Args:
@@ -324,7 +405,7 @@ class NTXentLoss(_PairLoss, base("NTXentLoss")):  # type: ignore[misc]
 
     def _value(self, batch: Batch, engine: Space) -> Tensor:
         pairs = batch.pairs
-        if isinstance(pairs, Labelled) and int(pairs.num_positives.max()) == 1:
+        if isinstance(pairs, LabelPairs) and int(pairs.num_positives.max()) == 1:
             plain = self._plain(batch, pairs, engine)
             if plain is not None:
                 return plain
@@ -341,8 +422,8 @@ class NTXentLoss(_PairLoss, base("NTXentLoss")):  # type: ignore[misc]
 def _positive_pairs(batch: Batch) -> tuple[Tensor, Tensor]:
     """Each positive pair: as listed, or in the order of rows and columns."""
     pairs, n, m = batch.pairs, len(batch.anchors), len(batch.candidates)
-    if isinstance(pairs, Listed):
-        return pairs.listed
+    if isinstance(pairs, IndexPairs):
+        return pairs.places
     found = []
     for r in spans(n, strip_height(m, 1, "auto")):
         places: Places = pairs.positives(r, batch.anchors)

@@ -49,8 +49,7 @@ def find(name: str) -> type[Method]:
         ...
     ValueError: no method 'spucon'; did you mean 'supcon'? Known: ce, ce-fix, ce-l2, instance, ...
     """
-    kind: type[Method] = METHODS[name]
-    return kind
+    return METHODS[name]  # type: ignore[no-any-return]
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -79,5 +78,4 @@ def method(name: str, encoder: nn.Module, head: nn.Module, *, setting: Setting |
     passed: dict[str, Any] = (
         {"setting": setting or Setting()} if "setting" in inspect.signature(find(name)).parameters else {}
     )
-    made: Method = METHODS.make(name, encoder, head, **passed, **options)
-    return made
+    return METHODS.make(name, encoder, head, **passed, **options)  # type: ignore[no-any-return]

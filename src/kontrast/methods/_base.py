@@ -15,6 +15,7 @@ a constructor and `objective` are a method.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +25,8 @@ from torch import Tensor, nn
 
 from kontrast import distributed, losses, models
 from kontrast.geometry import bounds
+
+LossOptions = Mapping[str, Mapping[str, Any]]  # the name of a loss → a method's options for it
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,15 @@ class Method(nn.Module, ABC):
         needs_labels: Whether the method learns from labels.
         fewest_views: How many views of each sample it takes at least.
         most_views: How many views at most; None is any number.
+        estimator_losses: The losses by which `kontrast.sklearn.ContrastiveEncoder` trains with this method, each with
+            the options that it passes; none by default. If the method needs labels, it is taken for data with labels.
         loss: The loss; a method that has one gets its temperature into log lines and monitors.
     """
 
     needs_labels: ClassVar[bool] = False
     fewest_views: ClassVar[int] = 1
     most_views: ClassVar[int | None] = None
+    estimator_losses: ClassVar[LossOptions] = {}
 
     loss: losses.Loss
     network: Network
@@ -185,9 +191,10 @@ class Method(nn.Module, ABC):
         v = batch.views.shape[1]
         if v < self.fewest_views or (self.most_views is not None and v > self.most_views):
             most = "or more" if self.most_views is None else f"to {self.most_views}"
-            wanted = f"{self.fewest_views}" if self.most_views == self.fewest_views else f"{self.fewest_views} {most}"
+            needed = f"{self.fewest_views}" if self.most_views == self.fewest_views else f"{self.fewest_views} {most}"
             raise ValueError(
-                f"{type(self).__name__} takes {wanted} views of each sample, got {v} (views {list(batch.views.shape)})"
+                f"views has shape {list(batch.views.shape)}: must have {needed} views of each sample for "
+                f"{type(self).__name__}, got {v}"
             )
         if self.needs_labels and batch.labels is None:
             raise ValueError(f"{type(self).__name__}: needs labels, and this batch has none. Use data with labels")

@@ -19,6 +19,8 @@ from kontrast.geometry import penalty_entropy
 from kontrast.methods._base import Method, Network, Setting, ViewBatch, out_dim
 from kontrast.sphere import unit_rows
 
+SMALL_BATCHES = {"key_parts": 1}  # batch norm over an eighth of a small batch would be noise
+
 
 class MomentumMethod(Method):
     """Base of the methods with a target network and a queue; its options are theirs too.

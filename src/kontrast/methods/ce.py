@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from kontrast import distributed, losses
 from kontrast.data.loader import Stream, seed_of
-from kontrast.methods._base import Method, Setting, ViewBatch, everyone, out_dim
+from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, everyone, out_dim
 
 
 class CE(Method):
@@ -32,6 +32,7 @@ class CE(Method):
     """
 
     needs_labels = True
+    estimator_losses: ClassVar[LossOptions] = {"cross-entropy": {}}
     loss: losses.CrossEntropyLoss | losses.SimplexCrossEntropyLoss
 
     def __init__(

@@ -6,12 +6,14 @@ The simplex is built in closed form (`kontrast.simplex`); the published code's i
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
 from kontrast import losses
 from kontrast.data.loader import Stream, generator
-from kontrast.methods._base import Setting
+from kontrast.methods._base import LossOptions, Setting
 from kontrast.methods.ce import CE
 from kontrast.sphere import unit
 
@@ -26,6 +28,8 @@ class CEFix(CE):
         radius: The length of the weights.
         weights: Their directions: ``simplex`` or ``random``.
     """
+
+    estimator_losses: ClassVar[LossOptions] = {"simplex-cross-entropy": {}}
 
     def __init__(
         self,

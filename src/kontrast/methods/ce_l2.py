@@ -6,10 +6,12 @@ optimiser's weight decay μ on W comes on top: λ + μ/2 is what W then sees.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import Setting
+from kontrast.methods._base import LossOptions, Setting
 from kontrast.methods.ce import CE
 
 
@@ -22,6 +24,8 @@ class CEL2(CE):
         setting: ``num_classes``, and ``seed`` of the first weights.
         weight_penalty: λ, by which ‖W‖² is added to the loss.
     """
+
+    estimator_losses: ClassVar[LossOptions] = {}
 
     def __init__(
         self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, weight_penalty: float = 5e-4

@@ -53,13 +53,13 @@ class Instance(Method):
         super().__init__(encoder, head)
         if loss not in KINDS:
             raise ValueError(f"method.loss={loss!r}: must be one of {', '.join(KINDS)}")
-        made: dict[str, losses.Loss] = {
+        by_name: dict[str, losses.Loss] = {
             "ordinary": losses.InfoNCELoss(temperature),
             "hard": losses.HardContrastiveLoss(temperature, hard_negatives),
             "simple": losses.SimpleContrastiveLoss(),
             "hard-simple": losses.SimpleContrastiveLoss(hard_negatives=hard_negatives),
         }
-        self.loss = made[loss]
+        self.loss = by_name[loss]
         samples = setting.need("num_samples", "instance discrimination, one slot a sample,")
         draw = generator(setting.seed, Stream.KEYS)
         self.bank = models.MemoryBank(samples, out_dim(head), bank_momentum, generator=draw)
@@ -90,5 +90,5 @@ class Instance(Method):
 
 def _indices(batch: ViewBatch) -> Tensor:
     if batch.indices is None:
-        raise ValueError("instance discrimination needs each sample's index in the data set, and this batch has none")
+        raise ValueError("batch.indices=None: must be the rows of the data set for instance discrimination, int64 [n]")
     return batch.indices

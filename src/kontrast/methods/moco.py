@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import Setting
-from kontrast.methods._momentum import MomentumMethod
+from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._momentum import SMALL_BATCHES, MomentumMethod
 
 
 class MoCo(MomentumMethod):
@@ -27,6 +27,8 @@ class MoCo(MomentumMethod):
         temperature: τ of the loss.
         memory: ``queue``, ``momentum``, ``momentum_schedule``, ``symmetric``, ``shuffle_keys`` and ``key_parts``.
     """
+
+    estimator_losses: ClassVar[LossOptions] = {"info-nce": SMALL_BATCHES}
 
     def __init__(
         self,

@@ -10,13 +10,13 @@ The published code moves the target before the keys are computed; as it starts a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import Setting
-from kontrast.methods._momentum import MomentumMethod
+from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._momentum import SMALL_BATCHES, MomentumMethod
 
 
 class ReSSL(MomentumMethod):
@@ -32,6 +32,7 @@ class ReSSL(MomentumMethod):
     """
 
     loss: losses.ReSSLLoss
+    estimator_losses: ClassVar[LossOptions] = {"ressl": SMALL_BATCHES}
 
     def __init__(
         self,

@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import Setting
+from kontrast.methods._base import LossOptions, Setting
 from kontrast.methods.supcon import SupCon
 
 
@@ -24,6 +26,8 @@ class SC(SupCon):
         setting: Not used.
         temperature: τ of the loss.
     """
+
+    estimator_losses: ClassVar[LossOptions] = {}
 
     def __init__(
         self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, temperature: float = 0.1

@@ -14,13 +14,13 @@ target. Its code does not start the target as a copy; the successor's does, and 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from kontrast import losses, models
-from kontrast.methods._base import Setting
-from kontrast.methods._momentum import MomentumMethod
+from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._momentum import SMALL_BATCHES, MomentumMethod
 
 
 class SCE(MomentumMethod):
@@ -40,6 +40,7 @@ class SCE(MomentumMethod):
     """
 
     loss: losses.SCELoss
+    estimator_losses: ClassVar[LossOptions] = {"sce": SMALL_BATCHES}
 
     def __init__(
         self,

@@ -10,11 +10,13 @@ chance alone. ``warmup_steps`` trains on NT-Xent first.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from kontrast import losses
-from kontrast.methods._base import Method, Setting, ViewBatch, how_many
+from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, how_many
 from kontrast.methods.instance import KINDS
 
 
@@ -35,6 +37,12 @@ class SimCLR(Method):
     """
 
     fewest_views = most_views = 2
+    estimator_losses: ClassVar[LossOptions] = {
+        "supcon": {},  # two views without labels: NT-Xent is the same number
+        "nt-xent": {},
+        "hard-contrastive": {"loss": "hard"},
+        "simple-contrastive": {"loss": "simple"},
+    }
     steps: Tensor
 
     def __init__(
@@ -59,13 +67,13 @@ class SimCLR(Method):
                 f"method.warmup_steps={warmup_steps}: must be below the run's {total} steps, else the {loss} loss is "
                 "never used. Lower it, or train longer"
             )
-        made: dict[str, losses.Loss] = {
+        by_name: dict[str, losses.Loss] = {
             "ordinary": losses.NTXentLoss(temperature),
             "hard": losses.HardContrastiveLoss(temperature, hard_negatives),
             "simple": losses.SimpleContrastiveLoss(),
             "hard-simple": losses.SimpleContrastiveLoss(hard_negatives=hard_negatives),
         }
-        self.loss = self.main = made[loss]
+        self.loss = self.main = by_name[loss]
         self.first = losses.NTXentLoss(temperature)
         self.warmup_steps = warmup_steps
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
 from kontrast import losses
-from kontrast.methods._base import Method, Setting, ViewBatch, everyone
+from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, everyone
 
 
 class SupCon(Method):
@@ -23,6 +25,7 @@ class SupCon(Method):
     """
 
     needs_labels = True
+    estimator_losses: ClassVar[LossOptions] = {"supcon": {}}
 
     def __init__(
         self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, temperature: float = 0.1

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import Setting
+from kontrast.methods._base import LossOptions, Setting
 from kontrast.methods.supcon import SupCon
 
 
@@ -26,6 +28,7 @@ class TCL(SupCon):
     """
 
     loss: losses.TCLLoss
+    estimator_losses: ClassVar[LossOptions] = {"tcl": {}}
 
     def __init__(
         self,

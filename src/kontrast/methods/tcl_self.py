@@ -9,10 +9,12 @@ solo-learn's, on whose code the experiments ran.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
 from kontrast import losses
-from kontrast.methods._base import Method, Setting, ViewBatch, how_many
+from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, how_many
 
 
 class TCLSelf(Method):
@@ -30,6 +32,7 @@ class TCLSelf(Method):
     loss: losses.TCLLoss
 
     fewest_views = 2
+    estimator_losses: ClassVar[LossOptions] = {"tcl": {}}
 
     def __init__(
         self,

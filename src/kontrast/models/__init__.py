@@ -18,7 +18,7 @@ from kontrast.models.batch_norm import (
     sync_batch_norm,
     unshuffle,
 )
-from kontrast.models.encoders import FAMILY, Encoder, encoder, names, norm_of, refuse_tag
+from kontrast.models.encoders import FAMILY, Encoder, encoder, names, norm_of, refuse_tag, takes_vectors
 from kontrast.models.encoders._base import ImageEncoder, seeded
 from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
 from kontrast.models.memory_bank import MemoryBank
@@ -52,5 +52,6 @@ __all__ = [
     "shuffle_keys",
     "split_batch_norm",
     "sync_batch_norm",
+    "takes_vectors",
     "unshuffle",
 ]

@@ -96,7 +96,7 @@ def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Resul
             "rows": len(part),
             "embeddings": "a fixed view of each row through encoder and head, eval mode",
             "simplex": f"up to {FITTED} plain training rows, eval mode",
-            "neighbours": _asked(job, subject) if near else None,
+            "neighbours": _describe_search(job, subject) if near else None,
             **options,
         },
     }
@@ -116,7 +116,7 @@ def _geometry(x: Tensor, labels: Tensor | None, options: dict[str, Any]) -> list
 def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
     """A view's embedding of each row ``[n, D]``, and how far its other view and other rows' are from it."""
     last_two = slice(-2, None)  # momentum methods: the last is the online network's
-    key, z = FixedViews(job, part, least=2).embedded(last_two).unbind(1)
+    key, z = FixedViews(job, part, least=2).embed(last_two).unbind(1)
     if len(part) < 2:
         return z, {}
     with warnings.catch_warnings():
@@ -149,8 +149,10 @@ def _of_bank(job: Job) -> dict[str, Tensor]:
     entries = bank.rows.float().cpu()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", geometry.TooFewSamples)
-        found = geometry.local_separation(torch.cat(parts), entries[rows], entries, own_index=rows, nearest=CLOSEST)
-    return {"bank_positive": found.positive.float(), "bank_nearest": found.nearest.float()}
+        separation = geometry.local_separation(
+            torch.cat(parts), entries[rows], entries, own_index=rows, nearest=CLOSEST
+        )
+    return {"bank_positive": separation.positive.float(), "bank_nearest": separation.nearest.float()}
 
 
 def _simplex(job: Job) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -174,59 +176,59 @@ def _simplex(job: Job) -> tuple[dict[str, Any], dict[str, Tensor]]:
     }
 
 
-def _scalars(found: geometry.Simplex) -> dict[str, Any]:
-    scalars = {name: value for name, value in vars(found).items() if isinstance(value, int | float)}
-    return {**scalars, "deviation": found.deviation}
+def _scalars(simplex: geometry.Simplex) -> dict[str, Any]:
+    scalars = {name: value for name, value in vars(simplex).items() if isinstance(value, int | float)}
+    return {**scalars, "deviation": simplex.deviation}
 
 
 def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Tensor]:
     """The nearest training rows of some rows of the split, by cosine; of a training row, all but itself."""
     order = torch.randperm(len(split), generator=generator(job.recipe.seed, Stream.HELD_OUT, 2))
-    chosen = order[:QUERIES].sort().values
+    queries = order[:QUERIES].sort().values
     if subject is not None:
-        rows, searched = torch.arange(len(job.data.train)), job.data.train
-        asked, among = subject.test[chosen], subject.train
+        rows, among = torch.arange(len(job.data.train)), job.data.train
+        query_features, candidates = subject.test[queries], subject.train
     else:
         rows = _limited_rows(job.train, SEARCHED, job.recipe.seed)
-        searched = job.train.limited(SEARCHED, job.recipe.seed)
-        asked, among = features(job, split.subset(chosen)), features(job, searched)
-    similar = F.normalize(asked, dim=1) @ F.normalize(among, dim=1).T
+        among = job.train.limited(SEARCHED, job.recipe.seed)
+        query_features, candidates = features(job, split.subset(queries)), features(job, among)
+    similar = F.normalize(query_features, dim=1) @ F.normalize(candidates, dim=1).T
     if job.data.test is None:
-        similar[chosen[:, None] == rows] = -torch.inf
+        similar[queries[:, None] == rows] = -torch.inf
     nearest = similar.topk(min(NEAREST, similar.shape[1] - (job.data.test is None)), dim=1).indices
     if not nearest.numel():
         return {}
-    found = {"query_rows": chosen, "neighbours": rows[nearest]}
-    if split.labels is not None and searched.labels is not None:
-        found |= {"query_labels": split.labels[chosen], "neighbour_labels": searched.labels[nearest]}
+    arrays = {"query_rows": queries, "neighbours": rows[nearest]}
+    if split.labels is not None and among.labels is not None:
+        arrays |= {"query_labels": split.labels[queries], "neighbour_labels": among.labels[nearest]}
     if job.size is not None:
-        found["query_images"] = _thumbnails(split, chosen)
-        near = _thumbnails(searched, nearest.flatten())  # of the size that its own split has
-        found["neighbour_images"] = near.view(*nearest.shape, *near.shape[1:])
-    return found
+        arrays["query_images"] = _thumbnails(split, queries)
+        near = _thumbnails(among, nearest.flatten())  # of the size that its own split has
+        arrays["neighbour_images"] = near.view(*nearest.shape, *near.shape[1:])
+    return arrays
 
 
 def _file_names(job: Job, split: Split, subject: Subject | None, arrays: dict[str, Tensor]) -> dict[str, Any]:
     """The files of the rows that are analysed, asked for and found, as far as the rows are files."""
-    searched = job.train if subject is None else job.data.train
-    found: dict[str, Any] = {}
+    among = job.train if subject is None else job.data.train
+    file_names: dict[str, Any] = {}
     for name, rows, of in (
         ("names", "rows", split),
         ("query_names", "query_rows", split),
-        ("neighbour_names", "neighbours", searched),
+        ("neighbour_names", "neighbours", among),
     ):
         if of.names is not None and rows in arrays:
             known = of.names
             # A name that is not UTF-8 comes from Python with surrogates, which no page takes.
             words = [known[i].encode(errors="backslashreplace").decode() for i in arrays[rows].flatten().tolist()]
-            found[name] = np.array(words).reshape(tuple(arrays[rows].shape))
-    return found
+            file_names[name] = np.array(words).reshape(tuple(arrays[rows].shape))
+    return file_names
 
 
-def _asked(job: Job, subject: Subject | None) -> dict[str, Any]:
+def _describe_search(job: Job, subject: Subject | None) -> dict[str, Any]:
     """Whose neighbours, and among how many training rows."""
-    searched = min(len(job.train), SEARCHED) if subject is None else len(job.data.train)
-    return {"queries": "train" if job.data.test is None else "test", "searched": searched}
+    among = min(len(job.train), SEARCHED) if subject is None else len(job.data.train)
+    return {"queries": "train" if job.data.test is None else "test", "searched": among}
 
 
 def _samples(job: Job) -> dict[str, Tensor]:
@@ -240,9 +242,9 @@ def _samples(job: Job) -> dict[str, Tensor]:
 
 def _limited_rows(split: Split, most: int, seed: int) -> Tensor:
     """Which rows `Split.limited` keeps."""
-    kept = Split(Rows(split.inputs, torch.arange(len(split))), split.labels).limited(most, seed).inputs
-    assert isinstance(kept, Rows)
-    return kept.rows
+    inputs = Split(Rows(split.inputs, torch.arange(len(split))), split.labels).limited(most, seed).inputs
+    assert isinstance(inputs, Rows)
+    return inputs.rows
 
 
 def _thumbnails(split: Split, rows: Tensor, size: int | None = None) -> Tensor:

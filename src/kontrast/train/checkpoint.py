@@ -101,7 +101,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def newest(
-    last: Path, previous: Path, misfit: Callable[[dict[str, Any]], str] = lambda state: ""
+    last: Path, previous: Path, mismatch: Callable[[dict[str, Any]], str] = lambda state: ""
 ) -> dict[str, Any] | None:
     """The state to resume from: the last checkpoint, or the one before if the last is damaged or missing.
 
@@ -109,7 +109,7 @@ def newest(
         last: The newest checkpoint. If it cannot be used, a line on standard error says so, and it is renamed to
             damaged.pt: the next checkpoint must not replace the good one.
         previous: The checkpoint before it.
-        misfit: Why a state is not this run's; an empty string if it is.
+        mismatch: Why a state is not this run's; an empty string if it is.
 
     Returns:
         The state; None if there is no checkpoint yet.
@@ -118,7 +118,7 @@ def newest(
         Damaged: Neither can be used.
     """
     try:
-        return _load_fitting(last, misfit)
+        return _load_fitting(last, mismatch)
     except FileNotFoundError:
         problem = f"{last} is missing"
     except Damaged as error:
@@ -126,7 +126,7 @@ def newest(
             raise
         problem = str(error).partition("; ")[0]
     try:
-        state = _load_fitting(previous, misfit)
+        state = _load_fitting(previous, mismatch)
     except FileNotFoundError:
         return None
     except Damaged as error:
@@ -137,9 +137,9 @@ def newest(
     return state
 
 
-def _load_fitting(path: Path, misfit: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
+def _load_fitting(path: Path, mismatch: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
     state = load(path)
-    if why := misfit(state):
+    if why := mismatch(state):
         raise Damaged(
             f"{path} cannot be resumed from ({why}); if the data or the recipe have changed, put them back or choose "
             "another --out, else put back a copy of the file"
@@ -249,7 +249,7 @@ class State:
         }
 
     def restore(self, saved: dict[str, Any]) -> int:
-        """Restore a checkpoint that has no `misfit`; returns the offset of the log."""
+        """Restore a checkpoint that has no `mismatch`; returns the offset of the log."""
         self.method.load_state_dict(saved["method"])
         self.optimiser.load_state_dict(saved["optimiser"])
         self.precision.load_state_dict(saved["precision"])
@@ -260,10 +260,10 @@ class State:
         return int(saved["offset"])
 
 
-def misfit(saved: dict[str, Any], recipe_hash: str, data: str) -> str:
+def mismatch(saved: dict[str, Any], recipe_hash: str, data: str) -> str:
     """Why a checkpoint's content is not this run's; empty if it is.
 
-    >>> misfit({"format": FORMAT, "hash": "a"}, "b", "c")
+    >>> mismatch({"format": FORMAT, "hash": "a"}, "b", "c")
     "it is of another recipe, 'a' and not 'b'"
     """
     for key, mine, what in (("format", FORMAT, "version"), ("hash", recipe_hash, "recipe"), ("data", data, "data")):

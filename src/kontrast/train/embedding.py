@@ -1,4 +1,4 @@
-"""A run's encoder over any data, into a file."""
+"""Write the features of any data, by a run's encoder, into a file."""
 
 from __future__ import annotations
 
@@ -36,34 +36,47 @@ def embed(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
-    """Write the features of a split of the data; returns rows and columns.
+    """Write the features of a split of the data.
 
-    ``data`` is what `kontrast.data.load` takes: a set's name, a folder, an array file, an image file or a list of them,
-    or an object. The inputs are brought to the encoder's channels and size, and normalised, as the run did it in its
-    evaluation: an image's features are the same whatever others lie beside it. ``to`` ends in ``.npy``, ``.npz`` or
-    ``.parquet`` (`kontrast.train.feature_files`); features go there batch by batch, so that data larger than memory
-    need no more of it. ``batch_size`` is how many rows go through the encoder at once; None measures it on one row, so
-    that large images go in small batches. ``limit`` keeps at most so many rows, classes even. Without ``split`` it is
-    train, and a warning names the others that the data have.
+    The inputs get the encoder's channels, size and normalisation, as in the run's evaluation: the features of an image
+    do not depend on the other images. Features are written batch by batch, so data larger than memory work too.
+
+    Args:
+        run: The finished run, or its folder.
+        data: What `kontrast.data.load` takes: a set's name, a folder, an array file, an image file or a list of them,
+            or an object.
+        to: The file; its name ends in ``.npy``, ``.npz`` or ``.parquet`` (`kontrast.train.feature_files`).
+        split: ``train``, ``test`` or ``unlabelled``; None is train, and a warning names the other splits of the data.
+        batch_size: Rows that go through the encoder at once; None measures one row and chooses.
+        workers: Processes that read files.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        limit: Keep at most so many rows, classes even.
+        progress: Called as the work proceeds.
+
+    Returns:
+        The numbers of rows and columns.
+
+    Raises:
+        ValueError: The data do not fit the encoder or lack the split, or the file's name has another ending.
     """
     target = expanded(to)
     feature_files.check(target)
     run = run if isinstance(run, Run) else Run(run)
     card, encoder, place = read_card(run), rebuild(run), pick_device(device)
-    given = card["input"]
-    fraction = crop_of(run, given)
-    found = _found(data, split or TRAIN, given, fraction)
+    inputs = card["input"]
+    fraction = crop_of(run, inputs)
+    data_set = _load(data, split or TRAIN, inputs, fraction)
     if split is None:
         split = TRAIN
-        _warn_of_others(found, data)
-    rows: Split = getattr(found, split)
+        _warn_of_others(data_set, data)
+    rows: Split = getattr(data_set, split)
     rows = rows if limit is None else rows.limited(limit)
     batches = features_of(
         encoder,
         rows,
-        mean=given["mean"],
-        std=given["std"],
-        size=given["shape"][1] if given["kind"] == "image" else None,
+        mean=inputs["mean"],
+        std=inputs["std"],
+        size=inputs["shape"][1] if inputs["kind"] == "image" else None,
         fraction=fraction,
         batch_size=batch_size,
         workers=workers,
@@ -74,65 +87,65 @@ def embed(
         features=(batch.numpy() for batch in batches),
         rows=len(rows),
         labels=None if rows.labels is None else rows.labels.numpy(),
-        class_names=None if rows.labels is None else found.class_names,
+        class_names=None if rows.labels is None else data_set.class_names,
         paths=_paths(rows.inputs, data),
-        about={"data": found.name, "split": split, "limit": limit, "run": card["hash"], "card": card},
+        about={"data": data_set.name, "split": split, "limit": limit, "run": card["hash"], "card": card},
     )
     return feature_files.write(target, table)
 
 
-def _warn_of_others(found: DataSet, data: Any) -> None:
-    """A warning where the data have rows that nobody asked for or against."""
-    counts = {name: len(rows) for name in SPLITS if name != TRAIN and (rows := getattr(found, name)) is not None}
+def _warn_of_others(data_set: DataSet, data: Any) -> None:
+    """Warn if the data have other splits, and no split was named."""
+    counts = {name: len(rows) for name in SPLITS if name != TRAIN and (rows := getattr(data_set, name)) is not None}
     if counts:
         others = " and ".join(f"{name} ({count:,})" for name, count in counts.items())
         warnings.warn(
-            f"{_told(data)}: only the split train ({len(found.train):,} rows) is embedded, not {others}. Use --split "
-            f"{next(iter(counts))} (split= in Python) for the others, --split {TRAIN} to leave this warning out",
+            f"{_describe(data)}: only the split train ({len(data_set.train):,} rows) is embedded, not {others}. Use "
+            f"--split {next(iter(counts))} (split= in Python) for the others, --split {TRAIN} to hide this warning",
             stacklevel=3,
         )
 
 
-def _found(data: Any, split: str, given: dict[str, Any], fraction: float | None) -> DataSet:
-    """The data as the encoder takes them: its channels, its length; its size, if the run had it so from the loader."""
-    image = given["kind"] == "image"
-    options: dict[str, Any] = {"channels": given["shape"][0]} if image else {}
+def _load(data: Any, split: str, inputs: dict[str, Any], fraction: float | None) -> DataSet:
+    """Load the data with the encoder's channels and, if the run's loader resized images, the encoder's size."""
+    is_image = inputs["kind"] == "image"
+    options: dict[str, Any] = {"channels": inputs["shape"][0]} if is_image else {}
     if fraction == 1:
-        options["size"] = given["shape"][1]
+        options["size"] = inputs["shape"][1]
     files = _files(data)
     if files is not None:
         options["max_bad"] = 0  # who names a file wants its features
     if files is not None or (isinstance(data, str | os.PathLike) and expanded(data).is_dir()):
         options["memory"] = 0  # each file is read once, and keeps its name
-    found = load_data(data, **options)
-    have = [name for name in SPLITS if getattr(found, name) is not None]
+    data_set = load_data(data, **options)
+    have = [name for name in SPLITS if getattr(data_set, name) is not None]
     if split not in have:
-        raise ValueError(f"{_told(data)} has no split {split!r}; it has {', '.join(have)}")
-    rows: Split = getattr(found, split)
-    shape, wanted = rows.inputs.shape, tuple(given["shape"])
-    if found.kind != given["kind"] or (not image and shape != wanted):
-        what = f"{found.kind}s {'of several sizes' if shape is None else shape}"
-        raise ValueError(f"{_told(data)} holds {what}; this encoder takes {given['kind']}s {wanted}")
-    if image and fraction is None and shape is not None and shape[1:] != wanted[1:]:  # a run that does not say
-        found = load_data(data, size=wanted[1], **options)
-    return found
+        raise ValueError(f"{_describe(data)} has no split {split!r}; it has {', '.join(have)}")
+    rows: Split = getattr(data_set, split)
+    shape, expected = rows.inputs.shape, tuple(inputs["shape"])
+    if data_set.kind != inputs["kind"] or (not is_image and shape != expected):
+        what = f"{data_set.kind}s {'of several sizes' if shape is None else shape}"
+        raise ValueError(f"{_describe(data)} holds {what}; this encoder takes {inputs['kind']}s {expected}")
+    if is_image and fraction is None and shape is not None and shape[1:] != expected[1:]:  # an older run
+        data_set = load_data(data, size=expected[1], **options)
+    return data_set
 
 
 def _files(data: Any) -> list[str] | None:
-    """The image files that were named one by one; None for anything else."""
+    """The image files, if the data are a list of them or one; None for anything else."""
     if isinstance(data, str | os.PathLike):
         path = expanded(data)
         return [os.fspath(data)] if path.is_file() and path.suffix.lower() in suffixes() else None
-    found = parse_paths(data)
-    return None if found is None else found[0]
+    paths = parse_paths(data)
+    return None if paths is None else paths[0]
 
 
-def _told(data: Any) -> str:
+def _describe(data: Any) -> str:
     return os.fspath(data) if isinstance(data, str | os.PathLike) else describe_source(data)
 
 
 def _paths(inputs: Inputs, data: Any) -> list[str] | None:
-    """The files of the rows: as they were named, or from the data's folder on; None if they are no files."""
+    """The files of the rows, as in the list or relative to the data's folder; None if the rows are not files."""
     if isinstance(inputs, Rows):
         every = _paths(inputs.inputs, data)
         return None if every is None else [every[i] for i in inputs.rows.tolist()]

@@ -46,10 +46,10 @@ def check(to: Path) -> None:
     >>> check(Path("out.csv"))
     Traceback (most recent call last):
         ...
-    ValueError: out.csv ends in .csv; expected .npz, .npy or .parquet
+    ValueError: to=out.csv: must end in .npz, .npy or .parquet
     """
     if to.suffix not in WRITERS:
-        raise ValueError(f"{to} ends in {to.suffix or 'nothing'}; expected .npz, .npy or .parquet")
+        raise ValueError(f"to={to}: must end in .npz, .npy or .parquet")
     if not to.parent.is_dir():
         raise ValueError(f"there is no folder {to.parent} to write {to.name} into")
     if to.suffix == ".parquet":
@@ -57,11 +57,15 @@ def check(to: Path) -> None:
 
 
 def write(to: Path, table: Table) -> tuple[int, int]:
-    """Write the table in the form that the file's name asks for; returns its rows and columns."""
+    """Write the table in the format of the file's ending.
+
+    Returns:
+        The numbers of rows and columns.
+    """
     check(to)
     first = next(table.features, None)
     if first is None:
-        raise ValueError(f"there are no features to write into {to}; expected at least one row")
+        raise ValueError(f"features for {to}: must have at least one row")
     dim = int(first.shape[1])
     batches = (np.ascontiguousarray(batch, dtype="<f4") for batch in itertools.chain([first], table.features))
     with whole_file(to) as file:
@@ -72,7 +76,7 @@ def write(to: Path, table: Table) -> tuple[int, int]:
 def _npy(file: BinaryIO, batches: Iterator[Array], dim: int, table: Table) -> None:
     header = {"descr": "<f4", "fortran_order": False, "shape": (table.rows, dim)}
     np.lib.format.write_array_header_1_0(file, header)
-    for batch in _counted(batches, table.rows):
+    for batch in _check_count(batches, table.rows):
         file.write(batch.data)
 
 
@@ -100,7 +104,7 @@ def _parquet(file: BinaryIO, batches: Iterator[Array], dim: int, table: Table) -
     options = {"use_dictionary": ["class"]}  # features hardly repeat
     with parquet.ParquetWriter(file, schema, **options) as writer:
         start = 0
-        for group in _grouped(_counted(batches, table.rows), max(1, GROUP // (4 * dim))):
+        for group in _group(_check_count(batches, table.rows), max(1, GROUP // (4 * dim))):
             place = slice(start, start + len(group))
             columns = {"features": pa.FixedSizeListArray.from_arrays(pa.array(group.reshape(-1)), dim)}
             if table.labels is not None:
@@ -122,8 +126,8 @@ WRITERS: dict[str, Callable[[BinaryIO, Iterator[Array], int, Table], None]] = {
 }
 
 
-def _counted(batches: Iterator[Array], rows: int) -> Iterator[Array]:
-    """The batches; an error if they are not so many rows: the file's head says how many there are."""
+def _check_count(batches: Iterator[Array], rows: int) -> Iterator[Array]:
+    """Pass the batches on; raise ValueError if they have another number of rows than the file's header says."""
     count = 0
     for batch in batches:
         count += len(batch)
@@ -132,16 +136,16 @@ def _counted(batches: Iterator[Array], rows: int) -> Iterator[Array]:
         raise ValueError(f"{count} rows of features came, {rows} were announced; nothing was written")
 
 
-def _grouped(batches: Iterator[Array], rows: int) -> Iterator[Array]:
-    """Batches joined until they have so many rows."""
-    held: list[Array] = []
+def _group(batches: Iterator[Array], rows: int) -> Iterator[Array]:
+    """Join batches until they have so many rows."""
+    parts: list[Array] = []
     for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) >= rows:
-            yield np.concatenate(held)
-            held = []
-    if held:
-        yield np.concatenate(held)
+        parts.append(batch)
+        if sum(map(len, parts)) >= rows:
+            yield np.concatenate(parts)
+            parts = []
+    if parts:
+        yield np.concatenate(parts)
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -111,7 +111,7 @@ def backward(
         return loss.detach()
     method.check(batch)
     views = batch.views.tensor_split(pieces)
-    with torch.no_grad(), unmoved(*method.embedding_modules), precision.autocast():
+    with torch.no_grad(), unchanged_buffers(*method.embedding_modules), precision.autocast():
         embedded = []
         for i, piece in enumerate(views):
             _seed(batch, rank, i)
@@ -145,7 +145,7 @@ def _seed(batch: ViewBatch, rank: int, piece: int) -> None:
 
 
 @contextmanager
-def unmoved(*modules: nn.Module) -> Iterator[None]:
+def unchanged_buffers(*modules: nn.Module) -> Iterator[None]:
     """Restore the modules' buffers (running statistics) at the end."""
     buffers = [buffer for module in modules for buffer in module.buffers()]
     before = [buffer.clone() for buffer in buffers]

@@ -88,18 +88,18 @@ class Job:
             crop=self.crop,
         )
 
-    def pieces(self) -> int:
+    def micro_batches(self) -> int:
         """Micro-batches of a batch, the same on every rank."""
         micro = self.recipe.train.micro_batch
         if isinstance(micro, str):
             raise ValueError(
-                f"train.micro_batch={micro} is worked out by kontrast.run and kontrast train (`micro_batch.settled`); "
-                "give a number here"
+                f"train.micro_batch={micro}: must be a number here; only kontrast.run and kontrast train choose one. "
+                "Use 64, say"
             )
         own = math.ceil(self.recipe.train.batch_size / distributed.world_size())
         return 1 if micro is None else math.ceil(own / micro)
 
-    def augmented(self, batch: Any) -> methods.ViewBatch:
+    def augment(self, batch: Any) -> methods.ViewBatch:
         """The views of a batch, on the device; their random draws depend on seed, epoch and step alone."""
         batch = batch.to(self.device)
         size = augment.Operation.size_of(batch.inputs[:, 0] if batch.inputs.ndim == 5 else batch.inputs)
@@ -151,7 +151,8 @@ def _check_protocols(recipe: Recipe, data: DataSet) -> None:
     for protocol in recipe.evaluate.protocols:
         if data.kind == "vector" and evaluate.PROTOCOLS[protocol.name].needs_encoder:
             raise ValueError(
-                f"protocol {protocol.name!r} augments images, and {data.name!r} holds vectors; take 'probe'"
+                f"evaluate.protocols={protocol.name}: must not augment images, as {data.name!r} holds vectors. "
+                "Use probe"
             )
 
 
@@ -168,29 +169,29 @@ def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet,
     Raises:
         ValueError: The data cannot be read, or lack a split.
     """
-    wanted, run = recipe.data, recipe.run
+    section, run = recipe.data, recipe.run
     if data_set is None:
         check_in_reach(recipe)
     options: dict[str, Any] = {"root": run.data_root, "cache": run.cache or None}
     for name in ("size", "channels", "labelled", "limit", "test_limit"):
-        options[name] = getattr(wanted, name)
+        options[name] = getattr(section, name)
     data = load(
-        wanted.name if data_set is None else data_set,
+        section.name if data_set is None else data_set,
         seed=recipe.seed,
-        noise=wanted.noise,
-        noise_kind=wanted.noise_kind,
+        noise=section.noise,
+        noise_kind=section.noise_kind,
         **options,
     )
-    if wanted.split == "train":
+    if section.split == "train":
         train = data.train
     else:
         if data.unlabelled is None:
-            raise ValueError(f"{wanted.name} has no unlabelled split; data.split=train is what there is")
+            raise ValueError(f"data.split=unlabelled: must be train, as {section.name} has no unlabelled split")
         train = data.unlabelled
-    if not wanted.validation:
+    if not section.validation:
         return data, train, None
-    held = held_out(train, wanted.validation, recipe.seed)
-    return data, train.subset((~held).nonzero()[:, 0]), train.subset(held.nonzero()[:, 0])
+    is_held_out = held_out(train, section.validation, recipe.seed)
+    return data, train.subset((~is_held_out).nonzero()[:, 0]), train.subset(is_held_out.nonzero()[:, 0])
 
 
 def held_out(split: Split, fraction: float, seed: int) -> Tensor:
@@ -201,14 +202,14 @@ def held_out(split: Split, fraction: float, seed: int) -> Tensor:
     tensor([3, 3])
     """
     order = torch.randperm(len(split), generator=generator(seed, Stream.HELD_OUT))
-    held = torch.zeros(len(split), dtype=torch.bool)
+    is_held_out = torch.zeros(len(split), dtype=torch.bool)
     labels = torch.zeros(len(split), dtype=torch.int64) if split.labels is None else split.labels
     for label in torch.unique(labels):
         rows = order[labels[order] == label]
-        held[rows[: max(1, round(fraction * len(rows)))]] = True
-    if bool(held.all()):
+        is_held_out[rows[: max(1, round(fraction * len(rows)))]] = True
+    if bool(is_held_out.all()):
         raise ValueError(f"data.validation={fraction} of {len(split)} rows leaves none for training")
-    return held
+    return is_held_out
 
 
 def make_encoder(recipe: Recipe, data: DataSet, size: int | None) -> models.Encoder:
@@ -216,13 +217,13 @@ def make_encoder(recipe: Recipe, data: DataSet, size: int | None) -> models.Enco
     options = dict(recipe.encoder.options)
     seed = seed_of(recipe.seed, Stream.NETWORK, 0)
     if data.kind == "vector":
-        if recipe.encoder.name != "mlp":
+        if not models.takes_vectors(recipe.encoder.name):
             raise ValueError(
-                f"{data.name!r} holds vectors {data.train.inputs.shape}, and {recipe.encoder.name!r} takes images; "
-                "take encoder=mlp"
+                f"encoder={recipe.encoder.name}: must be an encoder of vectors, as {data.name!r} holds vectors "
+                f"{data.train.inputs.shape}. Use encoder=mlp"
             )
         assert data.train.inputs.shape is not None
-        return models.encoder("mlp", in_features=data.train.inputs.shape[0], seed=seed, **options)
+        return models.encoder(recipe.encoder.name, in_features=data.train.inputs.shape[0], seed=seed, **options)
     channels = len(data.mean)
     return models.encoder(recipe.encoder.name, in_channels=channels, image_size=size, seed=seed, **options)
 
@@ -282,8 +283,8 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
         kind = augment.kind_of(view)
         if kind not in (data.kind, "any"):
             name = augment.title(view)
-            hint = "vector-noise" if data.kind == "vector" else "a preset for images (kontrast list augmentations)"
-            raise ValueError(f"the view {name!r} is for {kind}s, and {data.name!r} holds {data.kind}s; take {hint}")
+            hint = "vector-noise" if data.kind == "vector" else "a preset for images (`kontrast list augmentations`)"
+            raise ValueError(f"augment.views={name}: must be for {data.kind}s, as {data.name!r} holds them. Use {hint}")
         operations.append(augment.view(view, size=size, mean=data.mean, std=data.std))
     views = augment.Views(operations)
     if data.kind == "vector":

@@ -16,7 +16,7 @@ The views of the next batch are made while the step of this one computes (`views
 
 Torch's threads are not busy all the time: between two parallel loops of a step one core works and the others wait. The
 second thread, which has one core and starts no threads of its own, takes that time. It costs the memory of one more
-batch of views. Views depend on seed, epoch and step alone (`Job.augmented`), and their bits not on the number of
+batch of views. Views depend on seed, epoch and step alone (`Job.augment`), and their bits not on the number of
 threads, so a run is the same with and without.
 """
 
@@ -38,7 +38,7 @@ from kontrast.methods import ViewBatch
 from kontrast.recipe import Recipe
 from kontrast.runs import MetricsLog, Run
 from kontrast.train import checkpoint
-from kontrast.train.checkpoint import State, log_of, misfit
+from kontrast.train.checkpoint import State, log_of, mismatch
 from kontrast.train.fitting import Fit
 from kontrast.train.gradients import Precision, backward
 from kontrast.train.job import Job, has_small_inputs, make_job
@@ -99,7 +99,7 @@ class Training:
             job.method.encoder.compile()
 
     def _saved(self) -> dict[str, Any] | None:
-        why = functools.partial(misfit, recipe_hash=self.job.recipe.hash, data=self.data)
+        why = functools.partial(mismatch, recipe_hash=self.job.recipe.hash, data=self.data)
         return checkpoint.newest(self.folder.last_checkpoint, self.folder.previous_checkpoint, why)
 
     @property
@@ -147,7 +147,7 @@ class Training:
         self.job.method.train()
         with listening() as signals, progress:
             reading = clock.waiting(batches(self.job.loader(), state.step, self.job.total_steps))
-            for views in prepared(self.job, reading):
+            for views in prepare_views(self.job, reading):
                 loss = self._step(views)
                 clock.tick()
                 with progress.pause(state.step):
@@ -179,7 +179,9 @@ class Training:
         for group, rate in zip(state.optimiser.param_groups, self.rates, strict=True):
             group["lr"] = rate * self.factor
         state.optimiser.zero_grad(set_to_none=True)
-        loss = backward(job.method, views(), pieces=job.pieces(), precision=state.precision, rank=distributed.rank())
+        loss = backward(
+            job.method, views(), pieces=job.micro_batches(), precision=state.precision, rank=distributed.rank()
+        )
         if job.device.type == "cpu" or self._logs(state.step + 1):
             self._check(float(loss))
         distributed.average_gradients(job.method.parameters())
@@ -324,12 +326,12 @@ def batches(loader: Loader, start: int, end: int) -> Iterator[Batch]:
                 return
 
 
-def prepared(job: Job, batches: Iterable[Batch]) -> Iterator[Views]:
-    """For every batch a function that returns its views; they are made ahead of the step where that pays."""
-    return (views_ahead if pays(job) else views_now)(batches, job.augmented)
+def prepare_views(job: Job, batches: Iterable[Batch]) -> Iterator[Views]:
+    """For every batch a function that returns its views; a second thread makes them ahead of the step if that helps."""
+    return (views_ahead if second_thread_helps(job) else views_now)(batches, job.augment)
 
 
-def pays(job: Job) -> bool:
+def second_thread_helps(job: Job) -> bool:
     """Whether a second thread helps: on a CPU with several threads, for inputs in memory that are small.
 
     Files are decoded by processes of their own, and a step on large images is so long that views hardly count.
@@ -338,13 +340,13 @@ def pays(job: Job) -> bool:
     return job.device.type == "cpu" and torch.get_num_threads() > 1 and in_memory and has_small_inputs(job)
 
 
-def views_now(batches: Iterable[Batch], augmented: Callable[[Batch], ViewBatch]) -> Iterator[Views]:
+def views_now(batches: Iterable[Batch], augment: Callable[[Batch], ViewBatch]) -> Iterator[Views]:
     """For every batch a function that makes its views when it is called."""
     for batch in batches:
-        yield functools.partial(augmented, batch)
+        yield functools.partial(augment, batch)
 
 
-def views_ahead(batches: Iterable[Batch], augmented: Callable[[Batch], ViewBatch]) -> Iterator[Views]:
+def views_ahead(batches: Iterable[Batch], augment: Callable[[Batch], ViewBatch]) -> Iterator[Views]:
     """For every batch a function that waits for its views, which a second thread makes; an error there is raised here.
 
     >>> found = views_ahead([1, 2, 3], lambda batch: 10 * batch)
@@ -355,7 +357,7 @@ def views_ahead(batches: Iterable[Batch], augmented: Callable[[Batch], ViewBatch
     with ThreadPoolExecutor(1, "views", initializer=torch.set_num_threads, initargs=(1,)) as second:
         waiting: Views | None = None
         for batch in batches:
-            views = second.submit(augmented, batch).result
+            views = second.submit(augment, batch).result
             if waiting is None:
                 # The second thread has begun, so the number of threads that it set for itself is set; the default for
                 # threads to come, which torch sets with it, is put back.
@@ -385,7 +387,7 @@ def seconds_to_train(recipe: Recipe) -> float:
         training = Training(job, Run(folder))
         count, start = 0, time.monotonic()
         first = start
-        for views in prepared(job, batches(job.loader(), 0, min(job.total_steps, TIMED_STEPS + 1))):
+        for views in prepare_views(job, batches(job.loader(), 0, min(job.total_steps, TIMED_STEPS + 1))):
             training._step(views)
             count += 1
             now = time.monotonic()

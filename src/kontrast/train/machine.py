@@ -48,13 +48,13 @@ def pick_device(name: str) -> torch.device:
 def processes(device: str) -> Iterator[torch.device]:
     """Pick the device; under torchrun also create the group of processes, and destroy it at the end."""
     started = distributed.launched()[1] > 1 and not distributed.active()
-    chosen = pick_device(device)
+    place = pick_device(device)
     if started:
-        dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
-    if chosen.type == "cuda":
-        torch.cuda.set_device(chosen)
+        dist.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    if place.type == "cuda":
+        torch.cuda.set_device(place)
     try:
-        yield chosen
+        yield place
     finally:
         if started:
             dist.destroy_process_group()

@@ -3,14 +3,14 @@ r"""``train.micro_batch=auto``: as many images at once as half of the free memor
     (1)  need(m) = s + N·v + m·a        bytes of a step on N images (of one process) in micro-batches of m
     (2)  auto    = N undivided, if need(N) ≤ F/2;  else the largest power of two m with need(m) ≤ F/2
 
-a is what one image keeps from its forward to its backward pass, v what its views take while they are made, both the
-growth from two images to three, measured (`kontrast.evaluate.activations`); s is 3 numbers a weight: its gradient and
-two of the optimiser. F is the free memory; processes on one machine share it, and the smallest m of all counts. The
-other half is for what is not seen: the loss, work space of the kernels, memory in pieces too small to use.
+a is the memory that one image keeps from its forward to its backward pass, v that of its views; both are measured as
+the growth from two images to three (`kontrast.evaluate.activations`). s is 3 numbers a weight: its gradient and two of
+the optimiser. F is the free memory; processes on one machine share it, and the smallest m of all counts. The other half
+is for what is not measured: the loss, work space of the kernels, memory in pieces too small to use.
 
-What is worked out is written into the recipe, since batch norm sees micro-batches (`kontrast.train.gradients`): another
-m is another run. So that the same command finds the run that it began, run.json keeps which recipe asked for ``auto``,
-and the m of that run is taken whatever is free then.
+The chosen m is written into the recipe, since batch norm sees micro-batches (`kontrast.train.gradients`): another m is
+another run. run.json keeps the hash of the recipe that asked for ``auto``, so the same command finds its run again and
+uses the m of that run, however much memory is free by then.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kontrast.files import expanded
 from kontrast.methods import ViewBatch
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train.gradients import Precision, unmoved
+from kontrast.train.gradients import Precision, unchanged_buffers
 from kontrast.train.job import Job
 from kontrast.train.memory import free_memory
 from kontrast.train.progress import StderrConsole
@@ -42,7 +42,7 @@ RATIO = 1000  # no encoder is known that keeps so many times the bytes of a view
 
 @dataclass(frozen=True)
 class Need:
-    """(1) in bytes; `measure` makes it."""
+    """The terms of (1) in bytes; `measure` measures them."""
 
     state: int  # s
     views: int  # v
@@ -58,24 +58,24 @@ class Need:
 
 
 def measure(job: Job) -> Need:
-    """(1) by a forward and backward pass of two and of three images, in a method that stays as it was.
+    """Measure (1) in a forward and backward pass of two and of three images; the method does not change.
 
-    With batch norm across ranks every rank must ask.
+    With batch norm across ranks every rank must call it.
     """
     rows = job.train.subset(torch.arange(min(3, len(job.train))))
     crop_seed = {"seed": job.recipe.seed, "crop": job.crop}
     batch = Loader(rows, InOrder(len(rows), len(rows)), **crop_seed).batch(0, 0)  # type: ignore[arg-type]
-    seen: list[ViewBatch] = []
-    views = peak_bytes(lambda: seen.append(job.augmented(batch)))
+    batches: list[ViewBatch] = []
+    views = peak_bytes(lambda: batches.append(job.augment(batch)))
     few = min(2, len(rows))
-    peaks = {n: _kept(job, seen[0].views[:n]) for n in {few, len(rows)}}
+    peaks = {n: _peak_bytes(job, batches[0].views[:n]) for n in {few, len(rows)}}
     most = len(rows)
     each = (peaks[most] - peaks[few]) // (most - few) if most > few else peaks[most] // most
     weights = sum(p.nbytes for p in job.method.parameters() if p.requires_grad)
     return Need(PER_WEIGHT * weights, views // len(rows), max(0, each))
 
 
-def _kept(job: Job, views: Tensor) -> int:
+def _peak_bytes(job: Job, views: Tensor) -> int:
     """The most bytes alive at once in a forward and backward pass without the loss."""
     method, modes = job.method, [(part, part.training) for part in job.method.modules()]
     precision = Precision(job.recipe.train.precision, job.device)
@@ -88,7 +88,7 @@ def _kept(job: Job, views: Tensor) -> int:
     method.train()
     devices = [] if job.device.type == "cpu" else [job.device]
     try:
-        with torch.random.fork_rng(devices, device_type=job.device.type), unmoved(*method.embedding_modules):
+        with torch.random.fork_rng(devices, device_type=job.device.type), unchanged_buffers(*method.embedding_modules):
             return peak_bytes(step)
     finally:
         method.zero_grad(set_to_none=True)
@@ -96,28 +96,28 @@ def _kept(job: Job, views: Tensor) -> int:
             part.training = training
 
 
-def settled(job: Job) -> Job:
-    """The job with (2) in its recipe in place of ``auto``; says so in a line. Every rank must call it."""
+def choose_size(job: Job) -> Job:
+    """Replace ``auto`` in the job's recipe by (2), and print a line about it. Every rank must call it."""
     need, free, images = measure(job), _free(job), own_images(job.recipe)
     budget = math.inf if free is None else free / 2
-    chosen = distributed.least(at_once(need, images, budget, job.method.fewest_at_once))
-    whole = chosen >= images
-    recipe = with_micro_batch(job.recipe, None if whole else chosen)
-    what = f"the whole batch of {images}" if whole else f"{chosen} of {images}"
-    told = f"train.micro_batch=auto: {what} images at once; the batch needs about {_size(need.of(images, images))}"
-    told += "" if free is None else f", {_size(free)} {'is' if free < 1.5 * 2**30 else 'are'} free"
+    size = distributed.least(images_at_once(need, images, budget, job.method.fewest_at_once))
+    whole = size >= images
+    recipe = with_micro_batch(job.recipe, None if whole else size)
+    what = f"the whole batch of {images}" if whole else f"{size} of {images}"
+    message = f"train.micro_batch=auto: {what} images at once; the batch needs about {_size(need.of(images, images))}"
+    message += "" if free is None else f", {_size(free)} {'is' if free < 1.5 * 2**30 else 'are'} free"
     console = StderrConsole(quiet=distributed.rank() != 0 or not recipe.run.progress)
-    console.print(f"{recipe.name}: {told}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{recipe.name}: {message}", highlight=False, markup=False, soft_wrap=True)
     return replace(job, recipe=recipe)
 
 
-def at_once(need: Need, images: int, budget: float, fewest: int) -> int:
+def images_at_once(need: Need, images: int, budget: float, fewest: int) -> int:
     """(2): how many of a step's images fit the budget in bytes, a power of two, or all of them.
 
     No micro-batch has fewer images than the method needs: ``fewest``.
 
     >>> need = Need(state=0, views=1, activations=99)
-    >>> [at_once(need, 256, budget, fewest=2) for budget in (25_600, 25_599, 1_000, 0)]
+    >>> [images_at_once(need, 256, budget, fewest=2) for budget in (25_600, 25_599, 1_000, 0)]
     [256, 128, 4, 2]
     """
     if need.of(images, images) <= budget:
@@ -130,7 +130,7 @@ def at_once(need: Need, images: int, budget: float, fewest: int) -> int:
 
 
 def warn_if_too_large(job: Job) -> None:
-    """A warning where a step of this recipe needs more than the memory that is free. Every rank must call it."""
+    """Warn if a step of this recipe needs more memory than is free. Every rank must call it."""
     free, images, micro = _free(job), own_images(job.recipe), job.recipe.train.micro_batch
     shape = job.train.inputs.shape or (len(job.data.mean), job.size or 1, job.size or 1)
     largest = 4 * math.prod(shape) * len(job.views) * images * RATIO
@@ -156,7 +156,7 @@ def warn_if_too_large(job: Job) -> None:
 
 
 def own_images(recipe: Recipe) -> int:
-    """Images of a batch that fall to one process."""
+    """Images of a batch for one process."""
     return math.ceil(recipe.train.batch_size / distributed.world_size())
 
 
@@ -165,41 +165,41 @@ def with_micro_batch(recipe: Recipe, value: int | str | None) -> Recipe:
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"micro_batch": value})})
 
 
-def mark(asked: Recipe, used: Recipe) -> dict[str, Any]:
-    """What run.json keeps of a run that ``asked`` began with ``auto``; empty for others."""
-    if asked.train.micro_batch != AUTO:
+def request_record(recipe: Recipe, used: Recipe) -> dict[str, Any]:
+    """The entry of run.json for a recipe with ``auto`` and the recipe that is trained; empty without ``auto``."""
+    if recipe.train.micro_batch != AUTO:
         return {}
-    return {"micro_batch": {"asked": AUTO, "hash": asked.hash, "value": used.train.micro_batch}}
+    return {"micro_batch": {"asked": AUTO, "hash": recipe.hash, "value": used.train.micro_batch}}
 
 
-def as_begun(recipe: Recipe) -> Recipe:
-    """A resolved recipe that asks for ``auto``, with the value of the run that it began; as it is without such a run.
+def with_size_of_run(recipe: Recipe) -> Recipe:
+    """Replace ``auto`` in a resolved recipe by the value of the run that it began; without such a run, change nothing.
 
     >>> recipe = Recipe.of({"method": "supcon", "train": {"epochs": 1, "micro_batch": 8}})
-    >>> as_begun(recipe) is recipe
+    >>> with_size_of_run(recipe) is recipe
     True
     """
     if recipe.train.micro_batch != AUTO:
         return recipe
-    found = []
+    runs = []
     for path in expanded(recipe.run.out).glob(f"{_literal(recipe.name)}-????????"):
         try:
             state = Run(path).state
-        except (OSError, ValueError):  # a damaged file: told where the run is opened
+        except (OSError, ValueError):  # a damaged file: reported when the run is opened
             continue
         about = state.micro_batch or {}
         if about.get("asked") != AUTO or about.get("hash") != recipe.hash:
             continue
         value = about.get("value")
         if value is None or (type(value) is int and value >= 1):
-            begun = with_micro_batch(recipe, value)
-            if Run.of(begun).path.name == path.name:
-                found.append((state.updated or "", begun))
-    return max(found, key=lambda pair: pair[0])[1] if found else recipe
+            candidate = with_micro_batch(recipe, value)
+            if Run.of(candidate).path.name == path.name:
+                runs.append((state.updated or "", candidate))
+    return max(runs, key=lambda pair: pair[0])[1] if runs else recipe
 
 
 def refuse_auto(recipe: Recipe, who: str) -> None:
-    """An error where a run's folder must be known before its data are read.
+    """Raise ValueError for ``auto`` where a run's folder must be known before its data are read.
 
     >>> refuse_auto(Recipe.of({"method": "supcon", "train": {"epochs": 1, "micro_batch": "auto"}}), "kontrast tune")
     Traceback (most recent call last):
@@ -217,7 +217,7 @@ def _free(job: Job) -> int | None:
 
 
 def _literal(name: str) -> str:
-    """A name as a pattern that means itself."""
+    """A glob pattern that matches this name alone."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 

@@ -35,7 +35,9 @@ def resolve(recipe: Recipe) -> Recipe:
     ValueError: method 'tcl' has no option 'temprature'; did you mean 'temperature'? It has temperature, k1, k2
     """
     recipe.check_parts()
-    parts: dict[str, Any] = {section: filled(family, getattr(recipe, section)) for section, family in PARTS.items()}
+    parts: dict[str, Any] = {
+        section: with_all_options(family, getattr(recipe, section)) for section, family in PARTS.items()
+    }
     # Batch norm is frozen for a pretrained start that does not say otherwise, and not for a random one.
     options = parts["encoder"].options
     norm = models.norm_of(options["norm"], options["pretrained"])
@@ -52,10 +54,10 @@ def resolve(recipe: Recipe) -> Recipe:
     return Recipe.of(whole.model_dump(mode="json"))
 
 
-def filled(family: str, part: Part) -> Part:
+def with_all_options(family: str, part: Part) -> Part:
     """The part under its usual name, with all of its options.
 
-    >>> filled("schedule", Part(name="multi_step", milestones=[60]))
+    >>> with_all_options("schedule", Part(name="multi_step", milestones=[60]))
     Part(name='multi-step', milestones=[60], factor=0.1)
     """
     known = FAMILIES[family]
@@ -65,26 +67,26 @@ def filled(family: str, part: Part) -> Part:
 
 def _views(recipe: Recipe) -> tuple[View, ...]:
     """Every option of every view; a value that an operation refuses is an error that says which view."""
-    found: list[View] = []
+    views: list[View] = []
     for i, described in enumerate(recipe.augment.described):
         try:
-            written = augment.expand_options(described)
+            view = augment.expand_options(described)
         except ValueError as error:
             raise ValueError(f"augment.views.{i}: {error}") from None
-        if isinstance(written, list):
-            found.append(tuple(Part.model_validate(step) for step in written))
+        if isinstance(view, list):
+            views.append(tuple(Part.model_validate(step) for step in view))
         else:
-            found.append(Part.model_validate(written))
-    return tuple(found)
+            views.append(Part.model_validate(view))
+    return tuple(views)
 
 
 def _check_views(recipe: Recipe) -> None:
     kind, count = methods.find(recipe.method.name), len(recipe.augment.views)
     if count < kind.fewest_views or (kind.most_views is not None and count > kind.most_views):
-        wanted = str(kind.fewest_views) if kind.most_views == kind.fewest_views else f"{kind.fewest_views} or more"
+        needs = str(kind.fewest_views) if kind.most_views == kind.fewest_views else f"{kind.fewest_views} or more"
         raise ValueError(
-            f"method {recipe.method.name!r} takes {wanted} views of each sample; augment.views has {count}. "
-            "Give a preset for each: augment.views=[weak, strong]"
+            f"augment.views has {count} views of each sample: must have {needs} with method={recipe.method.name}. Use "
+            "one preset for each: augment.views=[weak, strong]"
         )
 
 

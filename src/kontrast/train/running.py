@@ -1,7 +1,7 @@
 """A run, from a resolved recipe to a finished folder: the steps that `kontrast.pipeline` takes in order.
 
     session = Session(recipe)          the folder of the recipe; is there anything to do?
-    with session.opened():             processes, device, the folder and its lock
+    with session.open():               processes, device, the folder and its lock
         session.train()                metrics.jsonl, checkpoints, the encoder
         session.evaluate()             every protocol of the recipe
         session.analyse()              analysis.npz, analysis.json
@@ -65,7 +65,7 @@ class Session:
     """
 
     def __init__(self, recipe: Recipe, data: DataSet | None = None) -> None:
-        self.requested, self.recipe = recipe, micro_batch.as_begun(recipe)
+        self.requested, self.recipe = recipe, micro_batch.with_size_of_run(recipe)
         self.data = data
         self.run = Run.of(self.recipe)
         self.run.check(self.recipe)
@@ -78,7 +78,7 @@ class Session:
         self._record: dict[str, Any] = {}
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def open(self) -> Iterator[None]:
         """Keep the folder to ourselves; if the work inside fails, say so in run.json.
 
         A run that is refused before its first step leaves no trace.
@@ -184,14 +184,14 @@ class Session:
             return
         self.recipe = distributed.share(self.recipe)  # rank 0 has the run folders, others may not
         if self.recipe.train.micro_batch == micro_batch.AUTO:
-            self.job = micro_batch.settled(self.make_job())
+            self.job = micro_batch.choose_size(self.make_job())
             self.recipe = self.job.recipe
         self.run = Run.of(self.recipe)
         self.run.check(self.recipe)
 
     def _note_request(self) -> None:
         """Note in a finished run that ``train.micro_batch=auto`` leads to it."""
-        mark = micro_batch.mark(self.requested, self.recipe)
+        mark = micro_batch.request_record(self.requested, self.recipe)
         if mark and distributed.rank() == 0 and self.run.state.micro_batch != mark["micro_batch"]:
             self.run.note("done", **mark)
 
@@ -202,7 +202,7 @@ class Session:
         run.restore_recipe(recipe)
         about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, "data_file": digest}
         first = {} if self._before.status else {"started": self._begun}
-        mark = micro_batch.mark(self.requested, recipe)
+        mark = micro_batch.request_record(self.requested, recipe)
         run.note("training", **about, **first, **mark, **machine(job.device))
         if job.start is not None and job.start.loaded is not None:
             announce(recipe, describe_start(job.start) or "")

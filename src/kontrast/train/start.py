@@ -48,13 +48,13 @@ def check_start(recipe: Recipe) -> None:
         return
     encoder = _shapes_of(recipe)
     try:
-        report, found = models.fit_weights(encoder, file)
+        report, tensors = models.fit_weights(encoder, file)
     except ValueError as error:
         raise ValueError(f"encoder.pretrained={file}: {error}") from None
-    wanted = _without_counters(encoder.state_dict())
-    if len(_without_counters(found)) < LEAST * len(wanted):
+    own = _without_counters(encoder.state_dict())
+    if len(_without_counters(tensors)) < LEAST * len(own):
         raise ValueError(
-            f"encoder.pretrained={file}: has {len(_without_counters(found))} of the {len(wanted)} tensors of encoder "
+            f"encoder.pretrained={file}: has {len(_without_counters(tensors))} of the {len(own)} tensors of encoder "
             f"{part.name}, so most of it would start from random weights ({report}). Use the encoder that the file is "
             "of, or give the file's tensors this encoder's names."
         )
@@ -63,7 +63,7 @@ def check_start(recipe: Recipe) -> None:
 def _shapes_of(recipe: Recipe) -> models.Encoder:
     """The recipe's encoder for images of 3 channels, or vectors of one number: right in all but its first layer."""
     options = {name: value for name, value in recipe.encoder.options.items() if name not in ("pretrained", "norm")}
-    if recipe.encoder.name == "mlp":
+    if models.takes_vectors(recipe.encoder.name):
         options |= {"in_features": 1}
     else:
         options |= {"in_channels": recipe.data.channels or 3, "image_size": recipe.data.size or recipe.augment.size}
@@ -89,10 +89,11 @@ def describe_start(encoder: models.Encoder) -> str | None:
     loaded = encoder.loaded
     if loaded is None:
         return None
-    kept = "keeps its statistics" if encoder.norm == "frozen" else "updates its statistics"
+    statistics = "keeps its statistics" if encoder.norm == "frozen" else "updates its statistics"
     return (
         f"encoder.pretrained: {len(loaded.loaded)} tensors loaded, {len(loaded.missing)} missing, "
-        f"{len(loaded.unexpected)} unexpected, from {loaded.source}; batch norm {kept} (encoder.norm={encoder.norm})"
+        f"{len(loaded.unexpected)} unexpected, from {loaded.source}; "
+        f"batch norm {statistics} (encoder.norm={encoder.norm})"
     )
 
 
@@ -100,7 +101,7 @@ def compare_with_start(recipe: Recipe, start: Subject, end: Subject, results: li
     """The start's kNN, and the difference that the training made to it, for result.json.
 
     Args:
-        recipe: The resolved recipe; its options of knn20 are used, if it asks for that protocol.
+        recipe: The resolved recipe; its options of knn20 are used, if it has that protocol.
         start: The encoder before the first step.
         end: The trained encoder.
         results: Those of the end, one for each of the recipe's protocols; knn20 is evaluated again if it is not there.
@@ -108,20 +109,20 @@ def compare_with_start(recipe: Recipe, start: Subject, end: Subject, results: li
     Returns:
         ``weights``, ``norm``, ``result`` (the start's, with its protocol) and ``difference`` (end − start).
     """
-    asked = [protocol.name for protocol in recipe.evaluate.protocols]
-    place = asked.index(PROTOCOL) if PROTOCOL in asked else None
+    names = [protocol.name for protocol in recipe.evaluate.protocols]
+    place = names.index(PROTOCOL) if PROTOCOL in names else None
     options = Part(name=PROTOCOL).options if place is None else recipe.evaluate.protocols[place].options
-    began = evaluate(start, PROTOCOL, seed=recipe.seed, **options)
-    ended = evaluate(end, PROTOCOL, seed=recipe.seed, **options) if place is None else results[place]
+    before = evaluate(start, PROTOCOL, seed=recipe.seed, **options)
+    after = evaluate(end, PROTOCOL, seed=recipe.seed, **options) if place is None else results[place]
     labels = end.test_labels
     return {
         "weights": f"encoder.pretrained={recipe.encoder.options['pretrained']}, before the first step",
         "norm": recipe.encoder.options.get("norm"),
-        "result": {**began.record(), "seeds": [recipe.seed]},
+        "result": {**before.record(), "seeds": [recipe.seed]},
         "difference": {
-            **paired_difference(began.predictions == labels, ended.predictions == labels),
+            **paired_difference(before.predictions == labels, after.predictions == labels),
             "name": PROTOCOL,
-            "protocol": f"end − start, on the same {len(labels):,} test rows, paired; {began.protocol}",
+            "protocol": f"end − start, on the same {len(labels):,} test rows, paired; {before.protocol}",
         },
     }
 

@@ -1,9 +1,9 @@
-"""Looking at a run while it trains: monitors on a fixed held-out batch, and validation.
+"""Measure a run while it trains: monitors on a fixed held-out batch, and validation.
 
 The batch is drawn once: `HELD` rows of the validation part if there is one, else of the test split, else of the
-training rows; `REFERENCE` training rows for the online kNN. Views are drawn once too, and made a chunk at a time.
-Nothing here is used to choose anything, but for validation with patience, which looks at the held-out part of the
-training rows alone.
+training rows; `REFERENCE` training rows for the online kNN. Views are drawn once too, and computed a chunk at a time.
+None of these numbers chooses anything, but for validation with patience, which uses the held-out part of the training
+rows alone.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from kontrast.train.monitors import Snapshot, default, find, measure
 
 HELD, REFERENCE = 256, 512
 KEPT = 2**26  # bytes of cropped images that are kept for fixed views
-MOST_VALIDATED = 2048  # rows of the validation part that are looked at, and training rows beside them
+MOST_VALIDATED = 2048  # rows of the validation part that are used, and as many training rows
 TEMPERATURE = 0.1  # of the validation loss of data without labels
 
 
 class Watch:
-    """The monitors by name, or those that can run, at once: ``watch()`` gives their values."""
+    """The monitors of these names, or all that can run; ``watch()`` returns their values."""
 
     def __init__(self, job: Job, names: Sequence[str] | None) -> None:
         self.job = job
-        held = job.validation or (job.data.test if job.data.test is not None else job.train)
-        self.held = held.limited(HELD, job.recipe.seed)
+        split = job.validation or (job.data.test if job.data.test is not None else job.train)
+        self.split = split.limited(HELD, job.recipe.seed)
         self.reference = job.train.limited(REFERENCE, job.recipe.seed)
-        labelled = self.held.labels is not None and self.reference.labels is not None
+        labelled = self.split.labels is not None and self.reference.labels is not None
         can_run = default(
             labels=labelled,
             views=len(job.views),
@@ -48,21 +48,22 @@ class Watch:
         for name in self.names:
             if name not in can_run:
                 raise ValueError(
-                    f"monitor {name!r} cannot run on this method and data; those that can: {', '.join(can_run)}"
+                    f"run.monitors={name}: must be a monitor that can run on this method and data. "
+                    f"Use {', '.join(can_run)}"
                 )
-        self.views = FixedViews(job, self.held)
+        self.views = FixedViews(job, self.split)
 
     @torch.no_grad()
     def __call__(self) -> dict[str, float]:
         """Each monitor's values now; the method is left in train mode."""
         job, method = self.job, self.job.method
         method.eval()
-        z = self.views.embedded()
+        z = self.views.embed()
         k1, k2 = method.response or (None, None)
         snapshot = Snapshot(
-            features=features(job, self.held),
+            features=features(job, self.split),
             embeddings=z,
-            labels=self.held.labels,
+            labels=self.split.labels,
             reference=features(job, self.reference),
             reference_labels=self.reference.labels,
             temperature=method.temperature,
@@ -84,9 +85,9 @@ class Validation:
     def __init__(self, job: Job) -> None:
         assert job.validation is not None
         self.job = job
-        self.held = job.validation.limited(MOST_VALIDATED, job.recipe.seed)
+        self.split = job.validation.limited(MOST_VALIDATED, job.recipe.seed)
         self.reference = job.train.limited(MOST_VALIDATED, job.recipe.seed)
-        self.views = FixedViews(job, self.held, least=2) if self.held.labels is None else None
+        self.views = FixedViews(job, self.split, least=2) if self.split.labels is None else None
 
     @torch.no_grad()
     def __call__(self) -> float:
@@ -94,17 +95,17 @@ class Validation:
         job, method = self.job, self.job.method
         method.eval()
         if self.views is None:
-            h = features(job, self.held)
+            h = features(job, self.split)
             snapshot = Snapshot(
                 features=h,
                 embeddings=h[:, None],
-                labels=self.held.labels,
+                labels=self.split.labels,
                 reference=features(job, self.reference),
                 reference_labels=self.reference.labels,
             )
             (value,) = find("knn")(snapshot).values()
         else:
-            first, second = self.views.embedded(slice(0, 2)).to(job.device).unbind(1)
+            first, second = self.views.embed(slice(0, 2)).to(job.device).unbind(1)
             value = -float(InfoNCELoss(TEMPERATURE, gather_distributed=False)(first, second))
         method.train()
         return value
@@ -119,11 +120,11 @@ def features(job: Job, split: Split) -> Tensor:
 
 
 class FixedViews:
-    """Views of all rows of a split, drawn from the run's seed once; at least so many, the last preset repeated.
+    """Views of all rows of a split, drawn once from the run's seed; the recipe's views are repeated up to ``least``.
 
-    What is drawn is kept; the views themselves are made when they are asked for, a chunk of rows at a time: 2,000 rows
-    with two views of 224 × 224 pixels would be 2.4 GB. Images that a random crop reads from files are kept as they come
-    from it (uint8) while they are at most `KEPT` bytes, and read again beyond.
+    The random draws are stored; the views are computed when they are needed, a chunk of rows at a time: 2,000 rows with
+    two views of 224 × 224 pixels would be 2.4 GB. Images that a random crop reads from files are stored after the crop
+    (uint8) if they are at most `KEPT` bytes, and read again otherwise.
     """
 
     def __init__(self, job: Job, split: Split, least: int = 1) -> None:
@@ -162,8 +163,8 @@ class FixedViews:
         return torch.cat(parts, 1)
 
     @torch.no_grad()
-    def embedded(self, which: slice = slice(None)) -> Tensor:
-        """What the online network, which is in eval mode, gives for these views: float32 ``[N, V', D]`` on the CPU."""
+    def embed(self, which: slice = slice(None)) -> Tensor:
+        """Embed these views by the online network, which is in eval mode: float32 ``[N, V', D]`` on the CPU."""
         job, network, parts = self.job, self.job.method.online, []
         one = self.of(slice(0, 1))[0, which]
         at_once = job.recipe.evaluate.batch_size or rows_at_once(network, one[:1].to(job.device))

@@ -12,7 +12,7 @@ from torch import nn
 import kontrast
 from kontrast import models
 from kontrast.files import write_json
-from kontrast.train.export import loading, plain_state
+from kontrast.train.export import loading_code, plain_state
 
 RESULT = {
     "weights": "last, step 9",
@@ -45,7 +45,7 @@ def made(folder: Path, name: str, shape: tuple[int, ...], **options: Any) -> Pat
         if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
             part.running_mean.copy_(0.2 * torch.randn(part.num_features, generator=draws))
             part.running_var.copy_(0.5 + torch.rand(part.num_features, generator=draws))
-    save_file(plain_state(encoder, name), folder / "encoder.safetensors")
+    save_file(plain_state(encoder), folder / "encoder.safetensors")
     if name == "small-resnet":
         options = {"width": 16, "depth": 1, **options}
     card = {
@@ -63,7 +63,7 @@ def made(folder: Path, name: str, shape: tuple[int, ...], **options: Any) -> Pat
         "method": {"name": "supcon", "temperature": 0.1},
         "data": {"name": "pets", "note": "pictures of pets", "classes": ["cat", "<b>dog</b>"]},
         "kontrast": kontrast.__version__,
-        "load": loading(encoder, name, options, shape),
+        "load": loading_code(encoder, name, options, shape),
     }
     write_json(folder / "model.json", card)
     write_json(folder / "result.json", RESULT)

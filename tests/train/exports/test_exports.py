@@ -20,7 +20,7 @@ def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=says):
             exports.export_run(run, "safetensors", folder)
     assert (tmp_path / "mine" / "README.md").read_text() == "mine"
-    with pytest.raises(ValueError, match="is a file; expected a folder"):
+    with pytest.raises(ValueError, match="is a file: must be a folder"):
         exports.export_run(run, "safetensors", tmp_path / "mine" / "README.md")
 
 

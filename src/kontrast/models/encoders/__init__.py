@@ -26,7 +26,7 @@ from kontrast.registry import FAMILIES, quoted
 FAMILY = FAMILIES["encoder"]
 NORMS = ("frozen", "train")
 
-__all__ = ["FAMILY", "Encoder", "encoder", "names", "norm_of", "refuse_tag"]
+__all__ = ["FAMILY", "Encoder", "encoder", "names", "norm_of", "refuse_tag", "takes_vectors"]
 
 
 def names() -> list[str]:
@@ -87,6 +87,18 @@ def encoder(
         module.loaded = load_weights(module, pretrained, prefix=prefix)
     module.norm = norm
     return module.train(module.training)
+
+
+def takes_vectors(name: str) -> bool:
+    """Whether an encoder takes vectors: it has an argument ``in_features``.
+
+    Raises:
+        ValueError: an unknown name.
+
+    >>> takes_vectors("mlp"), takes_vectors("resnet18")
+    (True, False)
+    """
+    return "in_features" in inspect.signature(FAMILY[name]).parameters
 
 
 def norm_of(norm: str | None, pretrained: object) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import numbers
 from collections.abc import Iterator
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from kontrast.models.weights import Loaded
 ImageSize = int | tuple[int, int]
 MOST_LAYERS = 1000  # of a network: one of a million layers would take hours to make
 SMALL = 64  # up to here an image loses too much in a stem that divides its side by four
+LOAD = "from safetensors.torch import load_file"
 
 
 class Encoder(nn.Module):
@@ -40,6 +41,8 @@ class Encoder(nn.Module):
     loaded: Loaded | None = None  # the report of a pretrained start
     largest_image: int | None = None
     """The longest side in pixels that it is made for; None for no limit. Larger images work, but slowly."""
+    plain_prefix: ClassVar[str] = ""
+    """Where the plain model stands in this one (``net.``); exported weights have its names, without this prefix."""
 
     def train(self, mode: bool = True) -> Self:
         """Set train or eval mode; batch norm with frozen statistics is always in eval mode."""
@@ -49,6 +52,37 @@ class Encoder(nn.Module):
                 if isinstance(part, _BatchNorm):
                     part.training = False  # not eval(): what else the part holds (timm's dropout) goes with the encoder
         return self
+
+    # ------------------------------------------------------------------------------------- what others ask it
+
+    @classmethod
+    def options_for(cls, feature_dim: int) -> dict[str, Any]:
+        """The options that give features of this length; none by default."""
+        return {}
+
+    def loading_code(self) -> str | None:
+        """Lines of Python that load encoder.safetensors without kontrast; None (the default) if only kontrast can."""
+        return None
+
+    def source_file(self) -> tuple[str, str] | None:
+        """Name and text of a Python file that `loading_code` imports; None (the default) if it needs none."""
+        return None
+
+    def timm_model(self) -> tuple[str, dict[str, Any]]:
+        """Name and arguments by which ``timm.create_model`` makes the same network.
+
+        Raises:
+            ValueError: timm does not have this network (the default); the error says why.
+        """
+        raise ValueError("timm has no such network")
+
+    def torchvision_model(self) -> nn.Module:
+        """The same network made by torchvision, with other weights.
+
+        Raises:
+            ValueError: torchvision does not have this network (the default).
+        """
+        raise ValueError("torchvision has no such network")
 
 
 class ImageEncoder(Encoder):
@@ -74,6 +108,20 @@ class ImageEncoder(Encoder):
         if not images.is_floating_point():
             raise ValueError(f"images has {images.dtype}: must be floating point. Normalise first (images / 255)")
         return images.contiguous(memory_format=torch.channels_last) if self.channels_last else images
+
+
+def loading_code(imports: str, model: str) -> str:
+    """The lines that make a model, by an expression and perhaps further lines, and load its weights into it."""
+    return f'{imports}\nmodel = {model}\nmodel.load_state_dict(load_file("encoder.safetensors"))\nmodel.eval()'
+
+
+def keywords(options: dict[str, Any]) -> str:
+    """Options as the arguments of a call.
+
+    >>> keywords({"width": 16, "stem": "small"})
+    "width=16, stem='small'"
+    """
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())
 
 
 def is_small(image_size: ImageSize | None, stem: str) -> bool:

@@ -8,11 +8,12 @@ The last layer is plain, so that h can point anywhere: after a ReLU no feature w
 from __future__ import annotations
 
 import itertools
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from kontrast.checks import size
-from kontrast.models.encoders._base import MOST_LAYERS, Encoder, ImageSize, height_and_width
+from kontrast.models.encoders._base import LOAD, MOST_LAYERS, Encoder, ImageSize, height_and_width, loading_code
 
 
 class MLP(Encoder):
@@ -40,6 +41,8 @@ class MLP(Encoder):
       )
     )
     """
+
+    plain_prefix: ClassVar[str] = "layers."
 
     def __init__(
         self,
@@ -74,3 +77,21 @@ class MLP(Encoder):
         if rows.ndim != 2 or rows.shape[1] != self.in_features:
             raise ValueError(f"vectors has shape {list(vectors.shape)}: must be [N, {self.in_features}]")
         return self.layers(rows)  # type: ignore[no-any-return]
+
+    @classmethod
+    def options_for(cls, feature_dim: int) -> dict[str, Any]:
+        return {"features": feature_dim}
+
+    def loading_code(self) -> str:
+        layers = ", ".join(_constructor(layer) for layer in self.layers)
+        code = loading_code(f"import torch\n{LOAD}", f"torch.nn.Sequential({layers})")
+        return f"{code}  # of vectors; of images as model(x.flatten(1))"
+
+
+def _constructor(layer: nn.Module) -> str:
+    """The call that makes a layer, in words that every torch understands."""
+    if isinstance(layer, nn.Linear):
+        return f"torch.nn.Linear({layer.in_features}, {layer.out_features}, bias={layer.bias is not None})"
+    if isinstance(layer, nn.BatchNorm1d):
+        return f"torch.nn.BatchNorm1d({layer.num_features})"
+    return f"torch.nn.{type(layer).__name__}()"

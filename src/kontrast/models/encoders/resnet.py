@@ -11,6 +11,7 @@ work too. It is the same at 32.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from torchvision import models  # type: ignore[import-untyped]
 from torchvision.models.resnet import BasicBlock, Bottleneck  # type: ignore[import-untyped]
 
 from kontrast.checks import size
-from kontrast.models.encoders._base import SMALL, ImageEncoder, ImageSize, is_small
+from kontrast.models.encoders._base import LOAD, SMALL, ImageEncoder, ImageSize, is_small, loading_code
 
 BLOCKS: dict[int, tuple[type[BasicBlock | Bottleneck], list[int]]] = {
     18: (BasicBlock, [2, 2, 2, 2]),
@@ -52,7 +53,7 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
         block, layers = BLOCKS[depth]
         small, in_channels = is_small(image_size, stem), size("in_channels", in_channels)
         models.ResNet.__init__(self, block, layers, zero_init_residual=zero_init_residual, norm_layer=norm_layer)
-        self.feature_dim = 512 * block.expansion
+        self.name, self.feature_dim = f"resnet{depth}", 512 * block.expansion
         self.fc = nn.Identity()  # type: ignore[assignment]
         if small or in_channels != 3:
             shape: dict[str, int] = (
@@ -70,6 +71,32 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
         return models.ResNet.forward(self, self._prepare(images))  # type: ignore[no-any-return]
+
+    def loading_code(self) -> str:
+        lines = [f"torchvision.models.{self.name}()"]
+        conv = f"model.conv1 = torch.nn.Conv2d({self.in_channels}, 64"
+        if self._has_small_stem:
+            lines.append(f"{conv}, 3, stride=1, padding=1, bias=False)  # small images")
+            lines.append("model.maxpool = torch.nn.Identity()")
+        elif self.in_channels != 3:
+            lines.append(f"{conv}, 7, stride=2, padding=3, bias=False)")
+        lines.append("model.fc = torch.nn.Identity()")
+        return loading_code(f"import torch, torchvision\n{LOAD}", "\n".join(lines))
+
+    def timm_model(self) -> tuple[str, dict[str, Any]]:
+        if self._has_small_stem:
+            raise ValueError("timm's ResNets begin with a 7×7 convolution, this one with the 3×3 of small images")
+        return self.name, {"in_chans": self.in_channels}
+
+    def torchvision_model(self) -> nn.Module:
+        model: nn.Module = getattr(models, self.name)()
+        for part in ("conv1", "maxpool", "fc"):
+            setattr(model, part, copy.deepcopy(getattr(self, part)))
+        return model
+
+    @property
+    def _has_small_stem(self) -> bool:
+        return self.conv1.kernel_size == (3, 3)
 
 
 ENTRIES: dict[str, tuple[type[ResNet], dict[str, Any], str]] = {

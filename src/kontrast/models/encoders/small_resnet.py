@@ -13,10 +13,23 @@ in groups are no quicker than whole ones. `benchmarks/encoders.py` has the speed
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 from torch import Tensor
 
 from kontrast.checks import one_of, size
-from kontrast.models.encoders._base import MOST_LAYERS, SMALL, ImageEncoder, ImageSize, is_small
+from kontrast.models.encoders import _plain_resnet
+from kontrast.models.encoders._base import (
+    LOAD,
+    MOST_LAYERS,
+    SMALL,
+    ImageEncoder,
+    ImageSize,
+    is_small,
+    keywords,
+    loading_code,
+)
 from kontrast.models.encoders._plain_resnet import PlainSmallResNet
 
 STEMS = ("auto", "small", "half", "large")
@@ -73,3 +86,15 @@ class SmallResNet(PlainSmallResNet, ImageEncoder):
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
         return super().forward(self._prepare(images))
+
+    @classmethod
+    def options_for(cls, feature_dim: int) -> dict[str, Any]:
+        return {"width": feature_dim // 4} if feature_dim % 4 == 0 else {}
+
+    def loading_code(self) -> str:
+        about = '"class" of this card, saved as small_resnet.py: it needs torch alone'
+        imports = f"{LOAD}\nfrom small_resnet import PlainSmallResNet  # {about}"
+        return loading_code(imports, f"PlainSmallResNet({keywords(self.arguments)})")
+
+    def source_file(self) -> tuple[str, str]:
+        return "small_resnet.py", inspect.getsource(_plain_resnet)

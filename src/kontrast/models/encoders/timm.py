@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from kontrast.checks import size
-from kontrast.models.encoders._base import ImageEncoder, ImageSize, height_and_width
+from kontrast.models.encoders._base import LOAD, ImageEncoder, ImageSize, height_and_width, keywords, loading_code
 
 FILES = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")
 
@@ -33,6 +33,8 @@ class TimmEncoder(ImageEncoder):
         ValueError: timm has no such model, or the model no such option.
         ImportError: timm is not installed.
     """
+
+    plain_prefix: ClassVar[str] = "net."
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class TimmEncoder(ImageEncoder):
         except TypeError as error:  # timm passes options on to the parts of each model
             text = ", ".join(f"{name}={value!r}" for name, value in options.items())
             raise ValueError(f"timm/{model} cannot be made with {text or 'no options'}: {error}") from error
+        self.model, self.arguments = model, {"num_classes": 0, "in_chans": in_channels, **resolution, **options}
         self._set_layout(in_channels=in_channels, channels_last=channels_last)
         # Some of timm's models return another number than num_features, so one image is tried.
         mode, (height, width) = self.net.training, sides or self.net.default_cfg.get("input_size", (3, 224, 224))[1:]
@@ -78,6 +81,12 @@ class TimmEncoder(ImageEncoder):
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
         return self.net(self._prepare(images))  # type: ignore[no-any-return]
+
+    def loading_code(self) -> str:
+        return loading_code(f"import timm\n{LOAD}", f"timm.create_model({self.model!r}, {keywords(self.arguments)})")
+
+    def timm_model(self) -> tuple[str, dict[str, Any]]:
+        return self.model, {name: value for name, value in self.arguments.items() if name != "num_classes"}
 
 
 ENTRIES: dict[str, tuple[type[TimmEncoder], dict[str, Any], str]] = {

@@ -1,4 +1,4 @@
-"""A run's encoder for other tools: a folder with the weights, a card for people, and one for programs. A target a file.
+"""Export a run's encoder for other tools: a folder with the weights, README.md and model.json. One target a file.
 
 | target | the folder has | for |
 |---|---|---|
@@ -7,7 +7,7 @@
 | ``timm`` | config.json, model.safetensors | ``timm/…`` and ResNets with the large stem; ``timm.create_model("local-dir:FOLDER")`` |
 | ``torchvision`` | encoder.pth | ResNets; ``torchvision.models.resnet18()`` without its classifier |
 
-What is written is read back by the tool it is for, and its features compared with the run's, before it is put in place.
+Each export is loaded by the tool it is for, and its features are compared with the run's, before it is put in place.
 
 >>> from kontrast.train import exports
 >>> exports.names()
@@ -55,10 +55,20 @@ def find(name: str) -> type[Target]:
 def export_run(
     run: str | os.PathLike[str] | Run, to: str, folder: str | os.PathLike[str] | None = None, **options: Any
 ) -> Path:
-    """Write a finished run's encoder for ``to`` into a folder (``RUN/exports/<to>`` if left out), which is returned.
+    """Export a finished run's encoder.
 
-    ``options`` are the target's own: ``normalise`` and ``opset`` of ``onnx``. The folder must be new, empty, or an
-    earlier export.
+    Args:
+        run: The run, or its folder.
+        to: The target, one of `names`.
+        folder: Where to write: a new or empty folder, or an earlier export. ``RUN/exports/<to>`` if left out.
+        **options: The target's own (``normalise`` and ``opset`` of ``onnx``).
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: The target or an option is unknown, the target cannot hold this encoder, the folder has other files,
+            or the exported model's features differ from the run's.
     """
     run = run if isinstance(run, Run) else Run(run)
     target, source = TARGETS.make(to, **options), Source.read(run)
@@ -71,10 +81,10 @@ def export_run(
     place.parent.mkdir(parents=True, exist_ok=True)
     with staging(place) as staged:
         lines = target.write(source, staged)
-        prepare = target.preparing(source)
+        prepare = target.preparing_code(source)
         record = {**source.card, "load": lines, "prepare": prepare, "results": source.results, "export": to}
         write_json(staged / "model.json", record)
-        card = model_card(source, to, lines, target.inputs(source), prepare)
+        card = model_card(source, to, lines, target.describe_inputs(source), prepare)
         write_atomically(staged / "README.md", card.encode())
         place.mkdir(exist_ok=True)
         for file in sorted(staged.iterdir()):
@@ -83,16 +93,14 @@ def export_run(
 
 
 def _check_free(place: Path) -> None:
-    """An error where files of somebody else's would be overwritten."""
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise ValueError(f"{place} is a file; expected a folder to export into")
-    if not any(place.iterdir()):
+    """Raise ValueError if the folder has files that are not of an earlier export."""
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"{place} is a file: must be a folder. Use another name")
+    if not place.exists() or not any(place.iterdir()):
         return
     try:
         earlier = "export" in json.loads(read_regular(place / "model.json"))
     except (OSError, ValueError, TypeError):
         earlier = False
     if not earlier:
-        raise ValueError(f"{place} holds other files; export into a new folder, an empty one, or an earlier export")
+        raise ValueError(f"{place} holds other files: must be a new folder, an empty one, or an earlier export")

@@ -1,4 +1,4 @@
-"""What is exported, and what every target is."""
+"""`Source`, the run that is exported, and `Target`, the base of the targets."""
 
 from __future__ import annotations
 
@@ -11,37 +11,44 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import models
-from kontrast.models.encoders import resnet
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train.export import DIGEST, crop_of, in_lines, in_words, read_card, rebuild
+from kontrast.train.export import DIGEST, crop_of, describe_resize, preparing_code, read_card, rebuild
 
 TOLERANCE = 1e-4
-"""Of the largest feature: how far a copy's features may be off. Rounding in float32 makes it about 1e-6 of it with a
-dozen layers, where each library adds up in its own order; a layer that is wrong makes it far more than 1e-2."""
-BATCHES = (1, 2, 5)  # a single row too, and more than one size
+"""The largest difference between the features of a copy and the run's, relative to the largest feature. Rounding in
+float32 gives about 1e-6 with a dozen layers, as each library adds in its own order; a wrong layer gives over 1e-2."""
+BATCHES = (1, 2, 5)  # rows of the batches that features are compared on
 
 
 @dataclass(frozen=True)
 class Source:
-    """A finished run, as far as an export needs it."""
+    """What an export reads of a finished run.
+
+    Attributes:
+        path: The run folder.
+        card: The content of model.json.
+        encoder: The encoder in eval mode, on the CPU, in ordinary memory layout.
+        recipe: The recipe; None if the folder has none.
+        result: The content of result.json; None if the folder has none.
+    """
 
     path: Path
-    card: dict[str, Any]  # model.json
-    encoder: models.Encoder  # in eval mode, on the CPU, in ordinary memory layout
+    card: dict[str, Any]
+    encoder: models.Encoder
     recipe: Recipe | None
     result: dict[str, Any] | None
 
     @staticmethod
     def read(run: Run) -> Source:
-        """Of a run folder; an export of safetensors will do too, which has no results."""
+        """Read a run folder, or an export of safetensors."""
         record = read_card(run)
         crop = crop_of(run, record["input"])
-        if crop is not None:  # of an older run, by its recipe
+        if crop is not None:  # the card of an older run lacks it
             record["input"]["crop"] = crop
         encoder = rebuild(run)
-        record.pop(DIGEST, None)  # of the run's own file
-        if isinstance(encoder, models.ImageEncoder):  # what others read is in the order that they expect
+        record.pop(DIGEST, None)  # the digest of the run's own file
+        if isinstance(encoder, models.ImageEncoder):
             encoder.channels_last = False
             encoder.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         recipe = run.recipe if run.has_recipe else None
@@ -50,86 +57,85 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The encoder's."""
+        """The encoder's name."""
         return str(self.card["encoder"]["name"])
 
     @property
     def options(self) -> dict[str, Any]:
-        """The encoder's."""
+        """The encoder's options."""
         return {key: value for key, value in self.card["encoder"].items() if key != "name"}
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one input."""
+        """The shape of one input."""
         return tuple(self.card["input"]["shape"])
 
     @property
-    def is_resnet(self) -> bool:
-        """Whether it is one of torchvision's."""
-        return self.name in resnet.ENTRIES
-
-    @property
     def results(self) -> list[dict[str, Any]]:
-        """The run's accuracies with their protocols, without the tables that go with them."""
-        wanted = ("name", "protocol", "value", "error", "split", "train_rows", "test_rows", "epochs", "seed")
+        """The run's accuracies with their protocols, without confusion tables and the like."""
+        keys = ("name", "protocol", "value", "error", "split", "train_rows", "test_rows", "epochs", "seed")
         every = (self.result or {}).get("results") or self.card.get("results") or []
-        return [{key: result[key] for key in wanted} for result in every]
+        return [{key: result[key] for key in keys} for result in every]
 
     def samples(self, rows: int) -> Tensor:
-        """Normalised inputs to compare features on: what random pixels (of vectors: unit normals) become."""
+        """Inputs to compare features on: normalised random pixels, or vectors from the standard normal."""
         draws = torch.Generator().manual_seed(rows)
         if self.card["input"]["kind"] == "vector":
             return torch.randn(rows, *self.shape, generator=draws)
         return (torch.rand(rows, *self.shape, generator=draws) - self.statistic("mean")) / self.statistic("std")
 
     def statistic(self, which: str) -> Tensor:
-        """``mean`` or ``std`` of the inputs, to be subtracted from or to divide a batch."""
+        """``mean`` or ``std`` of the inputs, in a shape that broadcasts over a batch."""
         values = torch.tensor(self.card["input"][which], dtype=torch.float32)
         return values.view(1, -1, *[1] * (len(self.shape) - 1))
 
-    def compare(self, other: nn.Module, what: str) -> None:
-        """An error if a network gives other features than the encoder."""
+    def check_features(self, other: nn.Module, what: str) -> None:
+        """Raise ValueError if a network gives other features than the encoder; ``what`` is its name in the error."""
         with torch.no_grad():
             for rows in BATCHES:
                 x = self.samples(rows)
-                agree(other(x), self.encoder(x), what)
+                check_agreement(other(x), self.encoder(x), what)
 
 
 class Target(ABC):
-    """Base of the targets: one form that an encoder can be written in."""
+    """Base of the targets: a format that an encoder can be exported to. A new target needs `write`."""
 
-    @abstractmethod
     def refusal(self, source: Source) -> str | None:
-        """Why this encoder cannot be written so, or None."""
+        """Why this encoder cannot be exported to the format; None (the default) if it can."""
+        return None
 
     @abstractmethod
     def write(self, source: Source, folder: Path) -> str:
-        """Write the weights into an empty folder, checked; returns the lines of Python that load them from there."""
+        """Write the weights into an empty folder and check them.
 
-    def inputs(self, source: Source) -> str:
-        """What the loaded model is to be given, in words."""
+        Returns:
+            The lines of Python that load them from there.
+        """
+
+    def describe_inputs(self, source: Source) -> str:
+        """The inputs of the loaded model, in words."""
         if source.card["input"]["kind"] == "vector":
-            return f"vectors of {source.shape[0]} numbers, {self.values(source)}"
-        resized = in_words(source.card["input"])
+            return f"vectors of {source.shape[0]} numbers, {self.describe_values(source)}"
+        resized = describe_resize(source.card["input"])
         how = f"channels × height × width; {resized}" if resized else "channels × height × width"
-        return f"images {'×'.join(map(str, source.shape))} ({how}), {self.values(source)}"
+        return f"images {'×'.join(map(str, source.shape))} ({how}), {self.describe_values(source)}"
 
-    def values(self, source: Source) -> str:
-        """Which numbers the inputs are made of."""
-        given = source.card["input"]
-        statistics = f"mean {_few(given['mean'])}, std {_few(given['std'])}"
-        first = "as" if given["kind"] == "vector" else "pixels / 255, then"
+    def describe_values(self, source: Source) -> str:
+        """How the numbers of the inputs are computed, in words."""
+        inputs = source.card["input"]
+        statistics = f"mean {_few(inputs['mean'])}, std {_few(inputs['std'])}"
+        first = "as" if inputs["kind"] == "vector" else "pixels / 255, then"
         return f"{first} (x − mean) / std: {statistics}"
 
-    def preparing(self, source: Source) -> str | None:
-        """The lines of Python that make an image file what the model is to be given; None where that is not known."""
-        return in_lines(source.card["input"])
+    def preparing_code(self, source: Source) -> str | None:
+        """The lines of Python that turn an image file into an input; None if that is not known."""
+        return preparing_code(source.card["input"])
 
 
-def agree(theirs: Tensor, mine: Tensor, what: str) -> None:
-    """An error if features differ by more than `TOLERANCE` of the largest.
+def check_agreement(theirs: Tensor, mine: Tensor, what: str) -> None:
+    """Raise ValueError if features differ by more than `TOLERANCE` of the largest.
 
-    >>> agree(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 2.1]]), "the copy")
+    >>> check_agreement(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 2.1]]), "the copy")
     Traceback (most recent call last):
         ...
     ValueError: the copy gives features that differ from the run's by 4.8e-02 of the largest; expected at most 1e-04...

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kontrast.train.export import in_lines
-from kontrast.train.exports._target import BATCHES, Source, Target, agree
+from kontrast.train.export import preparing_code
+from kontrast.train.exports._target import BATCHES, Source, Target, check_agreement
 
 LINES = """import numpy, onnxruntime
 session = onnxruntime.InferenceSession("encoder.onnx")
@@ -35,35 +35,33 @@ class Onnx(Target):
 
     def __init__(self, *, normalise: str = "inside", opset: int = 18) -> None:
         if normalise not in ("inside", "outside"):
-            raise ValueError(f"normalise is {normalise!r}; expected 'inside' (the file does it) or 'outside' (you do)")
+            raise ValueError(f"normalise={normalise!r}: must be 'inside' (the file does it) or 'outside' (you do it)")
         if isinstance(opset, bool) or not isinstance(opset, int) or opset < 18:
-            raise ValueError(f"opset is {opset!r}; expected 18 or more, which torch's exporter writes")
+            raise ValueError(f"opset={opset!r}: must be a whole number, 18 or more, as torch's exporter writes. Use 18")
         self.normalise, self.opset = normalise, opset
 
     def refusal(self, source: Source) -> str | None:
-        """Only what is too large for one file."""
         size = sum(tensor.nbytes for tensor in source.encoder.state_dict().values())
         return f"its {size / 1e9:.1f} GB do not fit into one file of ONNX" if size > LARGEST else None
 
-    def values(self, source: Source) -> str:
-        """As the base says; what the file does itself is left out."""
+    def describe_values(self, source: Source) -> str:
+        """The words of the base class, without what the file does itself."""
         if self.normalise == "outside":
-            return super().values(source)
+            return super().describe_values(source)
         if source.card["input"]["kind"] == "vector":
             return "as they are: the file standardises them itself"
         return "pixels / 255: the file normalises them itself"
 
-    def preparing(self, source: Source) -> str | None:
-        """As the base says, without what the file does itself."""
-        return in_lines(source.card["input"], normalise=self.normalise == "outside")
+    def preparing_code(self, source: Source) -> str | None:
+        """The lines of the base class, without what the file does itself."""
+        return preparing_code(source.card["input"], normalise=self.normalise == "outside")
 
     def write(self, source: Source, folder: Path) -> str:
-        """Exported, checked, and run by onnxruntime."""
         onnx, runtime = _packages()
         name = "images" if source.card["input"]["kind"] == "image" else "vectors"
         whole = _Normalised(source, inside=self.normalise == "inside").eval()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what the exporter remarks is about its own insides
+            warnings.simplefilter("ignore")  # the exporter's warnings concern itself
             program = torch.onnx.export(
                 whole,
                 (whole.samples(source, 2),),
@@ -84,13 +82,13 @@ class Onnx(Target):
             x = whole.samples(source, rows)
             with torch.no_grad():
                 mine = whole(x)
-            agree(torch.from_numpy(session.run(None, {name: x.numpy()})[0]), mine, "onnxruntime")
+            check_agreement(torch.from_numpy(session.run(None, {name: x.numpy()})[0]), mine, "onnxruntime")
         shape = ", ".join(map(str, source.shape))
-        return LINES.format(name=name, shape=shape, what=self.values(source))
+        return LINES.format(name=name, shape=shape, what=self.describe_values(source))
 
 
 class _Normalised(nn.Module):
-    """The encoder, behind the normalisation of its inputs if that is wanted."""
+    """The encoder, with ``inside`` behind the normalisation of its inputs."""
 
     mean: Tensor
     std: Tensor
@@ -102,12 +100,11 @@ class _Normalised(nn.Module):
         self.register_buffer("std", source.statistic("std"))
 
     def forward(self, x: Tensor) -> Tensor:
-        """``x [N, …]`` → ``h [N, feature_dim]``."""
         h: Tensor = self.encoder((x - self.mean) / self.std if self.inside else x)
         return h
 
     def samples(self, source: Source, rows: int) -> Tensor:
-        """What the source has, taken back to raw inputs where the normalisation is inside."""
+        """The source's samples; raw, if the normalisation is inside."""
         x = source.samples(rows)
         return x * source.statistic("std") + source.statistic("mean") if self.inside else x
 

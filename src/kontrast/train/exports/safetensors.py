@@ -9,25 +9,20 @@ from safetensors.torch import save
 
 from kontrast.files import write_atomically, write_json
 from kontrast.runs import Run
-from kontrast.train.export import DIGEST, loading, plain_state, rebuild, small_resnet_source
+from kontrast.train.export import DIGEST, loading_code, plain_state, rebuild
 from kontrast.train.exports._target import Source, Target
 
 
 class Safetensors(Target):
-    """encoder.safetensors; with ``small-resnet`` also small_resnet.py, the class it is."""
-
-    def refusal(self, source: Source) -> str | None:
-        """Every encoder can be written so."""
-        return None
+    """encoder.safetensors and, if the lines that load it need one, a Python file."""
 
     def write(self, source: Source, folder: Path) -> str:
-        """Read back by kontrast; the run's own tests hold that the lines load them without."""
-        state = plain_state(source.encoder, source.name)
-        content = save(state, metadata={"format": "pt"})
+        content = save(plain_state(source.encoder), metadata={"format": "pt"})
         write_atomically(folder / "encoder.safetensors", content)
         source.card[DIGEST] = hashlib.sha256(content).hexdigest()
         write_json(folder / "model.json", source.card)
-        if source.name == "small-resnet":
-            write_atomically(folder / "small_resnet.py", small_resnet_source().encode())
-        source.compare(rebuild(Run(folder)), "the copy in safetensors")
-        return loading(source.encoder, source.name, source.options, source.shape)
+        code = source.encoder.source_file()
+        if code is not None:
+            write_atomically(folder / code[0], code[1].encode())
+        source.check_features(rebuild(Run(folder)), "the copy in safetensors")
+        return loading_code(source.encoder, source.name, source.options, source.shape)

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save
 
 from kontrast.files import write_atomically, write_json
-from kontrast.train.export import plain_state, small_stem, timm_arguments
+from kontrast.train.export import plain_state
 from kontrast.train.exports._target import Source, Target
 
 LINES = """import timm
@@ -28,25 +28,17 @@ class Timm(Target):
     """config.json and model.safetensors."""
 
     def refusal(self, source: Source) -> str | None:
-        """Why timm has no such network."""
-        if source.name.startswith("timm/"):
-            return None
-        if not source.is_resnet:
-            return "timm has no such network"
-        if small_stem(source.encoder):
-            return "timm's ResNets begin with a 7×7 convolution, this one with the 3×3 of small images"
+        try:
+            source.encoder.timm_model()
+        except ValueError as error:
+            return str(error)
         return None
 
     def write(self, source: Source, folder: Path) -> str:
-        """Loaded by timm, and its features compared."""
         timm = _timm()
-        architecture = source.name.removeprefix("timm/").partition(".")[0]
+        architecture, arguments = source.encoder.timm_model()
         known = timm.get_pretrained_cfg(architecture, allow_unregistered=True)
-        arguments: dict[str, Any] = {"in_chans": source.shape[0]}
-        if source.name.startswith("timm/"):
-            arguments = timm_arguments(source.encoder, source.options, source.shape)
-            arguments.pop("num_classes")
-        given = source.card["input"]
+        inputs = source.card["input"]
         rgb = source.shape[0] == 3  # timm takes the weights of a first layer for RGB, and adapts them to other channels
         about = {
             "architecture": architecture,
@@ -57,22 +49,22 @@ class Timm(Target):
                 "tag": f"kontrast-{source.card['hash']}",
                 "input_size": list(source.shape),
                 "fixed_input_size": bool(getattr(known, "fixed_input_size", False)),
-                "mean": given["mean"],
-                "std": given["std"],
+                "mean": inputs["mean"],
+                "std": inputs["std"],
                 "interpolation": "bilinear",
-                **({"crop_pct": given["crop"], "crop_mode": "center"} if "crop" in given else {}),
+                **({"crop_pct": inputs["crop"], "crop_mode": "center"} if "crop" in inputs else {}),
                 "num_classes": 0,
                 "first_conv": getattr(known, "first_conv", None) if rgb else None,
                 "classifier": getattr(known, "classifier", None),
             },
         }
         write_json(folder / "config.json", about)
-        state = plain_state(source.encoder, source.name)
+        state = plain_state(source.encoder)
         write_atomically(folder / "model.safetensors", save(state, metadata={"format": "pt"}))
         with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):  # a network's first weights are drawn
             warnings.simplefilter("ignore")  # timm warns of its own old names
             model = timm.create_model(f"local-dir:{folder}", pretrained=True)
-        source.compare(model.eval(), "timm's model")
+        source.check_features(model.eval(), "timm's model")
         return LINES
 
 

@@ -36,10 +36,10 @@ def flat(recipe: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield f"{above}{key}", value
 
 
-def kept(path: Path, make: Callable[[], str]) -> str:
-    """The name under which a service knows this run: what the file says, else a new one, written there.
+def read_or_create(path: Path, make: Callable[[], str]) -> str:
+    """Read a service's name for this run from a file, or create one and write it there.
 
-    So a run that is started again is the same run there, and a copied folder takes its history along.
+    So a resumed run is the same run for the service, and so is a copied folder.
     """
     if path.exists():
         return path.read_text(encoding="utf-8").strip()

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.train.loggers._logger import Logger, flat, kept
+from kontrast.train.loggers._logger import Logger, flat, read_or_create
 
 KEPT = "mlflow-run.txt"
 LONGEST = 500  # characters of a parameter that every server takes
@@ -41,7 +41,7 @@ class MLflow(Logger):
         uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or _local(folder)
         self._client = tracking.MlflowClient(tracking_uri=uri)
         known = (folder / KEPT).exists()
-        self.id = kept(folder / KEPT, lambda: self._new(experiment, name))
+        self.id = read_or_create(folder / KEPT, lambda: self._new(experiment, name))
         if known:
             self._client.update_run(self.id, status="RUNNING")
             return
@@ -50,8 +50,8 @@ class MLflow(Logger):
             self._client.log_batch(self.id, params=params[start : start + AT_ONCE])
 
     def _new(self, experiment: str, name: str) -> str:
-        found = self._client.get_experiment_by_name(experiment)
-        number = found.experiment_id if found else self._client.create_experiment(experiment)
+        record = self._client.get_experiment_by_name(experiment)
+        number = record.experiment_id if record else self._client.create_experiment(experiment)
         return str(self._client.create_run(number, run_name=name).info.run_id)
 
     def log(self, step: int, values: Mapping[str, float]) -> None:

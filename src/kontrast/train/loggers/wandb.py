@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.train.loggers._logger import Logger, kept
+from kontrast.train.loggers._logger import Logger, read_or_create
 
 KEPT = "wandb-id.txt"
 
@@ -39,7 +39,7 @@ class WandB(Logger):
         except ImportError as error:
             raise ImportError("the logger wandb needs a package: pip install kontrast[wandb]") from error
         mode = mode or os.environ.get("WANDB_MODE") or "online"
-        self.id = kept(folder / KEPT, lambda: uuid.uuid4().hex[:12])
+        self.id = read_or_create(folder / KEPT, lambda: uuid.uuid4().hex[:12])
         self._run = wandb.init(
             project=project,
             entity=entity,

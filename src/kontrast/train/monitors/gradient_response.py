@@ -20,8 +20,8 @@ class GradientResponse(Monitor):
 
     >>> z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
     >>> labels = torch.tensor([0, 0, 1, 1])
-    >>> found = GradientResponse()(Snapshot(features=z, embeddings=z[:, None], labels=labels, temperature=1.0))
-    >>> {name: round(value, 4) for name, value in found.items()}
+    >>> response = GradientResponse()(Snapshot(features=z, embeddings=z[:, None], labels=labels, temperature=1.0))
+    >>> {name: round(value, 4) for name, value in response.items()}
     {'monitor/response_positive': 0.78, 'monitor/response_negative': 0.56}
     """
 
@@ -52,7 +52,7 @@ class GradientResponse(Monitor):
             return {}  # no anchor has a positive
         k1, k2 = snapshot.k1 or 0.0, 1.0 if snapshot.k2 is None else snapshot.k2
         alone = (k1, k2) == (0.0, 1.0)
-        found = geometry.gradient_response(
+        response = geometry.gradient_response(
             snapshot.embeddings.flatten(0, 1),
             groups.repeat_interleave(v),
             temperature=snapshot.temperature,
@@ -61,6 +61,6 @@ class GradientResponse(Monitor):
         )
         values = {}
         for i, suffix in enumerate([""] if alone else ["", "_supcon"]):
-            values[f"response_positive{suffix}"] = float(found.positive[:, i, i].double().mean())
-            values[f"response_negative{suffix}"] = float(found.negative[:, i, i].double().mean())
+            values[f"response_positive{suffix}"] = float(response.positive[:, i, i].double().mean())
+            values[f"response_negative{suffix}"] = float(response.negative[:, i, i].double().mean())
         return values

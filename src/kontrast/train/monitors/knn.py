@@ -42,5 +42,5 @@ class KNN(Monitor):
             )
         k, labels = min(NEIGHBOURS, len(snapshot.reference)), snapshot.reference_labels
         classes = int(labels.max()) + 1
-        found = votes(snapshot.features, snapshot.reference, labels, classes, k=k, temperature=TEMPERATURE)
-        return {f"knn{NEIGHBOURS}": float((found.argmax(1) == snapshot.labels).double().mean())}
+        counts = votes(snapshot.features, snapshot.reference, labels, classes, k=k, temperature=TEMPERATURE)
+        return {f"knn{NEIGHBOURS}": float((counts.argmax(1) == snapshot.labels).double().mean())}

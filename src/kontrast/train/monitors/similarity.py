@@ -32,8 +32,8 @@ class Similarity(Monitor):
 
     def values(self, snapshot: Snapshot) -> dict[str, float]:
         """Of the first two views."""
-        found = geometry.local_separation(snapshot.query, snapshot.key, nearest=1)
-        positive, negative = float(found.positive.double().mean()), float(found.nearest.double().mean())
+        separation = geometry.local_separation(snapshot.query, snapshot.key, nearest=1)
+        positive, negative = float(separation.positive.double().mean()), float(separation.nearest.double().mean())
         return {
             "positive_similarity": positive,
             "negative_similarity": negative,
