@@ -1,8 +1,8 @@
 """The main job: train → evaluate → analyse → examine → report. ``kontrast train`` and ``kontrast.run`` both are this.
 
-`perform` is the whole job of a resolved recipe. Sweeps and the demo call it too, sweeps without findings and page:
-these would take longer than a cell. Tuning takes the same steps with sessions of its own (`perform_session`), which see
-no test rows. A run that fails after its first step gets its findings and page too: they say why, and what to do.
+`perform` is the whole job of a resolved recipe, `perform_session` its steps. Sweeps and the demo call it too, sweeps
+without findings and page: these would take longer than a cell. Tuning has sessions of its own, which see no test rows.
+A run that fails after its first step gets its findings and page too: they say why, and what to do.
 
 Findings and page must not spoil what was trained: an error in them goes to ``failed`` (by default a warning), and the
 run is returned. Stages are imported inside the functions, so that ``kontrast.run`` costs nothing until it is called.
@@ -99,7 +99,6 @@ def perform(
     *,
     page: bool = True,
     failed: Failed = warn,
-    announce: Callable[[Session], None] | None = None,
 ) -> Outcome:
     """Train, evaluate, analyse, examine and report a resolved recipe.
 
@@ -108,7 +107,6 @@ def perform(
         data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bind`.
         page: Whether findings and page are written. A page that shows all there is stays as it is.
         failed: Called if they could not be written.
-        announce: Called before the work begins, with the `kontrast.train.running.Session`.
 
     Raises:
         ValueError: The recipe does not fit the data, or the folder holds another run.
@@ -117,10 +115,7 @@ def perform(
     """
     from kontrast.train.running import Session
 
-    session = Session(recipe, data)
-    if announce is not None:
-        announce(session)
-    return perform_session(session, page=page, failed=failed)
+    return perform_session(Session(recipe, data), page=page, failed=failed)
 
 
 def perform_session(session: Session, *, page: bool = True, failed: Failed = warn) -> Outcome:

@@ -45,26 +45,22 @@ def train(
     if source.run.progress:
         say_loading(source.data.name)
     from kontrast import distributed, pipeline
-    from kontrast.train import resolve
+    from kontrast.train import Session, resolve
 
     resolved = resolve(source)
     if dry_run:
         _print_recipe(resolved)
         return
     is_first = distributed.launched_rank() == 0
-    sessions: list[Session] = []
-
-    def announce(session: Session) -> None:
-        sessions.append(session)
+    with handle_signals():
+        session = Session(resolved)
         if is_first:
             _announce(session)
-
-    with handle_signals():
         try:
-            outcome = pipeline.perform(resolved, failed=print_failure, announce=announce)
+            outcome = pipeline.perform_session(session, failed=print_failure)
         except Exception:
-            if is_first and not as_json and sessions and sessions[0].has_failed:
-                _print_page(sessions[0].run.report_file)
+            if is_first and not as_json and session.has_failed:
+                _print_page(session.run.report_file)
             raise
     if not is_first or not outcome.run.has_result:
         return
