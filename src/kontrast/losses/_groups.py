@@ -105,6 +105,8 @@ class Groups:
             self._from_mask(positives, n, views)
         else:
             self._from_labels(labels, ref_labels, n, views, device)
+        number = self.num_positives if self.valid is None else self.num_positives.clamp(min=1)
+        self.share = number.to(embeddings.dtype).reciprocal_()  # 1/|P(i)|, 1 without positives
         if no_positive == "error":
             self._refuse_lonely()
 
@@ -190,12 +192,6 @@ class Groups:
         sums = place.new_zeros(self.num_groups).index_add_(0, self.candidate_group, place)
         own = place[self.start : self.start + len(self.group)]
         return torch.where(self.num_positives > 0, sums[self.group] - own, own)
-
-    @functools.cached_property
-    def share(self) -> Tensor:
-        """1/|P(i)|, 1 without positives."""
-        number = self.num_positives if self.valid is None else self.num_positives.clamp(min=1)
-        return number.to(self.raw.dtype).reciprocal_()
 
     def positive_similarity(self) -> Tensor:
         """Σ_p ⟨z_i, z_p⟩/|P(i)| per anchor, 0 without positives."""
