@@ -13,7 +13,7 @@ from kontrast import augment
 from kontrast.data import DataSet, Memory, Split
 from kontrast.evaluate import Subject, activations, evaluate, extract
 from kontrast.evaluate.activations import CPU_BUDGET, MOST_ROWS, in_chunks, peak_bytes, rows_at_once
-from kontrast.sklearn import encoded
+from kontrast.sklearn import encode
 
 CPU = torch.device("cpu")
 
@@ -133,7 +133,7 @@ def test_the_estimators_random_views_do_not_depend_on_the_chunks(monkeypatch: py
     view, encoder = augment.preset("crop-flip", size=16, mean=[0.5], std=[0.2]), Recorded(10)
 
     def drawn() -> Tensor:
-        return encoded(encoder, rows, view, device=CPU, draw=torch.Generator().manual_seed(1))
+        return encode(encoder, rows, view, device=CPU, draw=torch.Generator().manual_seed(1))
 
     whole = drawn()
     monkeypatch.setattr(activations, "CPU_BUDGET", 2_000_000)
