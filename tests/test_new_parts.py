@@ -47,13 +47,30 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def command(tree: Path, *words: str) -> str:
-    """What a command of the copied tree prints."""
+def python(tree: Path, *words: str) -> str:
+    """What Python prints in the copied tree."""
     environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
-    call = [sys.executable, "-m", "kontrast", *words]
-    done = subprocess.run(call, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tree, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
+
+
+LISTS = """
+import sys
+from kontrast.cli import app
+for kind in sys.argv[1:]:
+    print("=", kind)
+    app(["list", kind], standalone_mode=False)
+"""
+
+
+@pytest.fixture(scope="module")
+def lists(tree: Path) -> dict[str, list[str]]:
+    """What ``kontrast list`` prints of each kind in the copied tree, by one process."""
+    parts = re.split("^= ", python(tree, "-c", LISTS, *KINDS.values()), flags=re.MULTILINE)[1:]
+    return {kind: lines for kind, *lines in (part.splitlines() for part in parts)}
 
 
 def test_the_page_has_a_file_for_each_kind() -> None:
@@ -61,16 +78,15 @@ def test_the_page_has_a_file_for_each_kind() -> None:
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_the_file_alone_is_listed(tree: Path, path: str) -> None:
+def test_the_file_alone_is_listed(lists: dict[str, list[str]], path: str) -> None:
     name = Path(path).stem.replace("_", "-")
     kind = KINDS[Path(path).parent.relative_to("src/kontrast").as_posix()]
     summary = FILES[path].partition('"""')[2].partition("\n")[0].removesuffix('"""')
-    lines = command(tree, "list", kind).splitlines()
-    assert [line for line in lines if line.split()[0] in (name, f"[{name}]") and summary in line]
+    assert [line for line in lists[kind] if line.split()[0] in (name, f"[{name}]") and summary in line]
 
 
 def test_a_recipe_trains_with_all_of_them(tree: Path) -> None:
-    command(tree, "train", "simclr-fashion-mini", *WITH_ALL_PARTS.split(), "--out", "runs")
+    python(tree, "-m", "kontrast", "train", "simclr-fashion-mini", *WITH_ALL_PARTS.split(), "--out", "runs")
     (folder,) = (tree / "runs").iterdir()
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert any("loss" in line for line in lines)
