@@ -305,18 +305,21 @@ DEGENERATE = {
 @pytest.mark.parametrize("rows", DEGENERATE)
 def test_degenerate_rows_give_finite_values_and_gradients(case: Case, rows: str) -> None:
     """At the two ends of the temperatures; `tests/torture/test_numerics.py` compares such rows with their twin."""
-    for dtype in (torch.float16, torch.float32):
-        for temperature in (1e-3, 100.0):
-            inputs = case.inputs(seed=11, dtype=dtype)
-            inputs = {k: DEGENERATE[rows](v).to(dtype) if k in EMBEDDINGS else v for k, v in inputs.items()}
-            for reduction in ("mean", "none"):
-                loss = case.make(temperature=temperature, reduction=reduction)
-                value, grads = value_and_gradients(case, loss, inputs)
-                assert value.isfinite().all()
-                if rows == "tiny" and dtype != torch.float32:
-                    continue  # the true gradient, 1e4 times larger, is beyond half precision
-                for name, gradient in grads.items():
-                    assert gradient.isfinite().all(), (name, dtype, temperature, reduction)
+    for dtype, temperature, reduction in (
+        (torch.float16, 1e-3, "mean"),
+        (torch.float16, 100.0, "none"),
+        (torch.float32, 1e-3, "none"),
+        (torch.float32, 100.0, "mean"),
+    ):
+        inputs = case.inputs(seed=11, dtype=dtype)
+        inputs = {k: DEGENERATE[rows](v).to(dtype) if k in EMBEDDINGS else v for k, v in inputs.items()}
+        loss = case.make(temperature=temperature, reduction=reduction)
+        value, grads = value_and_gradients(case, loss, inputs)
+        assert value.isfinite().all()
+        if rows == "tiny" and dtype != torch.float32:
+            continue  # the true gradient, 1e4 times larger, is beyond half precision
+        for name, gradient in grads.items():
+            assert gradient.isfinite().all(), (name, dtype, temperature, reduction)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.make().normalize], ids=str)
@@ -395,7 +398,16 @@ def test_backward_twice_gives_the_same_gradient_again(case: Case, reduction: str
     torch.testing.assert_close(first, second, rtol=0, atol=0)
 
 
-@each_loss
+COMPILED = ("info-nce", "supcon", "cross-entropy")  # two inputs, labels, weights; the others are long tests
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=str(case), marks=[] if case.key in COMPILED else [pytest.mark.slow])
+        for case in (next(c for c in PLAIN if c.key == k) for k in FAMILY)
+    ],
+)
 def test_compiled_model_may_call_it(case: Case) -> None:
     loss = case.make()
     inputs = case.inputs(dtype=torch.float32)

@@ -179,7 +179,7 @@ class _Halted(Training):
             raise KeyboardInterrupt
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def two_threads() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -187,18 +187,21 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_a_run_is_the_same_with_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = {"run.threads": 2, "train.epochs": 1}
     used: list[str] = []
     real = loop.views_ahead
     monkeypatch.setattr(loop, "views_ahead", lambda *given: used.append("ahead") or real(*given))
-    one = run_recipe(recipe("simclr", tmp_path / "ahead", **{"run.threads": 2})).path
+    one = run_recipe(recipe("simclr", tmp_path / "ahead", **short)).path
     assert used == ["ahead"]
     monkeypatch.setattr(loop, "second_thread_helps", lambda job: False)
-    other = run_recipe(recipe("simclr", tmp_path / "at-once", **{"run.threads": 2})).path
+    other = run_recipe(recipe("simclr", tmp_path / "at-once", **short)).path
     assert used == ["ahead"]
     same_runs(one, other)
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_the_next_views_are_made_during_the_step() -> None:
     made: list[int] = []
     seen = []
@@ -211,6 +214,7 @@ def test_the_next_views_are_made_during_the_step() -> None:
     assert seen == made == [0, 1, 2, 3]
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_it_computes_with_one_thread_and_leaves_the_others_theirs() -> None:
     def augmented(batch: int) -> tuple[str, int]:
         return threading.current_thread().name, torch.get_num_threads()
@@ -245,6 +249,7 @@ def test_a_loop_that_ends_early_ends_the_thread() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("views")]
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_where_it_pays(tmp_path: Path) -> None:
     job = make_job(resolve(recipe("simclr", tmp_path)), torch.device("cpu"))
     assert second_thread_helps(job)
