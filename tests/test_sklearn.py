@@ -540,11 +540,6 @@ def test_the_page_concludes_what_its_figures_say() -> None:
             assert float(gain.split(" ±")[0]) == pytest.approx(mine - best[top], abs=0.011)  # both are rounded
 
 
-def test_the_example_is_a_command(example: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    example["main"](["--sets", "wine", "--splits", "1"])
-    assert re.search(r"\| wine \| 178 × 13 \| 1 \| \d\d\.\d\d \| \d\d\.\d\d \|", capsys.readouterr().out)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_the_page_has_the_examples_figures(example: dict[str, Any], line: str) -> None:

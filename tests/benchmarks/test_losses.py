@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.benchmarks.loading import loaded
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "losses.py"
 
 
@@ -16,6 +20,7 @@ def run(*arguments: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow  # tests/losses/test_memory.py measures the losses in every run
 def test_one_call_reports_its_peak() -> None:
     """The dense loss of 1,024 rows holds several matrices of 4 MB, the tiled one does not."""
     dense, tiled = (float(run("--peak", "square", name, "1024")) for name in ("dense SupCon", "kontrast SupCon"))
@@ -23,15 +28,13 @@ def test_one_call_reports_its_peak() -> None:
     assert 0 <= tiled < dense
 
 
-def test_every_call_of_every_table_runs() -> None:
-    code = (
-        "import losses\n"
-        "for table in losses.TABLES.values():\n"
-        "    for name, call in table(32).items():\n"
-        "        call(); print(name)\n"
-    )
-    environment = os.environ | {"PYTHONPATH": str(BENCHMARK.parent)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    names = done.stdout.splitlines()
+@pytest.mark.filterwarnings("ignore")  # the peers' own
+def test_every_call_of_every_table_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = []
+    with loaded("losses", monkeypatch) as benchmark:
+        for table in benchmark.TABLES.values():
+            for name, call in table(32).items():
+                call()
+                names.append(name)
     assert names.count("two products") == 2
     assert {"kontrast SupCon", "kontrast TCL", "kontrast NT-Xent", "kontrast InfoNCE", "kontrast SCE"} <= set(names)

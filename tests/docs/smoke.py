@@ -13,8 +13,8 @@ mine.yaml, a recipe. Then:
     reproduce                                   the preset smoke, one seed, the first value of every axis; no Ray
     verify                                      SCE's statements alone
     train.epochs=N, run.workers=N, …size=N      1, 1, 16
-    --seeds N, --nproc-per-node N               1, 2
-    python examples/sklearn_knn.py              one set, two splits
+    --seeds N, --nproc-per-node N, --trials N   1, 2, 3
+    python examples/sklearn_knn.py              one set, one split
     make TARGET                                 what it would do, and of that the commands of kontrast
     pip install                                 not done; the extras it names are there
 """
@@ -44,9 +44,9 @@ SMALL = [
 ]
 BUNDLED = ("fashion-mini", "digits")
 RUN = re.compile(r"^(RUN\d?|runs/.+|.*…)$")
-SCRIPTS = {"examples/sklearn_knn.py": ["--sets", "wine", "--splits", "2"]}
+SCRIPTS = {"examples/sklearn_knn.py": ["--sets", "wine", "--splits", "1"]}
 SWEEP = "runs/graf-toy-smoke"
-NUMBERS = {"--seeds": "1", "--nproc-per-node": "2"}
+NUMBERS = {"--seeds": "1", "--nproc-per-node": "2", "--trials": "3"}
 SETTINGS = {"train.epochs": "1", "run.workers": "1", "data.size": "16", "augment.size": "16"}
 
 

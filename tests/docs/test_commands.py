@@ -27,11 +27,19 @@ COMMANDS = all_commands()
 ALONE = re.compile(r"cuda|--gpus|\bray\b|/shared|slurm|srun|sbatch", re.IGNORECASE)  # what needs other machines
 
 
+ALIKE = ("--seeds", "-o", "--out")  # options that lead nowhere else in the program
+
+
 def _shape(command: Command) -> tuple[str, ...]:
-    """What a command says without its values: program, subcommand, and the names of options and settings."""
+    """What a command says without its values: program, subcommand, and the names of options and settings.
+
+    Settings of a sweep and of a search do not count, where each process that is started takes seconds.
+    """
     words = [word for word in command.words if word not in ("python", "-m")]
     names = {re.split("[= ]", word)[0] for word in words[2:] if word.startswith("-") or "=" in word}
-    return (*words[:2], *sorted(names))
+    if words[1:2] in (["reproduce"], ["tune"]):
+        names = {name for name in names if name.startswith("-")}
+    return (*words[:2], *sorted(names - {*ALIKE}))
 
 
 def _first_of_each_shape() -> list[Any]:

@@ -16,12 +16,12 @@ import torch.nn.functional as F
 from kontrast import losses
 from tests.docs.commands import ROOT
 from tests.docs.loading import DOCS
+from tests.losses import test_contract as contract
+from tests.losses.cases import Case, forms
 
 PAGE = (DOCS / "contributing.md").read_text(encoding="utf-8")
 FILE = re.compile(r"<!-- file: src/kontrast/losses/(\w+)\.py -->\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILES = dict(re.findall(r"<!-- file: src/(\S+)\.py -->\n```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
-# The contract's heart; all of it takes half a minute for one loss.
-HEART = "decoupled and (tiled_is_reference_per_anchor or other_temperatures or mean_and_sum or half)"
 CONTRACT = """
 import sys
 import kontrast.losses
@@ -78,9 +78,20 @@ def test_each_file_of_the_page_is_imported_and_without_a_finding(
         assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("which", [HEART, pytest.param("decoupled", marks=pytest.mark.slow)], ids=["heart", "whole"])
-def test_the_contract_of_every_loss_holds_for_it(added: Path, which: str) -> None:
-    call = [sys.executable, "-c", CONTRACT, str(added), "-k", which]
+def test_the_heart_of_the_contract_of_every_loss_holds_for_it(added: Path) -> None:
+    for case in (Case("decoupled", form) for form in forms("decoupled")):
+        for tile in ("auto", 1, 4, 8):
+            contract.test_tiled_is_reference_per_anchor_and_gradient(case, tile)
+        for temperature, normalize in ((0.004, True), (2.0, True), (2.0, False)):
+            contract.test_tiled_is_reference_at_other_temperatures_and_norms(case, temperature, normalize)
+        for reduction in ("mean", "sum"):
+            contract.test_mean_and_sum_reduce_the_values(case, reduction)
+        contract.test_low_precision_inputs_are_computed_in_float32(case, torch.float16, 0.1)
+
+
+@pytest.mark.slow
+def test_the_contract_of_every_loss_holds_for_it(added: Path) -> None:
+    call = [sys.executable, "-c", CONTRACT, str(added), "-k", "decoupled"]
     done = subprocess.run(
         call, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "120"}
     )

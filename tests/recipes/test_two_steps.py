@@ -54,7 +54,15 @@ def test_two_steps(name: str, data: Path, tmp_path: Path) -> None:
     assert told == [protocol.name for protocol in recipes.find(name).evaluate.protocols]
 
 
-@pytest.mark.parametrize(("encoder", "stem"), FIRST)
+@pytest.mark.parametrize(
+    ("encoder", "stem"),
+    [
+        pytest.param(
+            *which, marks=[] if which in (("resnet18", "small"), ("resnet50", "large")) else [pytest.mark.slow]
+        )
+        for which in FIRST
+    ],
+)
 def test_two_steps_of_its_own_encoder(encoder: str, stem: str, data: Path, tmp_path: Path) -> None:
     """The networks at their full width, without what a run writes: four images of the smallest size."""
     recipe = tiny(recipes.find(FIRST[encoder, stem]), data, tmp_path, encoder=True).override(["train.batch_size=4"])

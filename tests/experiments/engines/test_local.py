@@ -247,7 +247,7 @@ def test_an_idle_worker_ends_with_its_driver(tmp_path: Path) -> None:
     starting, waiting = _Worker(1), _Worker(1)
     starting.connection.close()
     waiting.give(0, task(square, tmp_path, x=1.0))
-    outcome = waiting.hear()
+    outcome = waiting.receive()
     assert outcome is not None
     assert outcome.what == "done"
     waiting.connection.close()

@@ -83,7 +83,8 @@ def in_namespaces(path: Path, out: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("nodes", [on_loopback, pytest.param(in_namespaces, marks=pytest.mark.slow)])
+@pytest.mark.slow  # torchrun: a command of README; ranks as one: tests/train/test_running.py
+@pytest.mark.parametrize("nodes", [on_loopback, in_namespaces])
 def test_two_nodes_are_as_one_process(tmp_path: Path, nodes: object) -> None:
     """The same parameters after 8 steps on the same global batches, to float32's rounding in sums of 32 rows."""
     made = recipe("supcon", tmp_path / "one", **STEPS)
