@@ -13,7 +13,7 @@ from kontrast import augment
 from kontrast.data import DataSet, Memory, Split
 from kontrast.evaluate import Subject, activations, evaluate, extract
 from kontrast.evaluate.activations import CPU_BUDGET, MOST_ROWS, in_chunks, peak_bytes, rows_at_once
-from kontrast.sklearn import encoded
+from kontrast.sklearn import encode
 
 CPU = torch.device("cpu")
 
@@ -74,7 +74,7 @@ def test_a_compiled_encoder_is_measured_uncompiled() -> None:
     plain = nn.Sequential(nn.Linear(16, 4096), nn.ReLU(), nn.Linear(4096, 4)).eval()
     expected = rows_at_once(plain, torch.zeros(1, 16), most=10**9)
     plain.compile(backend="eager")
-    activations._measured.clear()
+    activations._bytes_of_rows.clear()
     assert rows_at_once(plain, torch.zeros(1, 16), most=10**9) == expected
 
 
@@ -133,7 +133,7 @@ def test_the_estimators_random_views_do_not_depend_on_the_chunks(monkeypatch: py
     view, encoder = augment.preset("crop-flip", size=16, mean=[0.5], std=[0.2]), Recorded(10)
 
     def drawn() -> Tensor:
-        return encoded(encoder, rows, view, device=CPU, draw=torch.Generator().manual_seed(1))
+        return encode(encoder, rows, view, device=CPU, draw=torch.Generator().manual_seed(1))
 
     whole = drawn()
     monkeypatch.setattr(activations, "CPU_BUDGET", 2_000_000)

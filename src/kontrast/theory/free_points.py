@@ -98,7 +98,7 @@ class SimplexDeviation:
     @property
     def largest(self) -> float:
         """The largest of all numbers."""
-        return max(astuple(self))
+        return float(max(astuple(self)))
 
 
 @dataclass(frozen=True)
