@@ -44,6 +44,17 @@ from kontrast.energy import energy_power, smallest_energy
 def cross_entropy(num_classes: int, radius: float, weight_norm: float) -> float:
     """(1): balanced labels, embeddings within ``radius``, weights of Frobenius norm ``weight_norm``.
 
+    Args:
+        num_classes: K, at least 2.
+        radius: ρ, the largest length of an embedding.
+        weight_norm: ‖W‖_F.
+
+    Returns:
+        The bound.
+
+    Raises:
+        ValueError: A number lies outside its range.
+
     >>> round(cross_entropy(4, radius=1.0, weight_norm=2.0), 4)  # each weight of length 1: log(1 + 3 e^{−4/3})
     0.5827
     """
@@ -55,6 +66,17 @@ def cross_entropy(num_classes: int, radius: float, weight_norm: float) -> float:
 def cross_entropy_any(shares: Sequence[float], radius: float, weight_norm: float) -> float:
     """(9): (1) for labels of any kind; ``shares`` is each class's share of the samples (they sum to 1).
 
+    Args:
+        shares: Each class's share of the samples; at least two, with the sum 1.
+        radius: ρ, the largest length of an embedding.
+        weight_norm: ‖W‖_F.
+
+    Returns:
+        The bound.
+
+    Raises:
+        ValueError: A number lies outside its range, or the shares do not sum to 1.
+
     >>> cross_entropy_any([0.25] * 4, 1.0, 2.0) == cross_entropy(4, 1.0, 2.0)
     True
     """
@@ -63,12 +85,23 @@ def cross_entropy_any(shares: Sequence[float], radius: float, weight_norm: float
     if abs(sum(shares) - 1) > 1e-6:
         raise ValueError(f"shares must sum to 1, got {sum(shares)}")
     rho, norm = number("radius", radius, least=0.0), number("weight_norm", weight_norm, least=0.0)
-    spread = math.sqrt(sum(number("each of shares", p, least=0.0) ** 2 for p in shares))
-    return _softplus(math.log(k - 1) - k / (k - 1) * rho * norm * spread)
+    length = math.sqrt(sum(number("each of shares", p, least=0.0) ** 2 for p in shares))
+    return _softplus(math.log(k - 1) - k / (k - 1) * rho * norm * length)
 
 
 def regularised_weight_radius(num_classes: int, radius: float, penalty: float) -> float:
     """r_W of (2): the length of each weight where the loss with penalty λ‖W‖² is smallest.
+
+    Args:
+        num_classes: K, at least 2.
+        radius: ρ.
+        penalty: λ.
+
+    Returns:
+        r_W.
+
+    Raises:
+        ValueError: A number lies outside its range.
 
     >>> round(regularised_weight_radius(4, radius=1.0, penalty=0.005), 4)
     2.6583
@@ -96,6 +129,17 @@ def regularised_weight_radius(num_classes: int, radius: float, penalty: float) -
 def regularised_cross_entropy(num_classes: int, radius: float, penalty: float) -> float:
     """(2): the smallest value of cross-entropy + λ‖W‖², over points and weights both.
 
+    Args:
+        num_classes: K, at least 2.
+        radius: ρ.
+        penalty: λ.
+
+    Returns:
+        The smallest value.
+
+    Raises:
+        ValueError: A number lies outside its range.
+
     >>> round(regularised_cross_entropy(4, radius=1.0, penalty=0.05), 4)
     0.7612
     """
@@ -116,7 +160,7 @@ def hyperspherical_energy(num_classes: int, power: float = 2.0) -> float:
         The mean over pairs of ‖ŵ_i − ŵ_j‖^(−s) at a regular simplex (for s = 0 of log 1/‖ŵ_i − ŵ_j‖).
 
     Raises:
-        ValueError: For fewer than two classes, or a power out of range.
+        ValueError: A number lies outside its range.
 
     >>> round(hyperspherical_energy(10), 4)  # 9/20: the squared distance of two vertices is 20/9
     0.45
@@ -126,6 +170,18 @@ def hyperspherical_energy(num_classes: int, power: float = 2.0) -> float:
 
 def supcon_all_batches(num_classes: int, per_class: int, batch_size: int, radius: float = 1.0) -> float:
     """(3): the sum over all multiset batches of ``batch_size`` from ``per_class`` points in each class.
+
+    Args:
+        num_classes: K, at least 2.
+        per_class: n, points of each class.
+        batch_size: b, at least 2.
+        radius: ρ.
+
+    Returns:
+        The bound of the sum.
+
+    Raises:
+        ValueError: A number lies outside its range, or the sum is beyond float64.
 
     >>> round(supcon_all_batches(3, per_class=3, batch_size=4), 4)
     908.1147
@@ -148,6 +204,18 @@ def supcon_all_batches(num_classes: int, per_class: int, batch_size: int, radius
 def batches_with(num_classes: int, per_class: int, batch_size: int, members: int) -> int:
     """M_l of (3): how many (multiset batch, class) pairs have ``members`` of that class in the batch.
 
+    Args:
+        num_classes: K, at least 2.
+        per_class: n, points of each class.
+        batch_size: b.
+        members: l.
+
+    Returns:
+        M_l.
+
+    Raises:
+        ValueError: A number lies outside its range.
+
     >>> [batches_with(2, per_class=2, batch_size=2, members=m) for m in range(3)]  # 10 batches of 2 from 4 points
     [6, 8, 6]
     """
@@ -159,6 +227,17 @@ def batches_with(num_classes: int, per_class: int, batch_size: int, members: int
 def supcon_batch(num_classes: int, per_class: int, temperature: float) -> float:
     """(4): one batch with ``per_class`` rows (views counted) of each class, mean over anchors.
 
+    Args:
+        num_classes: K, at least 2.
+        per_class: m, rows of each class (views counted), at least 2.
+        temperature: τ.
+
+    Returns:
+        The bound.
+
+    Raises:
+        ValueError: A number lies outside its range.
+
     >>> round(supcon_batch(4, per_class=2, temperature=1.0), 4)  # log(1 + 6 e^{−4/3})
     0.9484
     """
@@ -167,6 +246,19 @@ def supcon_batch(num_classes: int, per_class: int, temperature: float) -> float:
 
 def tcl_batch(num_classes: int, per_class: int, temperature: float, k1: float, k2: float) -> float:
     """(5): one batch with ``per_class`` rows (views counted) of each class, mean over anchors.
+
+    Args:
+        num_classes: K, at least 2.
+        per_class: m, rows of each class (views counted), at least 2.
+        temperature: τ.
+        k1: TCL's k1; 0 is SupCon.
+        k2: TCL's k2; 1 is SupCon.
+
+    Returns:
+        The bound.
+
+    Raises:
+        ValueError: A number lies outside its range.
 
     >>> tcl_batch(4, per_class=2, temperature=1.0, k1=0.0, k2=1.0) == supcon_batch(4, 2, 1.0)
     True
@@ -179,6 +271,16 @@ def tcl_batch(num_classes: int, per_class: int, temperature: float, k1: float, k
 def info_nce(num_pairs: int, temperature: float) -> float:
     """(6): queries against the batch's keys, one direction.
 
+    Args:
+        num_pairs: N, at least 2.
+        temperature: τ.
+
+    Returns:
+        The bound.
+
+    Raises:
+        ValueError: A number lies outside its range.
+
     >>> round(info_nce(2, temperature=1.0), 4)  # log(1 + e^{−2})
     0.1269
     """
@@ -188,6 +290,16 @@ def info_nce(num_pairs: int, temperature: float) -> float:
 
 def info_nce_queue(num_negatives: int, temperature: float) -> float:
     """(7): against ``num_negatives`` keys of a queue or a memory bank.
+
+    Args:
+        num_negatives: M, at least 1.
+        temperature: τ.
+
+    Returns:
+        The bound.
+
+    Raises:
+        ValueError: A number lies outside its range.
 
     >>> round(info_nce_queue(4096, temperature=0.5), 4)
     4.331
@@ -199,6 +311,17 @@ def info_nce_queue(num_negatives: int, temperature: float) -> float:
 def info_nce_beside(num_pairs: int, num_negatives: int, temperature: float) -> float:
     """(10): against the batch's other keys and ``num_negatives`` rows beside them, ``negatives_in_batch=True``.
 
+    Args:
+        num_pairs: N, at least 2.
+        num_negatives: M, at least 1.
+        temperature: τ.
+
+    Returns:
+        The bound.
+
+    Raises:
+        ValueError: A number lies outside its range.
+
     >>> round(info_nce_beside(2, num_negatives=4, temperature=1.0), 4)  # log(1 + e^{−2} + 4 e^{−2})
     0.5168
     """
@@ -208,7 +331,20 @@ def info_nce_beside(num_pairs: int, num_negatives: int, temperature: float) -> f
 
 
 def beside(pairs: int, negatives: int, *, temperature: float, largest: float = 1.0) -> float:
-    """(10) for rows whose similarities are at most ``largest``, and for one pair, which has no other key."""
+    """(10) for rows whose similarities are at most ``largest``, and for one pair, which has no other key.
+
+    Args:
+        pairs: N, at least 1.
+        negatives: M, at least 1.
+        temperature: τ.
+        largest: The largest similarity.
+
+    Returns:
+        The bound.
+
+    >>> beside(2, 4, temperature=1.0) == info_nce_beside(2, num_negatives=4, temperature=1.0)
+    True
+    """
     terms = [0.0, math.log(negatives) - 2 * largest / temperature]
     if pairs > 1:
         terms.append(math.log(pairs - 1) - pairs / (pairs - 1) * largest / temperature)
@@ -226,6 +362,21 @@ def anchor_value(
     k2: float = 1.0,
 ) -> float:
     """TCL (SupCon, InfoNCE) of an anchor whose positives are all equally similar, and its negatives too.
+
+    Args:
+        positives: How many positives there are; with 0 the value is 0.
+        negatives: How many negatives there are.
+        similarity_positive: The similarity to each positive.
+        similarity_negative: The similarity to each negative.
+        temperature: τ.
+        k1: TCL's k1; 0 is SupCon.
+        k2: TCL's k2; 1 is SupCon.
+
+    Returns:
+        The loss of the anchor.
+
+    Raises:
+        ValueError: A number lies outside its range.
 
     >>> anchor_value(1, 9, 0.0, 0.0, temperature=0.1)  # chance: log 10
     2.3025...
@@ -247,6 +398,19 @@ def simplex_response(
     num_classes: int, per_class: float, temperature: float, *, k1: float = 0.0, k2: float = 1.0
 ) -> tuple[float, float]:
     """The gradient responses |X − P + Y| to a positive and P_in to a negative where classes are a simplex's vertices.
+
+    Args:
+        num_classes: K, at least 2.
+        per_class: Rows of each class, above 1.
+        temperature: τ.
+        k1: TCL's k1; 0 is SupCon.
+        k2: TCL's k2; 1 is SupCon.
+
+    Returns:
+        The two responses.
+
+    Raises:
+        ValueError: A number lies outside its range.
 
     >>> [round(x, 4) for x in simplex_response(2, per_class=2, temperature=1.0)]  # e against two of e^{−1}
     [0.213, 0.1065]

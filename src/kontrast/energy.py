@@ -33,7 +33,7 @@ ENTRIES = 2_000_000  # of u at a time; more is computed in strips, and again in 
 
 
 def energy_power(power: float) -> float:
-    """``power`` if it is a number from 0 to 10."""
+    """Check the power s of the energy: a number from 0 to 10."""
     s = number("energy_power", power, least=0.0)
     if s > LARGEST_POWER:
         raise ValueError(f"energy_power must be at most {LARGEST_POWER:g}, got {s:g}")
@@ -61,7 +61,14 @@ def smallest_energy(num_weights: int, power: float) -> float:
 
 
 def energy(weight: Tensor, power: float) -> Tensor:
-    """(1) of ``weight [K, dim]``, K ≥ 2, in its own precision; K² numbers are never held at once if K is large.
+    """(1) of weights, in their own precision; K² numbers are never held at once if K is large.
+
+    Args:
+        weight: ``[K, dim]``, K at least 2.
+        power: s.
+
+    Returns:
+        The energy, a scalar with a gradient.
 
     >>> energy(torch.tensor([[3.0, 0.0], [-0.5, 0.0]]), 1.0)  # opposite, whatever their lengths
     tensor(0.5000)

@@ -90,8 +90,8 @@ def whole_file(path: Path, *, previous: Path | None = None) -> Iterator[BinaryIO
 @contextmanager
 def _whole(path: Path, previous: Path | None) -> Iterator[BinaryIO]:
     clear_leftovers(path)
-    beside, opened = _beside(path)
-    with opened as file:
+    beside, open_file = _beside(path)
+    with open_file as file:
         try:
             yield file
             file.flush()
@@ -135,14 +135,14 @@ def staging(path: Path) -> Iterator[Path]:
 
 def clear_leftovers(path: Path) -> None:
     """Remove parts of ``path`` left by writers that no longer run (a running one holds its lock)."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError):  # locked, or removed meanwhile
-            if left.is_symlink():
-                left.unlink()
-            lock = os.open(left, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe would wait for its other end
+            if part.is_symlink():
+                part.unlink()
+            lock = os.open(part, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe would wait for its other end
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+                shutil.rmtree(part) if part.is_dir() else part.unlink()
             finally:
                 os.close(lock)
 
@@ -188,6 +188,7 @@ def finite(x: Any) -> Any:
     """
     if isinstance(x, Mapping):
         return {str(key): finite(value) for key, value in x.items()}
+    x = x.tolist() if hasattr(x, "tolist") else x  # an array, a tensor, or one number of theirs
     if isinstance(x, list | tuple):
         return [finite(value) for value in x]
     return None if isinstance(x, float) and not math.isfinite(x) else x
@@ -296,12 +297,12 @@ def read_npz(path: Path, hint: str, *, names: Iterable[str] | None = None) -> di
     """
     import numpy as np
 
-    wanted = None if names is None else set(names)
     arrays = {}
+    selection = None if names is None else set(names)
     with _archive(path, hint) as archive:
         for member in archive.namelist():
             name = member.removesuffix(".npy")
-            if wanted is None or name in wanted:
+            if selection is None or name in selection:
                 with archive.open(member) as part:
                     arrays[name] = np.lib.format.read_array(part, allow_pickle=False)  # type: ignore[arg-type]
                     if part.read():

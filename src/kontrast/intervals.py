@@ -28,7 +28,12 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Interval:
-    """The mean of ``n`` values and the half-width of its 95 % interval; None for a single value.
+    """The mean of some values and its 95 % interval.
+
+    Args:
+        mean: The mean.
+        half: The half-width of the interval; None for a single value.
+        n: How many values there are.
 
     >>> f"{Interval(83.41, 0.52, 5):.1f}"
     '83.4 ± 0.5 (n = 5)'
@@ -64,8 +69,8 @@ def digits(x: Interval) -> int:
     >>> digits(Interval(83.4123, 0.521, 5)), digits(Interval(3.14159, None, 1)), digits(Interval(3000.0, 410.0, 3))
     (2, 3, 0)
     """
-    size, shown = (x.mean, 4) if x.half is None or x.half == 0 else (x.half, 2)
-    return 2 if size == 0 else min(max(shown - 1 - math.floor(math.log10(abs(size))), 0), 8)
+    size, count = (x.mean, 4) if x.half is None or x.half == 0 else (x.half, 2)
+    return 2 if size == 0 else min(max(count - 1 - math.floor(math.log10(abs(size))), 0), 8)
 
 
 def interval(values: Iterable[float]) -> Interval:
@@ -73,6 +78,9 @@ def interval(values: Iterable[float]) -> Interval:
 
     Args:
         values: One number for each seed.
+
+    Returns:
+        The interval; without a half-width for one seed.
 
     Raises:
         ValueError: There are no values, or one is not finite.
@@ -100,6 +108,9 @@ def paired(a: Mapping[Any, float], b: Mapping[Any, float]) -> Interval:
     Args:
         a: Values by seed.
         b: Values by seed; seeds that only one of the two has are left out.
+
+    Returns:
+        The interval of the differences a − b.
 
     Raises:
         ValueError: They have no seed in common.
@@ -129,6 +140,9 @@ def smallest_visible(half: float, freedom: float) -> float:
         half: The half-width of the 95 % interval.
         freedom: Its degrees of freedom, n − 1 for n seeds.
 
+    Returns:
+        The effect.
+
     >>> round(smallest_visible(0.5, 4), 2)
     0.67
     """
@@ -142,6 +156,9 @@ def seeds_needed(effect: float, half: float, n: int) -> int | None:
         effect: The size of the effect.
         half: The half-width of the interval over the n seeds.
         n: The number of seeds, at least 2.
+
+    Returns:
+        The number of seeds, or None.
 
     >>> seeds_needed(0.5, half=0.5, n=5), seeds_needed(0.1, half=0.5, n=5), seeds_needed(0.0, half=0.5, n=5)
     (8, 130, None)

@@ -42,6 +42,14 @@ from typing import Any, NamedTuple
 def nearest(name: object, known: Iterable[str], cutoff: float = 0.5) -> str:
     """The end of a sentence about an unknown name: the nearest known one, or a full stop.
 
+    Args:
+        name: The unknown name.
+        known: The known names.
+        cutoff: How similar a name must be, from 0 to 1.
+
+    Returns:
+        The end of the sentence.
+
     >>> nearest("supcom", ["supcon", "tcl"]), nearest("xyz", ["supcon", "tcl"])
     ("; did you mean 'supcon'?", '.')
     """
@@ -51,6 +59,12 @@ def nearest(name: object, known: Iterable[str], cutoff: float = 0.5) -> str:
 
 def quoted(value: object) -> str:
     """A value as an error quotes it: on one line, and shortened if it is long.
+
+    Args:
+        value: Any object.
+
+    Returns:
+        The text.
 
     >>> quoted("supcon"), quoted([1, 2.5]), quoted("x" * 1000)
     ("'supcon'", '[1, 2.5]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxxx'")
@@ -82,8 +96,8 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 3, 62, 62, 
 NOT_PARTS = ("functional",)
 """Modules beside the parts: `kontrast.losses.functional` has every loss as a function."""
 
-LONGEST_LIST = 250
-"""Characters of names in an error; of a family with more, the error names the command that lists them."""
+LONGEST_LIST = 257
+"""Characters of a list of names in an error; of a family with more, the error names the command that lists them."""
 
 
 class Member(NamedTuple):
@@ -244,10 +258,10 @@ class Family(Mapping[str, Any]):
         if not isinstance(member, Member):
             return {}
         signature = _signature(member)
-        own = {option: member.preset.get(option, value) for option, value in signature.defaults.items()}
+        options = {**signature.defaults, **{k: v for k, v in member.preset.items() if k in signature.defaults}}
         common = self.common if self.common_to is None or self.common_to in signature.names else {}
-        own = {option: value for option, value in own.items() if option not in self.supplied}
-        return own | {option: value for option, value in common.items() if option not in own}
+        options |= {option: value for option, value in common.items() if option not in options}
+        return {option: value for option, value in options.items() if option not in self.supplied}
 
     def summary(self, name: str) -> str:
         """What a part is, in a line: the first paragraph of its file, function or entry.
@@ -310,61 +324,58 @@ class Family(Mapping[str, Any]):
             ...
         ValueError: head 'tcl' has no option 'outt'; did you mean 'out'? It has hidden, out, ...
         """
-        known = self.options(name)
+        defaults = self.options(name)
         _, member, _ = self._split(name)
         if not (isinstance(member, Member) and _signature(member).is_open):
-            self._check_names(name, [option for option in options or {} if option not in known], hint)
+            self._check_names(name, [option for option in options or {} if option not in defaults], hint)
         for option, value in (options or {}).items():
-            expected = expected_kind(known.get(option), value)
-            if expected and self.typed and option not in self.common:
-                raise ValueError(f"{section or self.kind}.{option}={quoted(value)}: must be {expected}")
+            kind = expected_kind(defaults.get(option), value)
+            if kind and self.typed and option not in self.common:
+                raise ValueError(f"{section or self.kind}.{option}={quoted(value)}: must be {kind}")
 
     def unknown(self, name: object) -> ValueError:
         """The error for a name that there is not: it has the nearest one and lists the known."""
-        known = self.names()
-        word = str(name).lower().replace("_", "-")
-        listed = ", ".join(known)
-        where = f"Known: {listed}" if len(listed) <= LONGEST_LIST else f"`kontrast list {self.plural}` has them all"
-        return ValueError(
-            f"no {self.kind} {quoted(name)}{nearest(word.removesuffix(self.kind) or word, known)} {where}"
-        )
+        names, word = self.names(), str(name).lower().replace("_", "-")
+        text = f"Known: {', '.join(names)}"
+        if len(text) > LONGEST_LIST:
+            text = f"`kontrast list {self.plural}` has them all"
+        return ValueError(f"no {self.kind} {quoted(name)}{nearest(word.removesuffix(self.kind) or word, names)} {text}")
 
     # -------------------------------------------------------------------------------------------- within
 
     def _check_names(self, name: str, unknown: list[str], hint: Callable[[str, Sequence[str]], str]) -> None:
         if unknown:
-            known = list(self.options(name))
-            text = f"{self.kind} {name!r} has no option {quoted(unknown[0])}{hint(unknown[0], known)}"
-            raise ValueError(f"{text} It has {', '.join(known) or 'none'}")
+            options = list(self.options(name))
+            text = f"{self.kind} {name!r} has no option {quoted(unknown[0])}{hint(unknown[0], options)}"
+            raise ValueError(f"{text} It has {', '.join(options) or 'none'}")
 
     def _split(self, name: str) -> tuple[str, Any, str]:
         """The canonical name, the member, and what follows the beginning of an open name (``resnet18`` of timm's)."""
         members: Mapping[str, Any] = self._objects() if self.table else self._members()
         if not isinstance(name, str):
             raise self.unknown(name)
-        for known, member in members.items():
-            start = known.removesuffix("…")
-            if start != known and name.startswith(start) and name != start:
+        for canonical, member in members.items():
+            start = canonical.removesuffix("…")
+            if start != canonical and name.startswith(start) and name != start:
                 return name, member, name.removeprefix(start)
-            if known.replace("_", "-") == name.replace("_", "-"):
-                return known, member, ""
+            if canonical.replace("_", "-") == name.replace("_", "-"):
+                return canonical, member, ""
         raise self.unknown(name)
 
     def _objects(self) -> Mapping[str, Any]:
-        found: Any = getattr(importlib.import_module(self.source), str(self.table))
-        found = found() if callable(found) else found
-        return found if isinstance(found, Mapping) else {part.name: part for part in found}
+        parts: Any = getattr(importlib.import_module(self.source), str(self.table))
+        parts = parts() if callable(parts) else parts
+        return parts if isinstance(parts, Mapping) else {part.name: part for part in parts}
 
     def _members(self) -> dict[str, Member]:
         folders = _folders(self.source)
         if not folders:
-            file = _file(self.source)
-            return dict(_entries(self.source, file))
-        found: dict[str, Member] = {}
+            return dict(_entries(self.source, _file(self.source)))
+        members: dict[str, Member] = {}
         for file in (file for folder in folders for file in folder.glob("[!_]*.py") if file.stem not in NOT_PARTS):
             module = f"{self.source}.{file.stem}"
-            found |= _entries(module, file) or {file.stem.replace("_", "-"): Member(module, file)}
-        return dict(sorted(found.items()))
+            members |= _entries(module, file) or {file.stem.replace("_", "-"): Member(module, file)}
+        return dict(sorted(members.items()))
 
 
 def expected_kind(default: Any, value: Any) -> str | None:
@@ -419,13 +430,11 @@ def _entries(module: str, file: Path) -> dict[str, Member]:
     if "\nENTRIES" not in file.read_text(encoding="utf-8"):  # parsing takes a hundred times as long
         return {}
     table = next(node.value for node in _tree(file).body if "ENTRIES" in _targets(node))  # type: ignore[attr-defined]
-    found = {}
+    members = {}
     for key, value in zip(table.keys, table.values, strict=True):
         target, preset, about = [*(value.elts if isinstance(value, ast.Tuple) else [value]), None, None][:3]
-        found[ast.literal_eval(key)] = Member(
-            module, file, target.id, {} if preset is None else ast.literal_eval(preset), _value(about) or ""
-        )
-    return found
+        members[ast.literal_eval(key)] = Member(module, file, target.id, _value(preset) or {}, _value(about) or "")
+    return members
 
 
 def _targets(node: ast.stmt) -> list[str]:
@@ -436,10 +445,10 @@ def _targets(node: ast.stmt) -> list[str]:
 
 def _public_class(file: Path) -> str:
     """The name of the one public class of a file."""
-    found = [node.name for node in _tree(file).body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
-    if len(found) != 1:
-        raise TypeError(f"{file} must declare exactly one public class; it declares {', '.join(found) or 'none'}")
-    return found[0]
+    classes = [node.name for node in _tree(file).body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    if len(classes) != 1:
+        raise TypeError(f"{file} must declare exactly one public class; it declares {', '.join(classes) or 'none'}")
+    return classes[0]
 
 
 Declaration = tuple[Path, ast.ClassDef | ast.FunctionDef]
@@ -447,10 +456,10 @@ Declaration = tuple[Path, ast.ClassDef | ast.FunctionDef]
 
 def _declaration(member: Member) -> Declaration:
     name = member.target or _public_class(member.file)
-    found = _find(member.file, name)
-    if found is None:
+    declaration = _find(member.file, name)
+    if declaration is None:
         raise TypeError(f"{member.file} has no class or function {name}")
-    return found
+    return declaration
 
 
 def _find(file: Path, name: str) -> Declaration | None:
@@ -465,22 +474,22 @@ def _find(file: Path, name: str) -> Declaration | None:
     return None
 
 
-def _ancestry(declared: Declaration) -> Iterator[Declaration]:
+def _ancestry(declaration: Declaration) -> Iterator[Declaration]:
     """A class and those of this package that it inherits from, nearest first; torch's are left out."""
-    yield declared
-    for base in getattr(declared[1], "bases", ()):
-        found = _find(declared[0], base.id) if isinstance(base, ast.Name) else None
-        if found is not None:
-            yield from _ancestry(found)
+    yield declaration
+    file, node = declaration
+    for base in getattr(node, "bases", ()):
+        if isinstance(base, ast.Name) and (ancestor := _find(file, base.id)) is not None:
+            yield from _ancestry(ancestor)
 
 
 @functools.lru_cache(maxsize=512)
 def _signature_of(file: Path, target: str | None) -> Signature:
-    declared = _declaration(Member("", file, target))
-    if isinstance(declared[1], ast.FunctionDef):
-        return _of_arguments([declared[1].args])
+    declaration = _declaration(Member("", file, target))
+    if isinstance(declaration[1], ast.FunctionDef):
+        return _of_arguments([declaration[1].args])
     constructors, is_dataclass = [], False
-    for _, node in _ancestry(declared):
+    for _, node in _ancestry(declaration):
         is_dataclass |= any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
         constructor = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
         if constructor is not None:
@@ -489,7 +498,7 @@ def _signature_of(file: Path, target: str | None) -> Signature:
                 break
     if constructors:
         return _of_arguments(constructors)
-    fields = _fields(declared) if is_dataclass else {}
+    fields = _fields(declaration) if is_dataclass else {}
     return Signature(set(fields), fields, False)
 
 
@@ -510,18 +519,18 @@ def _of_arguments(constructors: Sequence[ast.arguments]) -> Signature:
             *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
         ]
         for argument, default in pairs:
-            defaults.setdefault(argument.arg, None if default is None else _value(default))
+            defaults.setdefault(argument.arg, _value(default))
     return Signature(names, defaults, constructors[-1].kwarg is not None)
 
 
-def _fields(declared: Declaration) -> dict[str, Any]:
+def _fields(declaration: Declaration) -> dict[str, Any]:
     """The fields of a dataclass; inherited ones come first."""
-    found: dict[str, Any] = {}
-    for _, node in reversed(list(_ancestry(declared))):
+    fields: dict[str, Any] = {}
+    for _, node in reversed(list(_ancestry(declaration))):
         for field in (field for field in node.body if isinstance(field, ast.AnnAssign)):
             if isinstance(field.target, ast.Name) and not ast.unparse(field.annotation).startswith("ClassVar"):
-                found[field.target.id] = None if field.value is None else _value(field.value)
-    return found
+                fields[field.target.id] = _value(field.value)
+    return fields
 
 
 def _value(node: ast.expr | None) -> Any:
@@ -616,12 +625,12 @@ def families(word: str) -> list[Family]:
     """
     name = word.lower().replace("_", "-").replace(" ", "-")
     for spelling in (name, f"{name}s", f"{name}es"):
-        found = [f for f in FAMILIES.values() if spelling in (f.plural, *f.aliases, f.kind.replace(" ", "-"))]
-        if found:
-            return [f for f in FAMILIES.values() if f.plural == found[0].plural]
+        for family in FAMILIES.values():
+            if spelling in (family.plural, *family.aliases, family.kind.replace(" ", "-")):
+                return [f for f in FAMILIES.values() if f.plural == family.plural]
     plurals = list(dict.fromkeys(f.plural for f in FAMILIES.values()))
-    known = [*plurals, *(alias for f in FAMILIES.values() for alias in f.aliases)]
-    raise ValueError(f"there is no list of {quoted(word)}{nearest(name, known)} Known: {', '.join(plurals)}")
+    words = [*plurals, *(alias for f in FAMILIES.values() for alias in f.aliases)]
+    raise ValueError(f"there is no list of {quoted(word)}{nearest(name, words)} Known: {', '.join(plurals)}")
 
 
 def check_operation(name: str, options: Mapping[str, Any] | None = None) -> None:

@@ -32,8 +32,18 @@ def vertices(
 ) -> Tensor:
     """The K vertices of a regular simplex, one a row, ``[num_classes, dim]``.
 
-    ``dim`` defaults to ``num_classes - 1``, the smallest possible. With a ``seed`` the simplex is turned by a
-    random orthonormal frame, so that it does not lie along the first axes.
+    Args:
+        num_classes: K, at least 2.
+        dim: d, at least K − 1, which is the default.
+        radius: ρ.
+        seed: Turns the simplex by a random orthonormal frame; without it the simplex lies along the first axes.
+        dtype: The type of the result; it is computed in float64.
+
+    Returns:
+        The vertices.
+
+    Raises:
+        ValueError: There are fewer than two vertices, or no room for them.
 
     >>> vertices(3)
     tensor([[ 0.8660,  0.5000],

@@ -66,15 +66,26 @@ SWITCHES = ("normalize", "early_stopping")
 OPTIONS = ("loss_params", "encoder_params", "augmentation_params")
 
 
-NOISE = {"noise": 0.3, "dropout": 0.2}  # chosen on fashion-mini's pixels and their principal components
+AUGMENTATIONS: dict[tuple[str, bool], tuple[str, dict[str, Any]]] = {
+    # chosen on fashion-mini's pixels and their principal components
+    ("vector", True): ("vector-noise", {"noise": 0.3, "dropout": 0.2}),
+    ("vector", False): ("corruption", {}),
+    ("image", True): ("crop-flip", {}),
+    ("image", False): ("strong", {}),
+}
+"""What "auto" is, with its options: by the kind of the data, and by whether there are labels."""
 
 Statistics = tuple[tuple[float, ...], tuple[float, ...]]
 
-DRAWN_ROWS = 512  # rows that random views are drawn for at once: other numbers would be other draws
+ROWS_AT_ONCE = 512  # rows that random views are drawn for at once: other numbers would be other draws
 
 
 class LossMethods(NamedTuple):
-    """The methods that train by a loss: for data with labels, and for data without."""
+    """The methods that train by a loss: for data with labels, and for data without.
+
+    >>> LOSSES["supcon"]
+    LossMethods(labelled='supcon', unlabelled='simclr')
+    """
 
     labelled: str | None = None
     unlabelled: str | None = None
@@ -147,6 +158,10 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         scaler_: The scaler of vectors.
         n_features_in_: The length of a row of X.
         feature_names_in_: The names of its features, if it has them.
+
+    >>> X = np.random.default_rng(0).normal(size=(40, 5))
+    >>> ContrastiveEncoder("nt-xent", n_components=3, max_iter=2, random_state=0).fit_transform(X).shape
+    (40, 3)
     """
 
     def __init__(
@@ -211,6 +226,9 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             X: Vectors or images.
             y: Classes, or None.
 
+        Returns:
+            The estimator itself.
+
         Raises:
             ValueError: A parameter, X or y does not fit.
         """
@@ -238,12 +256,35 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
-        """The embedding of X (3), float32 ``[N, n_components]``."""
+        """Compute the embedding (3).
+
+        Args:
+            X: Vectors or images, as `fit` had them.
+
+        Returns:
+            float32 ``[N, n_components]``.
+
+        Raises:
+            ValueError: X does not fit the training rows.
+            NotFittedError: There was no `fit` before.
+        """
         check_is_fitted(self)
         return self._embed(self._data(X, reset=False)).numpy()
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
-        """Score X (4). Without ``y``, compare two estimators only on the same rows and with the same augmentation."""
+        """Score X (4). Without ``y``, compare two estimators only on the same rows and with the same augmentation.
+
+        Args:
+            X: Vectors or images, as `fit` had them.
+            y: Their classes, or None.
+
+        Returns:
+            The score; larger is better.
+
+        Raises:
+            ValueError: X or y does not fit the training rows.
+            NotFittedError: There was no `fit` before.
+        """
         check_is_fitted(self)
         data = self._data(X, reset=False)
         if y is None:
@@ -319,10 +360,10 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _job(self, data: DataSet, rows: Split, seed: int) -> Job:
         """The arguments of the training loop."""
-        is_held_out = None
+        train_rows, validation = rows, None
         if self.early_stopping:
             is_held_out = validation_of(rows, number("validation_fraction", self.validation_fraction, above=0.0), seed)
-        train_rows = rows if is_held_out is None else rows.subset((~is_held_out).nonzero()[:, 0])
+            train_rows, validation = (rows.subset(is_in.nonzero()[:, 0]) for is_in in (~is_held_out, is_held_out))
         classes = None if rows.labels is None else len(self.classes_)
         method, options = method_of(
             self.loss, classes=classes, rows=len(train_rows), temperature=self.temperature, params=self.loss_params
@@ -347,7 +388,7 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             {
                 "name": "contrastive-encoder",
                 "seed": seed,
-                "data": {"name": data.name, "validation": 0.0 if is_held_out is None else self.validation_fraction},
+                "data": {"name": data.name, "validation": 0.0 if validation is None else self.validation_fraction},
                 "method": method,
                 "optim": {"name": self.optimizer, "lr": rate, "weight_decay": decay},
                 "schedule": self.schedule,
@@ -357,7 +398,6 @@ class ContrastiveEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         )
         views = augment.Views([self._view(data, method)] * 2)
         device = device_of(self.device)
-        validation = None if is_held_out is None else rows.subset(is_held_out.nonzero()[:, 0])
         return Job(recipe, data, train_rows, validation, views, None, network.to(device), sampler, None, device)
 
 
@@ -431,9 +471,8 @@ def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
         ...
     ValueError: no label of y is among classes_: y holds '1', '2'; the encoder was fitted on 1, 2
     """
-    known = set(classes.tolist())
     labels = list(dict.fromkeys(y.tolist()))
-    if known.isdisjoint(labels):
+    if set(classes.tolist()).isdisjoint(labels):
         mine, theirs = (", ".join(map(repr, few[:5])) + ", …" * (len(few) > 5) for few in (labels, classes.tolist()))
         raise ValueError(f"no label of y is among classes_: y holds {mine}; the encoder was fitted on {theirs}")
 
@@ -499,16 +538,11 @@ def view_of(
     options, vectors = dict(params or {}), data.kind == "vector"
     assert isinstance(data.train.inputs, Memory)
     rows = data.train.inputs
-    statistics: dict[str, Any] = {} if vectors else {"mean": data.mean, "std": data.std}
     if augmentation == "auto":
-        if vectors:
-            augmentation = "vector-noise" if labelled else "corruption"
-        else:
-            augmentation = "crop-flip" if labelled else "strong"
-        if augmentation == "vector-noise":
-            options = {**NOISE, **options}
+        augmentation, defaults = AUGMENTATIONS[data.kind, labelled]
         if augmentation == "crop-flip":
-            options.setdefault("padding", max(1, min(rows.shape[1:]) // 8))  # 4 of 32 pixels, as published
+            defaults = {"padding": max(1, min(rows.shape[1:]) // 8)}  # 4 of 32 pixels, as published
+        options = {**defaults, **options}
     if isinstance(augmentation, augment.Operation):
         if options:
             raise ValueError(f"augmentation_params {options} go with a preset's name; {augmentation!r} has its own")
@@ -517,11 +551,14 @@ def view_of(
         if not vectors:
             raise ValueError("augmentation='corruption': must be for images, as X are images. Use 'strong' or 'weak'")
         return augment.Compose([augment.MarginalCorruption(rows.values, **options)])
-    if vectors and augmentation not in ("none", "vector-noise"):
-        augment.describe(augmentation)  # an unknown name is the first thing to say
-        raise ValueError(f"preset {augmentation!r} is for images; vectors have 'vector-noise', 'corruption', 'none'")
-    size = None if vectors else (rows.shape[1], rows.shape[2])
-    return augment.preset(augmentation, size=size, **statistics, **options)
+    if vectors:
+        if augment.kind_of(augmentation) == "image":
+            raise ValueError(
+                f"preset {augmentation!r} is for images; vectors have 'vector-noise', 'corruption', 'none'"
+            )
+        return augment.preset(augmentation, **options)
+    size = (rows.shape[1], rows.shape[2])
+    return augment.preset(augmentation, size=size, mean=data.mean, std=data.std, **options)
 
 
 def method_of(
@@ -553,9 +590,9 @@ def method_of(
             f"y has 1 class, and loss {loss!r} tells classes apart: give at least 2, or no y to learn from views alone"
         )
     options = {**methods.find(method).estimator_losses[name], **(params or {})}
-    known = methods.options_of(method)
-    if "queue" in known:
-        options.setdefault("queue", min(known["queue"], rows))  # a longer one would hold rows twice
+    defaults = methods.options_of(method)
+    if "queue" in defaults:
+        options.setdefault("queue", min(defaults["queue"], rows))  # a longer one would hold rows twice
     if temperature is not None:
         if "temperature" not in inspect.signature(losses.FAMILY[name]).parameters:
             raise ValueError(f"temperature={temperature!r}: must be None, as loss {loss!r} has no temperature")
@@ -645,7 +682,7 @@ def encode(
     size, parts = augment.Operation.size_of(rows), []
     with eval_mode(encoder, device) as place:
         chunk = rows_at_once(encoder, view(rows[:1].to(place), torch.Generator()))
-        for block in torch.split(rows, DRAWN_ROWS):
+        for block in torch.split(rows, ROWS_AT_ONCE):
             params = view.draw(len(block), size, draw)
             for start in range(0, len(block), chunk):
                 part = block[start : start + chunk].to(place)

@@ -74,7 +74,7 @@ def test_a_compiled_encoder_is_measured_uncompiled() -> None:
     plain = nn.Sequential(nn.Linear(16, 4096), nn.ReLU(), nn.Linear(4096, 4)).eval()
     expected = rows_at_once(plain, torch.zeros(1, 16), most=10**9)
     plain.compile(backend="eager")
-    activations._measured.clear()
+    activations._bytes_of_rows.clear()
     assert rows_at_once(plain, torch.zeros(1, 16), most=10**9) == expected
 
 

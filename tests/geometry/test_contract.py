@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kontrast import geometry
-from kontrast.geometry import _tiles
+from kontrast.geometry import _rows
 from tests.geometry.measures import MEASURES, OTHERS, D, K, Measure, N
 from tests.geometry.samples import rows, turned, unit
 
@@ -96,9 +96,9 @@ def test_blocks_of_any_size_give_the_same(measure: Measure, monkeypatch: pytest.
     """Sides that do not divide the 60 rows, and strips of 16."""
     inputs = measure.inputs()
     expected = measure(inputs)
-    monkeypatch.setattr(_tiles, "STRIP", 1)
+    monkeypatch.setattr(_rows, "STRIP", 1)
     for side in (7, 16, 59):
-        monkeypatch.setattr(_tiles, "SIDE", side)
+        monkeypatch.setattr(_rows, "SIDE", side)
         assert_same(measure(inputs), expected, **CLOSE)
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kontrast import geometry, losses
-from kontrast.geometry import _tiles, gradient_magnitudes, gradient_response, relative_penalty
+from kontrast.geometry import _rows, gradient_magnitudes, gradient_response, relative_penalty
 from tests.geometry.samples import EXACT, FORMS, anchors, clusters, dot, keyed, on_sphere, rows, sphere, unit
 
 TAUS = (0.05, 0.3, 1.0, 10.0)
@@ -312,7 +312,7 @@ def test_collapsed_rows() -> None:
 @pytest.mark.parametrize("counts", [[1, 40, 2], [20, 20], [3] * 20, [1, 1, 1, 2]])
 def test_strips_that_cut_through_classes(monkeypatch: pytest.MonkeyPatch, counts: list[int]) -> None:
     """Strips of 16 rows: within a class, across several, and classes of one."""
-    monkeypatch.setattr(_tiles, "STRIP", 1)
+    monkeypatch.setattr(_rows, "STRIP", 1)
     labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     labels = labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))]
     z = rows(len(labels), 3)

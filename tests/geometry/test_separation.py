@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 
 from kontrast import geometry
-from kontrast.geometry import _tiles, local_separation
+from kontrast.geometry import _rows, local_separation
 from tests.geometry.samples import EXACT, FORMS, anchors, keyed, on_sphere, rows, sphere
 
 
@@ -73,7 +73,7 @@ def test_ties() -> None:
 def test_strips_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     query, bank = rows(50, 4), rows(1100, 4, seed=1)
     whole = local_separation(query, query, bank, nearest=4)
-    monkeypatch.setattr(_tiles, "STRIP", 1)
+    monkeypatch.setattr(_rows, "STRIP", 1)
     torch.testing.assert_close(local_separation(query, query, bank, nearest=4).nearest, whole.nearest, **EXACT)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from kontrast import simplex
 from kontrast.geometry import bounds
 from kontrast.theory import graf_cross_entropy as module
-from kontrast.theory._inputs import shaken, worst, worst_violation
+from kontrast.theory._inputs import add_noise, worst, worst_violation
 from kontrast.theory.check import REGISTRY
 from tests.theory.breaking import Breaks
 
@@ -75,7 +75,7 @@ def aligned_to_weights_that_are_not_centred(z: Tensor, labels: Tensor, w: Tensor
 def without_the_root(z: Tensor, labels: Tensor, w: Tensor, rho: float) -> float:
     """The mean of squares without its root: above the mean only for long weights."""
     k = len(w)
-    return float(module.one_negative(-k / (k - 1) * rho * module.centred(w).square().sum(1).mean(), k))
+    return float(module.one_negative(-k / (k - 1) * rho * module.centre(w).square().sum(1).mean(), k))
 
 
 BREAKS: Breaks = {
@@ -136,7 +136,7 @@ def test_slope_by_differences(k: int, rho: float, norm: float) -> None:
 def test_the_random_inputs_are_what_they_say() -> None:
     generator = torch.Generator().manual_seed(0)
     zeta = simplex.vertices(4, dtype=torch.float64)
-    moved = shaken(zeta, 0.1, generator)
+    moved = add_noise(zeta, 0.1, generator)
     assert moved.norm(dim=1).tolist() == pytest.approx([1.0] * 4)
     assert 0 < float((moved - zeta).norm(dim=1).max()) < 0.11
     assert worst([0.5, -2.0]) == 2.0

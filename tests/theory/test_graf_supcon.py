@@ -122,7 +122,7 @@ BREAKS: Breaks = {
     "supcon-jensen-over-negatives": ("mean_negative", nearest_negative),
     "supcon-jensen-over-anchors": ("mean_gap", largest_gap),
     "supcon-jensen-over-batches": ("over_batches", gap_over_all_sizes),
-    "supcon-batches-average-to-class-means": ("counted_gap", gap_of_sets),
+    "supcon-batches-average-to-class-means": ("gap_of_class_means", gap_of_sets),
     "supcon-means-sum": ("gap_with_centred_means", gap_with_half_the_means),
     "supcon-class-means-are-inside": ("gap_at_collapse", gap_of_opposites),
     "supcon-chain-is-the-simplex": ("all_batches_bound", bound_of_right_angles),

@@ -24,7 +24,7 @@ def target_with_own(r: Relations, *, temperature: float) -> Tensor:
 
 
 def ceil_of_own(r: Relations, *, temperature: float) -> Tensor:
-    return -module.online_distribution(r, temperature=temperature)[r.own].log()
+    return -module.online_distribution(r, temperature=temperature)[r.is_own].log()
 
 
 def ressl_with_own_slot(r: Relations, *, temperature: float, target_temperature: float) -> Tensor:
@@ -34,11 +34,11 @@ def ressl_with_own_slot(r: Relations, *, temperature: float, target_temperature:
 
 def target_all_soft(r: Relations, *, temperature: float, contrastive_weight: float) -> Tensor:
     s = module.target_distribution(r, temperature=temperature)
-    return contrastive_weight * r.own.to(s.dtype) + s
+    return contrastive_weight * r.is_own.to(s.dtype) + s
 
 
 def ceil_nowhere(r: Relations, *, temperature: float) -> Tensor:
-    return torch.zeros(len(r.own), dtype=r.online.dtype)
+    return torch.zeros(len(r.is_own), dtype=r.online.dtype)
 
 
 def divergence_the_other_way(w: Tensor, p: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def gradient_without_the_others(
     target: Tensor, queue: Tensor | None = None, *, temperature: float, contrastive_weight: float
 ) -> Tensor:
     r = relations(target, target, queue)
-    p = online_distribution(r, temperature=temperature)[r.own]
+    p = online_distribution(r, temperature=temperature)[r.is_own]
     return ((p - contrastive_weight) / temperature)[:, None] * target
 
 

@@ -44,8 +44,8 @@ class MarginalCorruption(Operation):
     def __post_init__(self) -> None:
         r = self.reference
         if not isinstance(r, Tensor) or r.ndim != 2 or not r.numel() or not r.is_floating_point():
-            seen = f"{r.dtype} of shape {list(r.shape)}" if isinstance(r, Tensor) else type(r).__name__
-            raise ValueError(f"reference must be a matrix of floats [N, D] with the features' values, got {seen}")
+            kind = f"{r.dtype} of shape {list(r.shape)}" if isinstance(r, Tensor) else type(r).__name__
+            raise ValueError(f"reference must be a matrix of floats [N, D] with the features' values, got {kind}")
         number("rate", self.rate, least=0.0, most=1.0)
         number("p", self.p, least=0.0, most=1.0)
 

@@ -350,21 +350,21 @@ class Separable(Operation):
         """The same for large images, in new memory."""
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
-        return run([self], [params], images)
+        return apply_maps([self], [params], images)
 
 
-def run(operations: Sequence[Separable], params: Sequence[Params], images: Tensor) -> Tensor:
+def apply_maps(operations: Sequence[Separable], params: Sequence[Params], images: Tensor) -> Tensor:
     """Separable operations in a row: as one pair of matrices if the images are small, else one after the other."""
     sizes = [height_and_width(type(operations[0]).__name__, Operation.size_of(images))]
     for operation in operations:
         sizes.append(height_and_width(type(operation).__name__, operation.output_size(sizes[-1])))
     if not is_small(*sizes):
-        for operation, own in zip(operations, params, strict=True):
-            images = operation._one_by_one(images, own)
+        for operation, draws in zip(operations, params, strict=True):
+            images = operation._one_by_one(images, draws)
         return images
     maps = Maps()
-    for operation, own, size in zip(operations, params, sizes, strict=False):
-        maps = operation.fold(maps, own, size, images.device)
+    for operation, draws, size in zip(operations, params, sizes, strict=False):
+        maps = operation.fold(maps, draws, size, images.device)
     return maps(images)
 
 
@@ -419,17 +419,17 @@ class Compose(Operation):
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         separable: list[Separable] = []
-        own: list[Params] = []
+        draws: list[Params] = []
         for i, operation in enumerate(self.operations):
             if isinstance(operation, Separable):
                 separable.append(operation)
-                own.append(params.part(i))
+                draws.append(params.part(i))
                 continue
             if separable:
-                images = run(separable, own, images)
-                separable, own = [], []
+                images = apply_maps(separable, draws, images)
+                separable, draws = [], []
             images = operation._apply(images, params.part(i))
-        return run(separable, own, images) if separable else images
+        return apply_maps(separable, draws, images) if separable else images
 
 
 Numbers = float | Sequence[float] | Tensor
@@ -475,30 +475,26 @@ class Normalize(Operation):
         return Params(n)
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
-        mean, std = (self._fitting(name, images) for name in ("mean", "std"))
+        mean, std = (self._column(name, images) for name in ("mean", "std"))
         if images.ndim == 2:
             constant = std <= mean.abs() * torch.finfo(torch.float32).eps
             std = torch.where(constant, 1.0, std)
         return images.sub_(mean).div_(std)
 
-    def _fitting(self, name: str, batch: Tensor) -> Tensor:
+    def _column(self, name: str, batch: Tensor) -> Tensor:
         values: tuple[float, ...] = getattr(self, name)
         if len(values) not in (1, batch.shape[1]):
             kind, each = ("images", "channel") if batch.ndim == 4 else ("vectors", "feature")
-            shape = list(batch.shape)
-            raise ValueError(
-                f"{name} has {len(values)} numbers for {kind} of shape {shape}: one a {each}, or one for all"
-            )
+            count, shape = len(values), list(batch.shape)
+            raise ValueError(f"{name} has {count} numbers for {kind} of shape {shape}: one a {each}, or one for all")
         return torch.tensor(values, device=batch.device).view(1, -1, *[1] * (batch.ndim - 2))
 
 
 def _values(name: str, value: Numbers) -> tuple[float, ...]:
     """A number, a sequence, an array or a tensor, as a tuple."""
     try:
-        several = (
-            value.detach() if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64, device="cpu")
-        )
-        values = tuple(several.double().reshape(-1).tolist())
+        x = value.detach() if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64, device="cpu")
+        values = tuple(x.double().reshape(-1).tolist())
     except (TypeError, ValueError, RuntimeError):
         values = ()
     if not values or not all(math.isfinite(v) for v in values):

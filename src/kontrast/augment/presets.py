@@ -61,6 +61,7 @@ ValueError: operation 'resized-crop' has no option 'scales'; did you mean 'scale
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -91,23 +92,24 @@ def _apply_strengths(
     operations: list[Operation], size: int | tuple[int, int] | None, strengths: dict[str, Any]
 ) -> list[Operation]:
     """The operations with those replaced, added or left out that the strengths name; None changes nothing."""
-    result = list(operations)
+
+    def p_of(kind: type[Operation], default: float) -> float:
+        return next((getattr(o, "p", default) for o in operations if isinstance(o, kind)), default)
+
     scale, jitter, grayscale, blur, flip = (strengths.get(key) for key in STRENGTHS)
+    changes: list[Operation] = []
     if scale is not None:
         assert size is not None
-        result = _place(result, RandomResizedCrop(size, scale=scale))
+        changes.append(RandomResizedCrop(size, scale=scale))
     if jitter is not None:
-        own = next((o.p for o in result if isinstance(o, ColorJitter)), JITTER)
-        result = _place(result, ColorJitter(*jitter_amounts(jitter), p=own))
+        changes.append(ColorJitter(*jitter_amounts(jitter), p=p_of(ColorJitter, JITTER)))
     if grayscale is not None:
-        result = _place(result, RandomGrayscale(number("grayscale", grayscale, least=0.0, most=1.0)))
+        changes.append(RandomGrayscale(number("grayscale", grayscale, least=0.0, most=1.0)))
     if blur is not None:
-        own = next((o.p for o in result if isinstance(o, GaussianBlur)), BLUR)
-        result = _place(result, GaussianBlur((0.1, 2.0), p=probability("blur", blur, own)))
+        changes.append(GaussianBlur((0.1, 2.0), p=probability("blur", blur, p_of(GaussianBlur, BLUR))))
     if flip is not None:
-        own = next((o.p for o in result if isinstance(o, HorizontalFlip)), FLIP)
-        result = _place(result, HorizontalFlip(probability("flip", flip, own)))
-    return result
+        changes.append(HorizontalFlip(probability("flip", flip, p_of(HorizontalFlip, FLIP))))
+    return functools.reduce(_place, changes, operations)
 
 
 def _place(operations: list[Operation], new: Operation) -> list[Operation]:
@@ -141,10 +143,10 @@ def jitter_amounts(value: Any) -> tuple[float, float, float, float]:
     )
 
 
-def probability(name: str, value: Any, own: float) -> float:
-    """A probability; true is the preset's own, false 0."""
+def probability(name: str, value: Any, usual: float) -> float:
+    """A probability; true is the usual one, false 0."""
     if isinstance(value, bool):
-        return own if value else 0.0
+        return usual if value else 0.0
     return number(name, value, least=0.0, most=1.0)
 
 
@@ -327,14 +329,14 @@ def preset(
     PRESETS.check(name, options)
     takes = inspect.signature(PRESETS[name]).parameters
     strengths = {key: value for key, value in options.items() if key in STRENGTHS and key not in takes}
-    own = {key: value for key, value in options.items() if key not in strengths}
+    options = {key: value for key, value in options.items() if key not in strengths}
     if "size" not in takes:
-        return _with_normalize(PRESETS.make(name, **own), mean, std, kind="vector")
+        return _with_normalize(PRESETS.make(name, **options), mean, std, kind="vector")
     if size is not None:
         image_size("size", size)
     elif takes["size"].default is inspect.Parameter.empty or strengths.get("scale") is not None:
         raise ValueError(f"preset {name!r} needs size=, the pixels of the output: 32, or (height, width)")
-    operations = _apply_strengths(PRESETS.make(name, size, **own), size, strengths)
+    operations = _apply_strengths(PRESETS.make(name, size, **options), size, strengths)
     return _with_normalize(operations, mean, std, kind=kind_of(name))
 
 
@@ -422,7 +424,7 @@ def view(
     Compose([Normalize(mean=(0.0,), std=(2.0,)), GaussianNoise(std=0.1, p=1.0)])
     """
     if not isinstance(description, str | Mapping):
-        operations = [_operation(name, options, size) for name, options in _split(description)]
+        operations = [_operation(name, options, size) for name, options in _parse_steps(description)]
         return _with_normalize(operations, mean, std, kind=kind_of(description))
     options = _as_mapping(description)
     return preset(options.pop("name"), size=size, mean=mean, std=std, **options)
@@ -450,7 +452,7 @@ def kind_of(description: Description) -> Literal["image", "vector", "any"]:
             return "vector"
         needs_images = size.default is inspect.Parameter.empty or any(options.get(key) is not None for key in STRENGTHS)
         return "image" if needs_images else "any"
-    kinds = {name: _OPERATIONS[name].kind for name, _ in _split(description)}
+    kinds = {name: _OPERATIONS[name].kind for name, _ in _parse_steps(description)}
     if len(set(kinds.values())) > 1:
         vector, image = (next(name for name in kinds if kinds[name] == kind) for kind in ("vector", "image"))
         raise ValueError(
@@ -482,7 +484,7 @@ def expand_options(description: Description) -> dict[str, Any] | list[dict[str, 
         name = PRESETS.canonical(options.pop("name"))
         return {"name": name, **{key: _plain(value) for key, value in {**options_of(name), **options}.items()}}
     steps = []
-    for name, options in _split(description):
+    for name, options in _parse_steps(description):
         operation = _operation(name, options, 32)
         values = {key: _plain(getattr(operation, key), default) for key, default in operation_options(name).items()}
         steps.append({"name": _OPERATIONS.canonical(name), **values})
@@ -503,7 +505,7 @@ def title(description: Description) -> str:
     """
     if isinstance(description, str | Mapping):
         return str(_as_mapping(description)["name"])
-    return ", ".join(name for name, _ in _split(description))
+    return ", ".join(name for name, _ in _parse_steps(description))
 
 
 def operation_options(name: str) -> dict[str, Any]:
@@ -546,8 +548,8 @@ def _as_mapping(step: str | Mapping[str, Any]) -> dict[str, Any]:
     return {"name": step} if isinstance(step, str) else dict(step)
 
 
-def _split(steps: Sequence[Step]) -> list[tuple[str, dict[str, Any]]]:
-    """The known names and the options of a list of operations."""
+def _parse_steps(steps: Sequence[Step]) -> list[tuple[str, dict[str, Any]]]:
+    """The checked names and the options of a list of operations."""
     if not isinstance(steps, list | tuple) or not steps:
         raise ValueError(
             f"view={quoted(steps)}: must be a preset, or a list of operations such as [resized-crop, flip]. Use the "

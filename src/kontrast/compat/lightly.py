@@ -29,6 +29,14 @@ SMALLEST = 1e-8  # what lightly takes for a division by zero
 class NTXentLoss(losses.NTXentLoss):
     """NT-Xent over both views as anchors, in lightly's signature.
 
+    Args:
+        temperature: τ.
+        memory_bank_size: 0, or (0, dim): there is no memory bank.
+        gather_distributed: Whether the candidates are the rows of all processes.
+
+    Raises:
+        ValueError: A temperature of 0, a memory bank, or no torch.distributed to gather with.
+
     >>> NTXentLoss(temperature=1.0)(torch.eye(2), torch.eye(2))  # log(e + 2) − 1
     tensor(0.5514)
     """

@@ -48,7 +48,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -56,7 +56,7 @@ from torch import Tensor, nn
 
 from kontrast import losses
 from kontrast.autograd import full_precision
-from kontrast.compat._pairs import Batch, IndexPairs, LabelPairs, Pairs, Places, read
+from kontrast.checks import rows, same_dtype
 from kontrast.engine import LOG2E, Grads, Rows, row_shift, spans, strip_height, strips, tiled
 from kontrast.sphere import unit
 
@@ -74,6 +74,194 @@ else:
 LossDict = dict[str, dict[str, Any]]  # pytorch-metric-learning's: the values of a loss, and what they are values of
 
 
+# ------------------------------------------------------------------------------------------------ which pairs count
+
+
+class Places(NamedTuple):
+    """Pairs of some rows: where they stand in the block, and how often each is listed."""
+
+    row: Tensor
+    column: Tensor
+    times: Tensor
+
+
+class Pairs(Protocol):
+    """Who is whose positive and negative, asked for a slice of anchors at a time."""
+
+    def total(self) -> tuple[int, int]:
+        """The numbers of positive and of negative pairs."""
+
+    def positives(self, r: slice, like: Tensor) -> Places:
+        """The positive pairs of the anchors."""
+
+    def keep_pairs(self, logits: Tensor, r: slice, positives: Places) -> None:
+        """Put −∞ wherever there is no pair."""
+
+    def keep_negatives(self, logits: Tensor, r: slice, positives: Places) -> None:
+        """Put −∞ wherever there is no negative, and add log₂ of how often there is."""
+
+
+@dataclass(frozen=True)
+class LabelPairs:
+    """All pairs of an anchor and a candidate, by their labels (as group numbers)."""
+
+    group: Tensor  # [N]
+    candidate_group: Tensor  # [M]
+    num_positives: Tensor  # [N]
+    is_self: bool  # whether candidate i is anchor i, and no pair of it
+
+    def total(self) -> tuple[int, int]:
+        n, m, positive = len(self.group), len(self.candidate_group), int(self.num_positives.sum())
+        return positive, n * m - positive - (n if self.is_self else 0)
+
+    def positives(self, r: slice, like: Tensor) -> Places:
+        same = self.group[r, None] == self.candidate_group[None]
+        if self.is_self:
+            same.diagonal(r.start).fill_(False)
+        row, column = same.nonzero(as_tuple=True)
+        return Places(row, column, like.new_ones(()).expand(len(row)))
+
+    def keep_pairs(self, logits: Tensor, r: slice, positives: Places) -> None:
+        if self.is_self:
+            logits.diagonal(r.start).fill_(-torch.inf)
+
+    def keep_negatives(self, logits: Tensor, r: slice, positives: Places) -> None:
+        self.keep_pairs(logits, r, positives)
+        logits[positives.row, positives.column] = -torch.inf
+
+
+class Table(NamedTuple):
+    """Pairs of an index list, each once: its place row·width + column, ascending, and how often it was in the list."""
+
+    place: Tensor
+    times: Tensor
+    width: int
+
+    def within(self, r: slice, like: Tensor) -> Places:
+        """Those of a slice of rows."""
+        edges = torch.tensor([r.start * self.width, r.stop * self.width], device=self.place.device)
+        start, stop = torch.searchsorted(self.place, edges).tolist()
+        place = self.place[start:stop] - r.start * self.width
+        return Places(place // self.width, place % self.width, self.times[start:stop].to(like.dtype))
+
+
+@dataclass(frozen=True)
+class IndexPairs:
+    """The pairs of an ``indices_tuple``."""
+
+    positive: Table
+    negative: Table
+    places: tuple[Tensor, Tensor]  # anchors and positives, in the order of the argument
+
+    def total(self) -> tuple[int, int]:
+        return int(self.positive.times.sum()), int(self.negative.times.sum())
+
+    def positives(self, r: slice, like: Tensor) -> Places:
+        return self.positive.within(r, like)
+
+    def keep_pairs(self, logits: Tensor, r: slice, positives: Places) -> None:
+        negatives = self.negative.within(r, logits)
+        hidden = torch.ones_like(logits, dtype=torch.bool)
+        for pairs in (positives, negatives):
+            hidden[pairs.row, pairs.column] = False
+        logits.masked_fill_(hidden, -torch.inf)
+
+    def keep_negatives(self, logits: Tensor, r: slice, positives: Places) -> None:
+        negatives = self.negative.within(r, logits)
+        log_times = torch.full_like(logits, -torch.inf)
+        log_times[negatives.row, negatives.column] = negatives.times.log2()
+        logits.add_(log_times)
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Anchors and candidates before they are normalised, and their pairs."""
+
+    anchors: Tensor  # [N, D]
+    candidates: Tensor  # [M, D]
+    pairs: Pairs
+
+
+def make_batch(
+    embeddings: Tensor,
+    labels: Tensor | None,
+    indices_tuple: Sequence[Tensor] | None,
+    ref_emb: Tensor | None,
+    ref_labels: Tensor | None,
+) -> PairBatch:
+    """Check the arguments of a loss, and find the pairs by labels or by a miner's indices."""
+    anchors = rows("embeddings", embeddings)
+    if labels is None and indices_tuple is None:
+        raise ValueError("labels and indices_tuple cannot both be None: say which rows belong together")
+    anchor_labels, labels = labels, _check_labels("labels", labels, anchors)
+    if ref_emb is None:
+        candidates, ref_labels = anchors, labels
+    else:
+        candidates = anchors if ref_emb is embeddings else rows("ref_emb", ref_emb, like=anchors)
+        ref_labels = labels if ref_labels is anchor_labels else _check_labels("ref_labels", ref_labels, candidates)
+        anchors, candidates = same_dtype(anchors, candidates)
+    pairs: Pairs
+    if indices_tuple is not None:
+        pairs = _index_pairs(indices_tuple, len(anchors), len(candidates), anchors.device)
+    else:
+        assert labels is not None
+        pairs = _label_pairs(anchors, candidates, labels, ref_labels)
+    return PairBatch(anchors, candidates, pairs)
+
+
+def _check_labels(name: str, labels: Tensor | None, x: Tensor) -> Tensor | None:
+    if labels is None:
+        return None
+    if not isinstance(labels, Tensor) or labels.shape != (len(x),):
+        shape = list(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
+        raise ValueError(f"{name} must be a tensor of shape [{len(x)}], one a row of {list(x.shape)}; got {shape}")
+    return labels.to(x.device)
+
+
+def _label_pairs(anchors: Tensor, candidates: Tensor, labels: Tensor, ref_labels: Tensor | None) -> LabelPairs:
+    is_self = ref_labels is None or ref_labels is labels
+    if ref_labels is None:
+        ref_labels = labels
+    if len(ref_labels) != len(candidates):
+        raise ValueError(
+            f"ref_emb has {len(candidates)} rows and embeddings {len(anchors)}: only if they are as many are "
+            f"ref_labels taken to be labels; pass ref_labels [{len(candidates)}]"
+        )
+    _, group = torch.unique(torch.cat([labels, ref_labels]), return_inverse=True)
+    group, candidate_group = group[: len(labels)], group[len(labels) :]
+    members = torch.bincount(candidate_group, minlength=len(labels) + len(ref_labels))
+    return LabelPairs(group, candidate_group, members[group] - int(is_self), is_self)
+
+
+def _index_pairs(indices_tuple: Sequence[Tensor], n: int, m: int, device: torch.device) -> IndexPairs:
+    if len(indices_tuple) not in (3, 4):
+        raise ValueError(
+            f"indices_tuple has {len(indices_tuple)} entries; expected triplets (anchors, positives, negatives) or "
+            f"pairs (anchors, positives, anchors, negatives)"
+        )
+    first, positive, *second, negative = (torch.as_tensor(index, device=device) for index in indices_tuple)
+    negatives = _table(second[0] if second else first, negative, n, m)
+    return IndexPairs(_table(first, positive, n, m), negatives, (first.long(), positive.long()))
+
+
+def _table(row: Tensor, column: Tensor, n: int, m: int) -> Table:
+    for index, size in ((row, n), (column, m)):
+        if index.ndim != 1 or index.is_floating_point() or index.shape != row.shape:
+            raise ValueError(
+                f"indices_tuple must hold 1D integer tensors, those of a pair equally long; got {index.dtype} "
+                f"{list(index.shape)} beside {row.dtype} {list(row.shape)}"
+            )
+        if len(index) and not 0 <= int(index.min()) <= int(index.max()) < size:
+            raise ValueError(
+                f"indices_tuple holds {int(index.min())} … {int(index.max())}, but there are rows 0 … {size - 1}"
+            )
+    place, times = torch.unique(row.long() * m + column.long(), return_counts=True)
+    return Table(place, times, m)
+
+
+# ------------------------------------------------------------------------------------------------ distances
+
+
 class _Empty:
     pass
 
@@ -85,9 +273,17 @@ def _base(name: str) -> type:
 
 @dataclass(frozen=True)
 class Space:
-    """A distance that the engine computes, as products of rows: ⟨x, c⟩, or −‖x − c‖² up to a constant of each x."""
+    """A distance that the engine computes, as products of rows: ⟨x, c⟩, or −‖x − c‖² up to a constant of each x.
 
-    p: float | None = 2  # rows are divided by their p-norm first; None leaves them as they are
+    Attributes:
+        p: Rows are divided by their p-norm first; None leaves them as they are.
+        squared: Whether it is the squared Euclidean distance.
+
+    >>> Space(squared=True).candidates(torch.tensor([[3.0, 4.0]]))
+    tensor([[  3.,   4., -25.]])
+    """
+
+    p: float | None = 2
     squared: bool = False
 
     @property
@@ -135,8 +331,7 @@ def _collect_stats(distance: Any, query: Tensor, ref: Tensor) -> None:
 def _is_mean(reducer: Any, *, above_zero: bool) -> bool:
     """Whether a reducer is the plain mean of all values (or of those above 0) and collects no statistics."""
     if isinstance(reducer, _reducers.MultipleReducers):
-        named = dict(reducer.reducers.items())  # a ModuleDict has no get
-        reducer = named.get("loss", reducer.default_reducer)
+        reducer = dict(reducer.reducers.items()).get("loss", reducer.default_reducer)  # a ModuleDict has no get
     if getattr(reducer, "collect_stats", True):
         return False
     if type(reducer) is _reducers.MeanReducer:
@@ -208,7 +403,7 @@ class _PairLoss(losses.Loss):
     def _by_engine(self, embeddings: Tensor, labels: Tensor | None, *others: Any) -> Tensor:
         """What pytorch-metric-learning's ``forward`` does, with the checks of kontrast."""
         if not INSTALLED:
-            batch = read(embeddings, labels, *others)
+            batch = make_batch(embeddings, labels, *others)
             value = (batch.anchors * 0).sum() if _is_zero(batch) else self._value(batch, Space())
             return value.to(embeddings.dtype)
         theirs: Any = self
@@ -236,7 +431,7 @@ class _PairLoss(losses.Loss):
         if engine is None:
             dense: Any = super(losses.Loss, self)
             return dense.compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)  # type: ignore[no-any-return]
-        batch = read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        batch = make_batch(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         _collect_stats(self.distance, embeddings, embeddings if ref_emb is None else ref_emb)
         if _is_zero(batch):
             return theirs.zero_losses()  # type: ignore[no-any-return]
@@ -257,8 +452,8 @@ class _PairLoss(losses.Loss):
         fresh = self._fresh()
         state = dict(self.__dict__)
         if not INSTALLED or _describe(self) == _describe(fresh):
-            own = losses.Loss().__dict__
-            state = {k: v for k, v in state.items() if k in own or k not in fresh.__dict__}
+            of_base = losses.Loss().__dict__
+            state = {k: v for k, v in state.items() if k in of_base or k not in fresh.__dict__}
             state["_modules"] = {k: v for k, v in self._modules.items() if k not in fresh._modules}
         return state
 
@@ -280,14 +475,14 @@ class _PairLoss(losses.Loss):
     # ----------------------------------------------------------------------------------------------- computing
 
     @abstractmethod
-    def _value(self, batch: Batch, engine: Space) -> Tensor:
+    def _value(self, batch: PairBatch, engine: Space) -> Tensor:
         """The loss with its default reducer, of a batch that has pairs of both kinds."""
 
     @abstractmethod
-    def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
+    def _each(self, batch: PairBatch, engine: Space) -> tuple[Tensor, Any, str]:
         """Every value, which rows it is of, and what pytorch-metric-learning calls such values."""
 
-    def _plain(self, batch: Batch, pairs: LabelPairs, engine: Space) -> Tensor | None:
+    def _plain(self, batch: PairBatch, pairs: LabelPairs, engine: Space) -> Tensor | None:
         """kontrast's SupCon of the same groups, if it leaves out the same candidates."""
         if not engine.is_plain:
             return None
@@ -304,11 +499,11 @@ class _PairLoss(losses.Loss):
         return value
 
     def _over_rows(
-        self, batch: Batch, engine: Space, block: Callable[[Tensor, slice, bool], Rows], *, each: bool = False
+        self, batch: PairBatch, engine: Space, block: Callable[[Tensor, slice, bool], Rows], *, each: bool = False
     ) -> Tensor:
         """The sum of the block's values over all anchors; or the values, ``each``."""
 
-        def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
+        def compute(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:
             x, c = tensors
             needs = (*needs, False, False)
             values, grads = strips(x, c, block, scale=scale, weight=weight, needs=needs, tile=self.tile)
@@ -316,16 +511,16 @@ class _PairLoss(losses.Loss):
 
         z, c = self._embedded(batch, engine)
         x, scale = self.options.scaled(z)
-        return tiled(run, None if each else z.new_ones(len(z)), x, c)
+        return tiled(compute, None if each else z.new_ones(len(z)), x, c)
 
-    def _embedded(self, batch: Batch, engine: Space) -> tuple[Tensor, Tensor]:
+    def _embedded(self, batch: PairBatch, engine: Space) -> tuple[Tensor, Tensor]:
         """Rows whose products are the similarities of anchors and candidates."""
         z = engine.rows(batch.anchors)
         c = z if batch.candidates is batch.anchors else engine.rows(batch.candidates)
         return engine.anchors(z), engine.candidates(c)
 
 
-def _is_zero(batch: Batch) -> bool:
+def _is_zero(batch: PairBatch) -> bool:
     positive, negative = batch.pairs.total()
     return min(positive, negative) == 0 or max(positive, negative) <= 1
 
@@ -360,16 +555,16 @@ class SupConLoss(_PairLoss, _base("SupConLoss")):  # type: ignore[misc]
     def __init__(self, temperature: float | Tensor = 0.1, **options: Any) -> None:
         super().__init__(temperature, **options)
 
-    def _value(self, batch: Batch, engine: Space) -> Tensor:
+    def _value(self, batch: PairBatch, engine: Space) -> Tensor:
         pairs = _check_disjoint(batch.pairs)
         if isinstance(pairs, LabelPairs) and not bool((pairs.num_positives == 1).any()):
             plain = self._plain(batch, pairs, engine)
             if plain is not None:
                 return plain
         block = _SupConBlock(pairs, batch.anchors.new_zeros(()))
-        return self._over_rows(batch, engine, block) / block.counted.clamp(min=1)
+        return self._over_rows(batch, engine, block) / block.count.clamp(min=1)
 
-    def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
+    def _each(self, batch: PairBatch, engine: Space) -> tuple[Tensor, Any, str]:
         block = _SupConBlock(_check_disjoint(batch.pairs), batch.anchors.new_zeros(()), every=True)
         values = self._over_rows(batch, engine, block, each=True)
         return values, torch.arange(len(values), device=values.device), "element"
@@ -403,7 +598,7 @@ class NTXentLoss(_PairLoss, _base("NTXentLoss")):  # type: ignore[misc]
     def __init__(self, temperature: float | Tensor = 0.07, **options: Any) -> None:
         super().__init__(temperature, **options)
 
-    def _value(self, batch: Batch, engine: Space) -> Tensor:
+    def _value(self, batch: PairBatch, engine: Space) -> Tensor:
         pairs = batch.pairs
         if isinstance(pairs, LabelPairs) and int(pairs.num_positives.max()) == 1:
             plain = self._plain(batch, pairs, engine)
@@ -411,41 +606,42 @@ class NTXentLoss(_PairLoss, _base("NTXentLoss")):  # type: ignore[misc]
                 return plain
         return self._over_rows(batch, engine, _NTXentBlock(pairs)) / pairs.total()[0]  # (4)
 
-    def _each(self, batch: Batch, engine: Space) -> tuple[Tensor, Any, str]:
+    def _each(self, batch: PairBatch, engine: Space) -> tuple[Tensor, Any, str]:
         z, c = self._embedded(batch, engine)
         row, column = _positive_pairs(batch)
-        own = (z.index_select(0, row) * c.index_select(0, column)).sum(1) / self.options.tau
-        gap = self._over_rows(batch, engine, _NegativesBlock(batch.pairs), each=True).index_select(0, row) - own
+        logits = (z.index_select(0, row) * c.index_select(0, column)).sum(1) / self.options.tau
+        gap = self._over_rows(batch, engine, _NegativesBlock(batch.pairs), each=True).index_select(0, row) - logits
         return torch.logaddexp(gap, torch.zeros_like(gap)), (row, column), "pos_pair"  # (3)
 
 
-def _positive_pairs(batch: Batch) -> tuple[Tensor, Tensor]:
+def _positive_pairs(batch: PairBatch) -> tuple[Tensor, Tensor]:
     """Each positive pair: as listed, or in the order of rows and columns."""
     pairs, n, m = batch.pairs, len(batch.anchors), len(batch.candidates)
     if isinstance(pairs, IndexPairs):
         return pairs.places
-    found = []
+    rows_of_pairs, columns = [], []
     for r in spans(n, strip_height(m, 1, "auto")):
-        places: Places = pairs.positives(r, batch.anchors)
-        found.append((places.row + r.start, places.column))
-    return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
+        places = pairs.positives(r, batch.anchors)
+        rows_of_pairs.append(places.row + r.start)
+        columns.append(places.column)
+    return torch.cat(rows_of_pairs), torch.cat(columns)
 
 
 @dataclass(frozen=True)
 class _SupConBlock:
-    """(1) and (2) on whole rows; ``counted`` becomes the number of anchors with L_i > 0.
+    """(1) and (2) on whole rows; ``count`` becomes the number of anchors with L_i > 0.
 
     An L_i that has rounded to 0 has no gradient, as it is left out of the mean; with ``every`` it has one.
     """
 
     pairs: Pairs
-    counted: Tensor
+    count: Tensor
     every: bool = False
 
     def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
         positives = self.pairs.positives(r, logits)
         row, column, times = positives
-        own, top = logits[row, column], logits.amax(1)
+        of_positives, top = logits[row, column], logits.amax(1)
         self.pairs.keep_pairs(logits, r, positives)
         shift = row_shift(logits)
         sums = logits.sub_(shift[:, None]).exp2_().sum(1)
@@ -453,10 +649,10 @@ class _SupConBlock:
         number = sums.new_zeros(len(sums)).index_add_(0, row, torch.ones_like(times))
         # Both terms of (1) are taken relative to the largest logit of all, as there: what rounds to 0 is the same.
         log_d = sums.log() + (shift - top) / LOG2E
-        mean = sums.new_zeros(len(sums)).index_add_(0, row, (own - top[row]) / LOG2E) / number.clamp(min=1)
+        mean = sums.new_zeros(len(sums)).index_add_(0, row, (of_positives - top[row]) / LOG2E) / number.clamp(min=1)
         value = torch.where(number > 0, log_d - mean, 0.0)  # (1)
         above = value > 0
-        self.counted.add_(above.sum())
+        self.count.add_(above.sum())
         if grad:
             logits.mul_(sums.reciprocal()[:, None])
             logits[row, column] -= number.reciprocal()[row]  # (2)
@@ -472,11 +668,11 @@ class _NTXentBlock:
     def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
         positives = self.pairs.positives(r, logits)
         row, column, times = positives
-        own = logits[row, column]
+        of_positives = logits[row, column]
         self.pairs.keep_negatives(logits, r, positives)
         shift = row_shift(logits)
         sums = logits.sub_(shift[:, None]).exp2_().sum(1)
-        gap = ((sums.log2() + shift)[row] - own) / LOG2E  # λ_i − l_ip; −∞ without negatives
+        gap = ((sums.log2() + shift)[row] - of_positives) / LOG2E  # λ_i − l_ip; −∞ without negatives
         each = times * torch.logaddexp(gap, torch.zeros_like(gap))  # (3)
         value = sums.new_zeros(len(sums)).index_add_(0, row, each)
         if grad:

@@ -36,6 +36,14 @@ SMALLEST = 1e-6  # below this the weights of an anchor's positives count as none
 class SupConLoss(Loss):
     """SupCon in SupContrast's signature; its factor temperature/base_temperature included.
 
+    Args:
+        temperature: τ, a number above 0 or a scalar tensor.
+        contrast_mode: "all" rows are anchors, or those of "one" view, the first.
+        base_temperature: τ_base of (3).
+
+    Raises:
+        ValueError: A number lies outside its range, or ``contrast_mode`` is unknown.
+
     >>> views = torch.stack([torch.eye(2), torch.eye(2)], dim=1)
     >>> SupConLoss(temperature=1.0, base_temperature=1.0)(views)  # log(e + 2) − 1
     tensor(0.5514)
@@ -62,14 +70,15 @@ class SupConLoss(Loss):
         features = _views(features)
         if labels is not None and mask is not None:
             raise ValueError("Cannot define both `labels` and `mask`")
-        total, own, mass = _positives(features, labels, mask)
+        total, self_weight, mass = _positives(features, labels, mask)
         views = 1 if self.contrast_mode == "one" else features.shape[1]
         z = features.transpose(0, 1).flatten(0, 1)  # view after view: anchor i is row i, in either mode
         anchors = z[: views * len(features)]
         tau = self.options.tau
 
         some = torch.where(mass < SMALLEST, 1.0, mass)  # (1)
-        positive = (anchors * total.repeat(views, 1)).sum(1) - own.repeat(views) * anchors.square().sum(1)  # (4)
+        positive = (anchors * total.repeat(views, 1)).sum(1)
+        positive = positive - self_weight.repeat(views) * anchors.square().sum(1)  # (4)
         positive = positive / (some.repeat(views) * tau)
         weight = (mass / some).repeat(views) / len(anchors)  # of 1 or 0, but for tiny sums of weights
         value = self._normaliser(anchors, z, weight) - positive.mean()  # (2)
@@ -102,19 +111,19 @@ def _positives(features: Tensor, labels: Tensor | None, mask: Tensor | None) -> 
     """Per instance: Σ_j m_ij S_j ``[B, D]``, m_ii ``[B]`` and the weight of its positives ``[B]``."""
     size, views = features.shape[:2]
     over_views = features.sum(1)
-    own = features.new_ones(size)
+    self_weight = features.new_ones(size)
     if mask is not None:
         mask = _check_mask(mask, features)
-        own = mask.diagonal().to(features.dtype)
+        self_weight = mask.diagonal().to(features.dtype)
         # In float64, so that taking m_ii away again leaves 0 where nothing else was there.
-        mass = (views * row_sums(mask, torch.float64) - own).to(features.dtype)
-        return masked_sum(mask, over_views), own, mass
+        mass = (views * row_sums(mask, torch.float64) - self_weight).to(features.dtype)
+        return masked_sum(mask, over_views), self_weight, mass
     if labels is None:
-        return over_views, own, own * (views - 1)
+        return over_views, self_weight, self_weight * (views - 1)
     group = _groups(labels, features)
     sums = over_views.new_zeros(size, over_views.shape[1]).index_add(0, group, over_views)
     members = torch.bincount(group, minlength=size)[group]
-    return sums.index_select(0, group), own, (views * members - 1).to(features.dtype)
+    return sums.index_select(0, group), self_weight, (views * members - 1).to(features.dtype)
 
 
 def _groups(labels: Tensor, features: Tensor) -> Tensor:
@@ -124,8 +133,7 @@ def _groups(labels: Tensor, features: Tensor) -> Tensor:
         raise ValueError(
             f"Num of labels does not match num of features: {len(labels)} labels, features {list(features.shape)}"
         )
-    group: Tensor = torch.unique(labels, return_inverse=True)[1]
-    return group
+    return torch.unique(labels, return_inverse=True)[1]  # type: ignore[no-any-return]
 
 
 def _check_mask(mask: Tensor, features: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import unmasked
-from kontrast.data.dataset import DataSet, Memory, Options, Split, channel_statistics, crop_each
+from kontrast.data.dataset import DataSet, Inputs, Memory, Options, Split, channel_statistics, crop_each
 from kontrast.data.images import CentreCrop, Crop, ImageError, as_uint8, from_value, native_type, with_channels
 from kontrast.files import DAMAGE, NotRegularFile, open_regular, read_npz
 from kontrast.recipe import no_such_data
@@ -99,14 +100,25 @@ def from_arrays(
     for key, y, rows in (("train", labels, train), ("test", test_labels, test)):
         if y is not None and rows is not None and len(y) != len(rows):
             raise ValueError(f"y_{key}: must have {len(rows)} labels, one for each row; got {len(y)}")
-    mean, std = channel_statistics(train)
+    data = _data_set(name, (train, labels), (test, test_labels), names, note)
+    return data if unlabelled is None else replace(data, unlabelled=Split(unlabelled))
+
+
+def _data_set(
+    name: str,
+    train: tuple[Inputs, Tensor | None],
+    test: tuple[Inputs | None, Tensor | None],
+    class_names: list[str] | None,
+    note: str,
+) -> DataSet:
+    """Make a data set of inputs with their labels; the statistics are those of the training rows."""
+    shape, (mean, std) = train[0].shape, channel_statistics(train[0])
     return DataSet(
         name=name,
-        train=Split(train, labels),
-        test=None if test is None else Split(test, test_labels),
-        unlabelled=None if unlabelled is None else Split(unlabelled),
-        class_names=names,
-        kind="image" if len(train.shape) == 3 else "vector",
+        train=Split(*train),
+        test=None if test[0] is None else Split(test[0], test[1]),
+        class_names=class_names,
+        kind="vector" if shape is not None and len(shape) == 1 else "image",
         mean=mean,
         std=std,
         note=note,
@@ -139,12 +151,9 @@ def from_file(path: Path, **options: Any) -> DataSet:
             raise ValueError(no_such_data(str(path))) from None
         if isinstance(error, NotRegularFile):
             raise
-        pickled = "allow_pickle" in str(error)
-        reason = (
-            "it holds Python objects, which are not unpickled. Save plain arrays"
-            if pickled
-            else one_line(str(error)[:500])
-        )
+        reason = one_line(str(error)[:500])
+        if "allow_pickle" in reason:
+            reason = "it holds Python objects, which are not unpickled. Save plain arrays"
         raise ValueError(f"{path} cannot be read as arrays: {reason}") from error
     return from_mapping(arrays, name=path.stem, note=str(path.name), **options)
 
@@ -155,19 +164,19 @@ def from_mapping(values: Mapping[str, Any], **options: Any) -> DataSet:
     >>> from_mapping({"features": np.eye(2), "labels": [0, 1]})
     DataSet 'arrays': 2 vectors (2,) in 2 classes
     """
-    named: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for key, value in values.items():
         canonical = key if key in KEYS else ALIASES.get(key)
-        if canonical is not None and canonical in named:
+        if canonical in arrays:
             raise ValueError(f"{canonical}: must be given once; it is given again as {key!r}")
         if canonical is not None:
-            named[canonical] = value
-    if "x_train" not in named:
+            arrays[canonical] = value
+    if "x_train" not in arrays:
         raise ValueError(
             f"x_train: must be among the arrays, which are {', '.join(map(repr, values)) or 'none'}. Known names: "
             f"{KEYS}"
         )
-    return from_arrays(**named, **options)
+    return from_arrays(**arrays, **options)
 
 
 def number_labels(
@@ -306,7 +315,7 @@ def _channels_first(key: str, x: Tensor, layout: str | None) -> Tensor:
 
 
 class Items:
-    """Inputs that are items of an indexable object, converted when read.
+    """Inputs that are items of an indexable object, converted when read; ``shape`` is None if images differ in size.
 
     >>> Items([torch.zeros(3, 4, 4), torch.ones(3, 2, 2)], shape=None).read(
     ...     torch.tensor([1]), lambda image, seed: image[:, :1, :1], [0])
@@ -320,18 +329,13 @@ class Items:
     def __init__(
         self, source: Any, *, shape: tuple[int, ...] | None, channels: int | None = None, crop: Crop | None = None
     ) -> None:
-        self.source, self.channels, self.crop, self._shape = source, channels, crop, shape
+        self.source, self.channels, self.crop, self.shape = source, channels, crop, shape
 
     def __len__(self) -> int:
         return len(self.source)
 
     def __repr__(self) -> str:
         return f"Items({len(self)} of {type(self.source).__name__}, shape={self.shape})"
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """(C, H, W) or (D,); None where images differ in size."""
-        return self._shape
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
         """Read the items ``indices`` one by one (see `Inputs.read`)."""
@@ -363,17 +367,8 @@ def from_object(source: Any, options: Options, *, test: Any = None, name: str | 
     names = getattr(source, "classes", None)
     has_names = isinstance(names, list | tuple) and all(isinstance(n, str) for n in names)
     y_train, y_test, class_names = number_labels(labels, test_labels, names if has_names else None)
-    mean, std = channel_statistics(inputs)
-    return DataSet(
-        name=name or type(source).__name__,
-        train=Split(inputs, y_train),
-        test=None if test_inputs is None else Split(test_inputs, y_test),
-        class_names=class_names,
-        kind="vector" if inputs.shape is not None and len(inputs.shape) == 1 else "image",
-        mean=mean,
-        std=std,
-        note=f"a {type(source).__name__} from Python",
-    )
+    kind = type(source).__name__
+    return _data_set(name or kind, (inputs, y_train), (test_inputs, y_test), class_names, f"a {kind} from Python")
 
 
 def is_random(source: Any, rows: int = 3) -> bool:
@@ -435,9 +430,9 @@ def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] |
 
 def _match_colour(inputs: Memory | Items, other: Memory | Items) -> Memory | Items:
     """Convert ``inputs`` to RGB if those of the ``other`` split are RGB."""
-    own, others = (x.channels if isinstance(x, Items) else x.shape[0] for x in (inputs, other))
+    channels = [x.channels if isinstance(x, Items) else x.shape[0] for x in (inputs, other)]
     vectors = any(x.shape is not None and len(x.shape) == 1 for x in (inputs, other))
-    if vectors or (own, others) != (1, 3):
+    if vectors or channels != [1, 3]:
         return inputs
     if isinstance(inputs, Memory):
         return Memory(with_channels(inputs.values, 3))

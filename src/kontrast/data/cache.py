@@ -79,23 +79,23 @@ class CachedImages:
         self.header = read_header(self.path)
         if fingerprint is not None and self.header["fingerprint"] != fingerprint:
             raise OutOfDate(f"{path} was made from other files, or at another size: the folder has changed since")
-        self._shape = tuple(self.header["shape"])
-        changed = os.stat(self.path).st_mtime_ns
-        if verify or changed // 1000 != self.header["written"] // 1000:  # some file systems keep microseconds
+        modified = os.stat(self.path).st_mtime_ns
+        if verify or modified // 1000 != self.header["written"] // 1000:  # some file systems keep microseconds
             self.verify()
         self._open()
 
     def _open(self) -> None:
+        self.shape: tuple[int, int, int] = tuple(self.header["shape"])
         self._file = self.path.open("rb", buffering=0)
         weakref.finalize(self, self._file.close)
-        self._bytes = math.prod(self._shape)
+        self._bytes = math.prod(self.shape)
         table = os.pread(self._file.fileno(), 4 * len(self), PAGE + len(self) * self._bytes)
         if len(table) != 4 * len(self) or zlib.crc32(table) != self.header["sums"]:
             raise CacheError(f"the checksums of {self.path} are damaged. Remove the file, and it is written again")
         self._sums = np.frombuffer(table, "<u4")
 
     def __getstate__(self) -> dict[str, Any]:  # a worker opens the file itself
-        return {"path": self.path, "header": self.header, "_shape": self._shape}
+        return {"path": self.path, "header": self.header}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -108,11 +108,6 @@ class CachedImages:
         return f"CachedImages({self.path.name!r}, {len(self)} × {self.shape})"
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """(C, H, W)."""
-        return self._shape
-
-    @property
     def skipped(self) -> list[tuple[str, str]]:
         """The files that could not be read when the cache was written, with the reasons."""
         return [(os.fsdecode(bytes.fromhex(name)), reason) for name, reason in self.header["skipped"]]
@@ -120,7 +115,7 @@ class CachedImages:
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
         """Read rows by number (see `Inputs.read`); raises a `CacheError` if an image is damaged."""
         numbers = indices.tolist()
-        rows = torch.empty(len(numbers), *self._shape, dtype=torch.uint8)
+        rows = torch.empty(len(numbers), *self.shape, dtype=torch.uint8)
         to, size, handle = rows.view(-1).numpy().data, self._bytes, self._file.fileno()
         for place, i in enumerate(numbers):
             i = range(len(self))[i]  # negative ones from the end; others are an IndexError
@@ -139,10 +134,10 @@ class CachedImages:
         digest = hashlib.blake2b(digest_size=16)
         with self.path.open("rb") as file:
             file.seek(PAGE)
-            left = self.header["count"] * math.prod(self.shape)
-            while part := file.read(min(CHUNK, left)):
+            remaining = len(self) * math.prod(self.header["shape"])
+            while part := file.read(min(CHUNK, remaining)):
                 digest.update(part)
-                left -= len(part)
+                remaining -= len(part)
         if digest.hexdigest() != self.header["checksum"]:
             raise CacheError(f"the data of {self.path} are damaged. Remove the file, and it is written again")
         with contextlib.suppress(OSError):  # so that the next opening need not read all of it, if we may touch it
@@ -198,7 +193,7 @@ def write_cache(
 ) -> None:
     """Write chunks of images ``[n, C, H, W]``. ``skipped()`` is called at the end, when all chunks were read."""
     sums: list[int] = []
-    count, digest, written = 0, hashlib.blake2b(digest_size=16), time.time_ns()
+    count, digest, now = 0, hashlib.blake2b(digest_size=16), time.time_ns()
     with contextlib.ExitStack() as stack:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,7 +215,7 @@ def write_cache(
         table = np.array(sums, "<u4").tobytes()
         file.write(table)
         record = {"version": VERSION, "count": count, "shape": shape, "fingerprint": fingerprint}
-        record |= {"checksum": digest.hexdigest(), "sums": zlib.crc32(table), "written": written}
+        record |= {"checksum": digest.hexdigest(), "sums": zlib.crc32(table), "written": now}
         # Names need not be text; hexadecimal carries any.
         record["skipped"] = [(os.fsencode(name).hex(), reason) for name, reason in skipped()]
         header = json.dumps(record).encode()
@@ -229,7 +224,7 @@ def write_cache(
         file.seek(0)
         file.write(MAGIC + struct.pack("<QQQ", place, len(header), zlib.crc32(header)))
         file.flush()
-        os.utime(file.fileno(), ns=(written, written))
+        os.utime(file.fileno(), ns=(now, now))
 
 
 def read_header(path: Path) -> dict[str, Any]:
@@ -241,8 +236,8 @@ def read_header(path: Path) -> dict[str, Any]:
         place, length, crc = struct.unpack("<QQQ", start[len(MAGIC) :])
         file.seek(place)
         header = file.read(length)
-        ended = file.read(1) == b""
-    if len(header) != length or zlib.crc32(header) != crc or not ended:
+        is_at_end = file.read(1) == b""
+    if len(header) != length or zlib.crc32(header) != crc or not is_at_end:
         raise CacheError(f"{path} is damaged or incomplete. Remove it, and it is written again")
     record: dict[str, Any] = json.loads(header)
     if record["version"] != VERSION:

@@ -31,7 +31,11 @@ from kontrast.files import expanded
 
 @runtime_checkable
 class Inputs(Protocol):
-    """The inputs of a split: a length, a shape, and reading of rows by number."""
+    """The inputs of a split: a length, a shape, and reading of rows by number.
+
+    >>> isinstance(Memory(torch.eye(3)), Inputs)
+    True
+    """
 
     def __len__(self) -> int: ...
 
@@ -58,10 +62,21 @@ def crop_each(images: Sequence[Tensor] | Tensor, crop: Crop, seeds: Sequence[int
     >>> crop_each(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), lambda image, seed: image[:, :4, :4], [0, 1]).shape
     torch.Size([2, 3, 4, 4])
     """
-    if seeds is None or len(seeds) != len(images):
-        count = "none" if seeds is None else str(len(seeds))
-        raise ValueError(f"seeds: must be {len(images)}, one for each image, when a crop is given; got {count}")
-    return torch.stack([crop(image, int(seed)) for image, seed in zip(images, seeds, strict=True)])
+    return torch.stack([crop(image, seed) for image, seed in zip(images, check_seeds(seeds, len(images)), strict=True)])
+
+
+def check_seeds(seeds: Sequence[int] | None, images: int) -> list[int]:
+    """Check that there is a seed for each of the images that are cropped.
+
+    >>> check_seeds(None, 2)
+    Traceback (most recent call last):
+        ...
+    ValueError: seeds: must be 2, one for each image, when a crop is given; got none
+    """
+    if seeds is None or len(seeds) != images:
+        count = "none" if seeds is None else len(seeds)
+        raise ValueError(f"seeds: must be {images}, one for each image, when a crop is given; got {count}")
+    return [int(seed) for seed in seeds]
 
 
 class Memory:
@@ -85,17 +100,13 @@ class Memory:
                 f"[N, D]"
             )
         self.values = values
+        self.shape = tuple(values.shape[1:])
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __repr__(self) -> str:
         return f"Memory({str(self.values.dtype).removeprefix('torch.')} {list(self.values.shape)})"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(C, H, W) or (D,)."""
-        return tuple(self.values.shape[1:])
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
         """Read rows by number, each cropped if a crop is given (see `Inputs.read`)."""
@@ -119,18 +130,13 @@ class Rows:
     """
 
     def __init__(self, inputs: Inputs, rows: Tensor) -> None:
-        self.inputs, self.rows = inputs, rows
+        self.inputs, self.rows, self.shape = inputs, rows, inputs.shape
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __repr__(self) -> str:
         return f"Rows({len(self)} of {self.inputs!r})"
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """The shape of the underlying inputs."""
-        return self.inputs.shape
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
         """Read rows by number (see `Inputs.read`)."""
@@ -339,13 +345,9 @@ class DataSet:
             seed: which rows are drawn.
             test: limits the test rows too; accuracy is then no longer comparable with published figures.
         """
-
-        def cut(split: Split | None, most: int | None) -> Split | None:
-            return split if split is None or most is None else split.limited(most, seed)
-
-        train = cut(self.train, n)
-        assert train is not None
-        return replace(self, train=train, test=cut(self.test, test), unlabelled=cut(self.unlabelled, n))
+        limits = {"train": n, "test": test, "unlabelled": n}
+        splits = {name: getattr(self, name) for name, most in limits.items() if most is not None}
+        return replace(self, **{name: split.limited(limits[name], seed) for name, split in splits.items() if split})
 
 
 def default_root() -> Path:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import io
 import tarfile
 import urllib.request
 import zipfile
@@ -59,7 +60,7 @@ def download(url: str, path: Path, *, checksum: str, most_bytes: int = MOST_BYTE
     ...     download("http://nowhere.invalid/a.txt", here, checksum=known) == here  # it is there: no request
     True
     """
-    algorithm, expected = _parse_checksum(checksum)
+    algorithm, published = _parse_checksum(checksum)
     if path.is_file() and matches(path, checksum):
         return path
     if urlsplit(url).scheme not in ("http", "https"):
@@ -77,9 +78,9 @@ def download(url: str, path: Path, *, checksum: str, most_bytes: int = MOST_BYTE
                     digest.update(part)
                     file.write(part)
                     bar.update(len(part))
-            if digest.hexdigest() != expected:
+            if digest.hexdigest() != published:
                 raise DownloadError(
-                    f"{url} sent {size:,} bytes with the {algorithm} {digest.hexdigest()}; must be {expected}. It is "
+                    f"{url} sent {size:,} bytes with the {algorithm} {digest.hexdigest()}; must be {published}. It is "
                     "not the published file and was deleted. Try again later, or from another network"
                 )
     except http.client.HTTPException as error:
@@ -94,18 +95,17 @@ def matches(content: Path | bytes, checksum: str) -> bool:
     >>> matches(b"first", known), matches(b"other", known)
     (True, False)
     """
-    algorithm, expected = _parse_checksum(checksum)
-    if isinstance(content, bytes):
-        return hashlib.new(algorithm, content, usedforsecurity=False).hexdigest() == expected
-    with content.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest() == expected
+    algorithm, published = _parse_checksum(checksum)
+    with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False))
+    return digest.hexdigest() == published
 
 
 def _parse_checksum(checksum: str) -> tuple[str, str]:
-    algorithm, _, expected = checksum.partition(":")
-    if algorithm not in ("md5", "sha256") or len(expected) != {"md5": 32, "sha256": 64}[algorithm]:
+    algorithm, _, digits = checksum.partition(":")
+    if len(digits) != {"md5": 32, "sha256": 64}.get(algorithm):
         raise ValueError(f"checksum={checksum!r}: must be md5:… or sha256:… with its hexadecimal digits")
-    return algorithm, expected.lower()
+    return algorithm, digits.lower()
 
 
 def _bar(length: int | None, name: str) -> Any:
@@ -160,13 +160,13 @@ def unpack(archive: Path, folder: Path, *, most_bytes: int = MOST_BYTES, most_fi
 
 def _write(archive: Path, inside: Path, most_bytes: int, most_files: int) -> None:
     """Write all members below a new folder; raises at the first that is not allowed."""
-    left, files = most_bytes, 0
-    for name, declared, content in _members(archive):
+    remaining, files = most_bytes, 0
+    for name, size, content in _members(archive):
         files += 1
         if files > most_files:
             raise ArchiveError(f"{archive} holds more than {most_files:,} files. It is not unpacked")
         place = inside.joinpath(*_parts(archive, name))
-        if declared > left:
+        if size > remaining:
             raise _too_large(archive, most_bytes)
         if content is None:
             place.mkdir(parents=True, exist_ok=True)
@@ -174,8 +174,8 @@ def _write(archive: Path, inside: Path, most_bytes: int, most_files: int) -> Non
         place.parent.mkdir(parents=True, exist_ok=True)
         with content, place.open("xb") as file:
             while part := content.read(CHUNK):
-                left -= len(part)
-                if left < 0:
+                remaining -= len(part)
+                if remaining < 0:
                     raise _too_large(archive, most_bytes)
                 file.write(part)
 

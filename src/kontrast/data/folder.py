@@ -66,13 +66,12 @@ def from_folder(path: Path, options: Options) -> DataSet:
         raise ValueError(f"{path}: must be a folder with images")
     inside = {entry.name.lower(): entry for entry in sorted(path.iterdir()) if entry.is_dir()}
     folders = {name for name in inside if not name.startswith(".")}
-    known = {"train", *TESTING, *UNLABELLED}
     # A class may be called "train" too: it is a split only beside other splits, or alone.
-    has_splits = "train" in folders and (bool(folders & (known - {"train"})) or folders == {"train"})
+    has_splits = "train" in folders and (folders == {"train"} or not folders.isdisjoint((*TESTING, *UNLABELLED)))
     names_only = replace(options, check="names")
     train = list_images(inside["train"] if has_splits else path, names_only)
     classes = class_folders(train, options.labelled)
-    parts = {"train": read_own_part(train, classes, options, folder=path)}
+    parts = {"train": read_user_part(train, classes, options, folder=path)}
     names = classes
     for name in TESTING if has_splits else ():
         if name in folders:
@@ -81,18 +80,18 @@ def from_folder(path: Path, options: Options) -> DataSet:
             if classes is not None and test_classes is None:
                 continue  # ImageNet's own test folder, flat: without labels it tests nothing
             names = names or test_classes
-            parts["test"] = read_own_part(test, names if test_classes else None, options, folder=path)
+            parts["test"] = read_user_part(test, names if test_classes else None, options, folder=path)
             break
     for name in UNLABELLED if has_splits else ():
         if name in folders:
-            parts["unlabelled"] = read_own_part(list_images(inside[name], names_only), None, options, folder=path)
+            parts["unlabelled"] = read_user_part(list_images(inside[name], names_only), None, options, folder=path)
     others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
     note = f"images in the folder {one_line(path.resolve().name)}"
     note += f"; {others:,} files of other kinds beside them" if others else ""
     return assemble(path.resolve().name, parts, names, options, note=note)
 
 
-def read_own_part(
+def read_user_part(
     listing: Listing, classes: Collection[str] | None, options: Options, *, folder: Path | None = None
 ) -> Part:
     """Read a split of the user's own folder; files of other kinds are added to the skipped.
@@ -165,8 +164,7 @@ def read_part(listing: Listing, classes: Collection[str] | None, options: Option
         if unknown:
             raise ValueError(
                 f"{listing.folder} has classes that the training folder lacks: "
-                f"{', '.join(map(one_line, unknown[:5]))}. "
-                "Both must have the same subfolders"
+                f"{', '.join(map(one_line, unknown[:5]))}. Both must have the same subfolders"
             )
         if len(stray) > options.bad_limit(len(listing)):
             raise ValueError(
@@ -189,8 +187,8 @@ def read_part(listing: Listing, classes: Collection[str] | None, options: Option
 
 def _warn_of_empty(listing: Listing, readable: Listing, classes: Collection[str]) -> None:
     """Warn about classes that have files in ``listing``, but no readable image."""
-    named = [*listing.names, *(name for name, _ in listing.skipped)]
-    classes_with_files = {name.partition("/")[0] for name in named if "/" in name} & set(classes)
+    files = [*listing.names, *(name for name, _ in listing.skipped)]
+    classes_with_files = {name.partition("/")[0] for name in files if "/" in name} & set(classes)
     empty = sorted(classes_with_files - {name.partition("/")[0] for name in readable.names})
     if empty:
         names = ", ".join(map(one_line, empty[:5])) + (f" and {len(empty) - 5:,} more" if len(empty) > 5 else "")
@@ -255,25 +253,24 @@ def from_paths(train: PathList, options: Options, *, test: PathList | None = Non
     parts: dict[str, Part] = {}
     labels: dict[str, Any] = {}
     for key, (paths, y) in splits.items():
-        parts[key], labels[key] = _read(key, paths, None if options.labelled is False else y, options)
+        parts[key], labels[key] = _read_files(key, paths, None if options.labelled is False else y, options)
     y_train, y_test, names = number_labels(labels["train"], labels.get("test"))
     for key, y in (("train", y_train), ("test", y_test)):
         if key in parts:
-            part = parts[key]
-            parts[key] = Part(Split(part.split.inputs, y, part.split.names), part.skipped)
+            parts[key] = replace(parts[key], split=parts[key].split.with_labels(y))
     count = sum(len(paths) for paths, _ in splits.values())
     return assemble("files", parts, names, options, note=f"a list of {count:,} files from Python")
 
 
-def _read(key: str, paths: Sequence[str], labels: Any, options: Options) -> tuple[Part, list[Any] | None]:
+def _read_files(key: str, paths: Sequence[str], labels: Any, options: Options) -> tuple[Part, list[Any] | None]:
     """Read the files that can be read, with their labels."""
     if labels is not None and len(labels) != len(paths):
         raise ValueError(f"y_{key}: must have {len(paths)} labels, one for each file; got {len(labels)}")
     full = [Path(os.path.abspath(expanded(path, "a path"))) for path in paths]
-    missing = [name for name, path in zip(paths, full, strict=True) if not path.is_file()]
-    if missing:
-        names = ", ".join(one_line(name) for name in missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
-        raise ValueError(f"{len(missing):,} of {len(paths):,} paths are not files: {names}. They must be image files")
+    absent = [name for name, path in zip(paths, full, strict=True) if not path.is_file()]
+    if absent:
+        names = ", ".join(map(one_line, absent[:SHOWN])) + (" …" if len(absent) > SHOWN else "")
+        raise ValueError(f"{len(absent):,} of {len(paths):,} paths are not files: {names}. They must be image files")
     folder = Path(os.path.commonpath([path.parent for path in full]))
     listing = Listing(folder, [path.relative_to(folder).as_posix() for path in full])
     inputs, readable = store(listing, options)

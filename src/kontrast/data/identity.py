@@ -189,8 +189,7 @@ def bind(recipe: Recipe, source: Any) -> tuple[Recipe, DataSet]:
     if recipe.data.digest not in (None, digest):
         warnings.warn(
             f"these data (digest {digest}) are not those of the recipe ({recipe.data.given}, digest "
-            f"{recipe.data.digest}): it is "
-            "another run, in a folder of its own",
+            f"{recipe.data.digest}): it is another run, in a folder of its own",
             UserWarning,
             stacklevel=3,
         )
@@ -206,6 +205,8 @@ def check_in_reach(recipe: Recipe) -> None:
 
     Raises:
         ValueError: the data were given from Python; no folder holds them.
+
+    >>> check_in_reach(Recipe.of({"method": "simclr", "data": "digits", "train": {"epochs": 1}}))
     """
     if recipe.data.digest is not None:
         raise ValueError(

@@ -27,7 +27,7 @@ from PIL import Image
 from torch import Tensor
 
 from kontrast.data.cache import fingerprint, open_or_write, write_cache
-from kontrast.data.dataset import Inputs, Memory, Options
+from kontrast.data.dataset import Inputs, Memory, Options, check_seeds
 from kontrast.data.images import CentreCrop, Crop, ImageError, decode
 from kontrast.registry import one_line
 
@@ -118,13 +118,12 @@ def check_skipped(listing: Listing, options: Options) -> None:
     if not len(listing):
         raise ValueError(
             f"none of the {files:,} image files in {listing.folder} can be read: {format_skipped(listing.skipped)}. "
-            f"Repair "
-            "them, or name another folder"
+            "Repair them, or name another folder"
         )
     raise ValueError(
         f"{len(listing.skipped):,} of {files:,} image files in {listing.folder} cannot be read, more than the "
-        f"{options.bad_limit(files):,} allowed: {format_skipped(listing.skipped)}. Repair or remove them, or raise "
-        f"max_bad"
+        f"{options.bad_limit(files):,} allowed: {format_skipped(listing.skipped)}. Repair or remove them, or "
+        "raise max_bad"
     )
 
 
@@ -152,8 +151,10 @@ def format_skipped(skipped: Sequence[tuple[str, str]]) -> str:
 def suffixes() -> frozenset[str]:
     """The suffixes, with the dot, of image formats that PIL reads pixels of; films and documents are left out."""
     Image.init()
-    known = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
-    return frozenset(known - {".pdf", ".eps", ".ps", ".mpg", ".mpeg", ".h5", ".hdf", ".grib", ".bufr", ".wmf", ".emf"})
+    readable = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
+    return frozenset(
+        readable - {".pdf", ".eps", ".ps", ".mpg", ".mpeg", ".h5", ".hdf", ".grib", ".bufr", ".wmf", ".emf"}
+    )
 
 
 @contextmanager
@@ -256,7 +257,7 @@ class Folder:
             raise ValueError("paths: must hold at least one image file")
         size = getattr(crop, "size", None)
         self.paths, self.crop, self.labels, self.channels, self.max_bad = list(paths), crop, labels, channels, max_bad
-        self._shape = (channels, *size) if size else shape if crop is None else None
+        self.shape: tuple[int, int, int] | None = (channels, *size) if size else shape if crop is None else None
         self.bad: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -265,21 +266,12 @@ class Folder:
     def __repr__(self) -> str:
         return f"Folder({len(self)} files, shape={self.shape})"
 
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """(C, H, W); None where images differ in size."""
-        return self._shape
-
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
         """Decode the files ``indices`` and crop each: uint8 ``[n, C, H, W]`` (see `Inputs.read`)."""
         if crop is None and self.shape is None and self.crop is None:
             raise ValueError("these images differ in size: read them with a crop, or load them with size=…")
-        if crop is not None and (seeds is None or len(seeds) != len(indices)):
-            count = "none" if seeds is None else str(len(seeds))
-            raise ValueError(f"seeds: must be {len(indices)}, one for each image, when a crop is given; got {count}")
-        used = crop or self.crop
-        crop_seeds = seeds if crop is not None and seeds is not None else [0] * len(indices)
-        images = [self._image(int(i), used, int(seed)) for i, seed in zip(indices, crop_seeds, strict=True)]
+        crop_seeds = [0] * len(indices) if crop is None else check_seeds(seeds, len(indices))
+        images = [self._image(int(i), crop or self.crop, seed) for i, seed in zip(indices, crop_seeds, strict=True)]
         if any(image.shape != images[0].shape for image in images):
             raise ValueError(
                 f"{one_line(self.paths[int(indices[0])])} has shape {list(images[0].shape)} and other images of the "
@@ -340,16 +332,16 @@ def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
             return Folder(listing.paths, shape=shape, crop=crop, channels=options.channels or 3, max_bad=limit), listing
     bad: dict[int, str] = {}
     rows: Tensor | None = None
-    filled = 0
+    count = 0
     for chunk in _decode_chunks(listing, options, shape, bad):
         if rows is None:  # in place: joining chunks at the end would need the memory twice
             rows = torch.empty(len(listing), *shape, dtype=torch.uint8)
-        rows[filled : filled + len(chunk)] = chunk
-        filled += len(chunk)
+        rows[count : count + len(chunk)] = chunk
+        count += len(chunk)
     listing = listing.without(bad)
     check_skipped(listing, options)
     assert rows is not None
-    return Memory(rows[:filled]), listing
+    return Memory(rows[:count]), listing
 
 
 def _shape(listing: Listing, options: Options) -> tuple[int, int, int] | None:
@@ -359,7 +351,7 @@ def _shape(listing: Listing, options: Options) -> tuple[int, int, int] | None:
 
 
 def _fits(listing: Listing, shape: tuple[int, int, int], options: Options) -> bool:
-    return len(listing) * shape[0] * shape[1] * shape[2] <= options.memory
+    return len(listing) * math.prod(shape) <= options.memory
 
 
 def _decode_chunks(

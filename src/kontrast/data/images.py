@@ -43,11 +43,19 @@ that is called instead with the (height, width) of the whole image, so that the 
 MOST_PIXELS = 89_478_485  # what PIL itself begins to warn at: 256 MB of RGB
 NEVER = ("EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG")  # PIL hands EPS, a program, to Ghostscript; films, no pixels
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # its messages about damaged files do not go to the terminal
+# PIL's plug-ins raise all of these on damaged files; anything else is a defect of ours.
+PIL_ERRORS = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, MemoryError, OverflowError)
 WIDE_MODES = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 
 
 class ImageError(ValueError):
-    """A file or object that is not a readable image; the message gives the reason without the file's name."""
+    """A file or object that is not a readable image; the message gives the reason without the file's name.
+
+    >>> from_value(torch.zeros(4, 8, 8))
+    Traceback (most recent call last):
+        ...
+    kontrast.data.images.ImageError: an image has 4 channels [4, 8, 8]: must be 1 or 3
+    """
 
 
 def decode(
@@ -82,13 +90,13 @@ def decode(
                 raise ImageError(f"{width}×{height} pixels are more than {MOST_PIXELS:,}. Reduce it first")
             # A PNG file is decoded whole by PIL if asked for metadata that its head has not.
             has_exif = image.format != "PNG" or "exif" in image.info
-            turned = has_exif and image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+            is_rotated = has_exif and image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+            full = (width, height) if is_rotated else (height, width)
             if check:
                 if not _has_end(path, image.format):
                     image.load()  # much written after the end (motion photos) is no damage; only decoding tells
-                return torch.empty(channels, *((width, height) if turned else (height, width)), device="meta")
-            full = (width, height) if turned else (height, width)
-            _draft(image, crop, seed, full, turned)
+                return torch.empty(channels, *full, device="meta")
+            _draft(image, crop, seed, full)
             pixels = from_pil(ImageOps.exif_transpose(image), channels)
     except ImageError:
         raise
@@ -96,19 +104,8 @@ def decode(
         raise ImageError("not an image that PIL knows") from None
     except Image.DecompressionBombError:
         raise ImageError(f"more than {MOST_PIXELS:,} pixels. Reduce it first") from None
-    except (
-        OSError,
-        SyntaxError,
-        ValueError,
-        TypeError,
-        IndexError,
-        KeyError,
-        EOFError,
-        MemoryError,
-        OverflowError,
-    ) as e:
-        # PIL's plug-ins raise all of these on damaged files; anything else is a defect of ours.
-        raise ImageError(str(e) or type(e).__name__) from e
+    except PIL_ERRORS as error:
+        raise ImageError(str(error) or type(error).__name__) from error
     if crop is None:
         return pixels
     if tuple(pixels.shape[1:]) != full and hasattr(crop, "of_reduced"):
@@ -262,7 +259,7 @@ class CentreCrop:
 
     def __call__(self, image: Tensor, seed: int = 0) -> Tensor:
         """Crop ``image`` uint8 ``[C, h, w]``, or a batch ``[n, C, h, w]``."""
-        top, left, height, width = self.box(image.shape[-2], image.shape[-1], seed)
+        top, left, height, width = self.box(image.shape[-2], image.shape[-1])
         part = image[..., top : top + height, left : left + width]
         if (height, width) == self.size:
             return part.contiguous()
@@ -275,10 +272,10 @@ class CentreCrop:
         return resized[0] if image.ndim == 3 else resized
 
 
-def _draft(image: Image.Image, crop: Crop | None, seed: int, full: tuple[int, int], turned: bool) -> None:
+def _draft(image: Image.Image, crop: Crop | None, seed: int, full: tuple[int, int]) -> None:
     """Let PIL decode a JPEG at 1/2, 1/4 or 1/8 if the crop's box then still covers the size it is resized to.
 
-    ``full`` is (height, width) as the image is displayed, ``turned`` whether it is stored rotated by 90 degrees.
+    ``full`` is (height, width) as the image is displayed.
     """
     box, size = getattr(crop, "box", None), getattr(crop, "size", None)
     if image.format != "JPEG" or box is None or size is None:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Self
 
@@ -43,7 +43,11 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 class Stream(IntEnum):
-    """The purpose of a draw. Draws of your own take numbers from 100 on."""
+    """The purpose of a draw. Draws of your own take numbers from 100 on.
+
+    >>> seed_of(0, Stream.ORDER) == seed_of(0, Stream.NOISE)
+    False
+    """
 
     ORDER = 1  # which samples are in a batch
     CROP = 2  # crops at decoding
@@ -106,10 +110,8 @@ class Sampler(abc.ABC):
     (['shuffled', 'with-replacement', 'class-balanced'], 0.25)
     """
 
-    @property
-    @abc.abstractmethod
-    def steps(self) -> int:
-        """Batches in an epoch."""
+    steps: int
+    """Batches in an epoch."""
 
     @abc.abstractmethod
     def batch(self, epoch: int, step: int) -> Tensor:
@@ -188,13 +190,9 @@ class Shuffled(Sampler):
                 f"batch_size={batch_size}: must be at most the number of samples ({num_samples}) when drop_last=True. "
                 "Use a smaller batch, or drop_last=False"
             )
-        self.num_samples, self.batch_size, self.seed, self.drop_last = num_samples, batch_size, seed, drop_last
-        self._order: tuple[int, Tensor] | None = None  # of the epoch used last
-
-    @property
-    def steps(self) -> int:
-        whole, rest = divmod(self.num_samples, self.batch_size)
-        return whole + (rest > 0 and not self.drop_last)
+        self.num_samples, self.batch_size, self.seed = num_samples, batch_size, seed
+        self.steps = num_samples // batch_size if drop_last else math.ceil(num_samples / batch_size)
+        self._order: tuple[int, Tensor] | None = None  # the last epoch and its order
 
     def batch(self, epoch: int, step: int) -> Tensor:
         _check_step(step, self.steps)
@@ -258,11 +256,7 @@ class WithReplacement(Sampler):
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0, steps: int | None = None) -> None:
         _check(num_samples, batch_size, steps)
         self.num_samples, self.batch_size, self.seed = num_samples, batch_size, seed
-        self._steps = math.ceil(num_samples / batch_size) if steps is None else steps
-
-    @property
-    def steps(self) -> int:
-        return self._steps
+        self.steps = math.ceil(num_samples / batch_size) if steps is None else steps
 
     def batch(self, epoch: int, step: int) -> Tensor:
         _check_step(step, self.steps)
@@ -330,11 +324,7 @@ class ClassBalanced(Sampler):
                 f"classes={classes}: must be 1 to {len(self.members)}, the number of classes in labels, or None for all"
             )
         self.batch_size = self.classes * per_class
-        self._steps = math.ceil(len(labels) / self.batch_size) if steps is None else steps
-
-    @property
-    def steps(self) -> int:
-        return self._steps
+        self.steps = math.ceil(len(labels) / self.batch_size) if steps is None else steps
 
     def batch(self, epoch: int, step: int) -> Tensor:
         _check_step(step, self.steps)
@@ -394,16 +384,12 @@ class InOrder(Sampler):
 
     def __init__(self, num_samples: int, batch_size: int) -> None:
         _check(num_samples, batch_size)
-        self.num_samples, self.batch_size = num_samples, batch_size
+        self.num_samples, self.batch_size, self.steps = num_samples, batch_size, math.ceil(num_samples / batch_size)
 
     @classmethod
     def of(cls, split: Split, batch_size: int, *, seed: int = 0) -> Self:
         """Make it for these rows; nothing is random (see `Sampler.of`)."""
         return cls(len(split), batch_size)
-
-    @property
-    def steps(self) -> int:
-        return math.ceil(self.num_samples / self.batch_size)
 
     def batch(self, epoch: int, step: int) -> Tensor:
         _check_step(step, self.steps)
@@ -434,17 +420,27 @@ def _check_step(step: int, steps: int) -> None:
 class Batch:
     """One rank's part of a global batch.
 
+    Attributes:
+        inputs: uint8 ``[n, C, H, W]`` (``[n, V, C, H, W]`` from a crop of several views), or float32 ``[n, D]``.
+        labels: int64 ``[n]``; None without labels.
+        indices: The rows of the split, int64 ``[n]``.
+        place: The slice of these rows in the global batch.
+        total: How many rows the global batch has.
+        epoch: The epoch.
+        step: The step in the epoch.
+        seed: The seed of the loader.
+
     >>> from kontrast.data import load
     >>> batch = Loader(load("digits").train, InOrder(1437, 32)).batch(epoch=0, step=1)
     >>> batch.inputs.shape, batch.place, batch.total
     (torch.Size([32, 1, 8, 8]), slice(0, 32, None), 32)
     """
 
-    inputs: Tensor  # uint8 [n, C, H, W] (or [n, V, C, H, W] from a crop of several views), or float32 [n, D]
-    labels: Tensor | None  # int64 [n]
-    indices: Tensor  # int64 [n], rows of the split
-    place: slice  # of these rows in the global batch
-    total: int  # rows of the global batch
+    inputs: Tensor
+    labels: Tensor | None
+    indices: Tensor
+    place: slice
+    total: int
     epoch: int
     step: int
     seed: int
@@ -460,17 +456,9 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """Move the batch to a device, ``indices`` too."""
+        inputs, indices = (tensor.to(device, non_blocking=True) for tensor in (self.inputs, self.indices))
         labels = None if self.labels is None else self.labels.to(device, non_blocking=True)
-        return Batch(
-            self.inputs.to(device, non_blocking=True),
-            labels,
-            self.indices.to(device, non_blocking=True),
-            self.place,
-            self.total,
-            self.epoch,
-            self.step,
-            self.seed,
-        )
+        return replace(self, inputs=inputs, labels=labels, indices=indices)
 
 
 class Loader:
@@ -526,14 +514,9 @@ class Loader:
         """Iterate over the batches of an epoch from step ``start`` on."""
         if self.workers == 0:
             return (self.batch(epoch, step) for step in range(start, len(self)))
+        steps, batches = range(start, len(self)), _Batches(self, epoch)
         return _raise_errors(
-            DataLoader(
-                _Batches(self, epoch),
-                batch_size=None,
-                sampler=range(start, len(self)),
-                num_workers=self.workers,
-                worker_init_fn=_one_thread,
-            )
+            DataLoader(batches, None, sampler=steps, num_workers=self.workers, worker_init_fn=_one_thread)
         )
 
     def batch(self, epoch: int, step: int) -> Batch:

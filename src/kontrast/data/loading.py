@@ -99,12 +99,11 @@ def load(
         ...
     ValueError: 'fashion' is neither a set nor a path that exists; did you mean 'fashion-mini'? Sets: cifar10, ...
     """
-    own = [name for name in inspect.signature(load).parameters if name not in ("source", "options")]
-    known = [*own, *(field.name for field in fields(Options) if field.name not in own)]
+    arguments = [name for name in inspect.signature(load).parameters if name not in ("source", "options")]
+    allowed = [*arguments, *(field.name for field in fields(Options) if field.name not in arguments)]
     for name in options:
-        if name not in known:
-            hint = nearest(name, known)
-            raise ValueError(f"load has no option {name!r}{hint} Options: {', '.join(known)}")
+        if name not in allowed:
+            raise ValueError(f"load has no option {name!r}{nearest(name, allowed)} Options: {', '.join(allowed)}")
     settings = Options(root=None if root is None else expanded(root, "root"), **options)
     data = conform(_open_source(source, test, layout, settings), settings)
     data = data if limit is None and test_limit is None else data.limit(limit, seed, test=test_limit)
@@ -121,16 +120,10 @@ def _open_source(source: Any, test: Any, layout: str | None, options: Options) -
     if isinstance(source, DataSet):
         return source
     if isinstance(source, str) and source in SETS:
-        loaded: DataSet = SETS.make(source, options).load()
-        return loaded
+        return SETS.make(source, options).load()  # type: ignore[no-any-return]
     if isinstance(source, str | os.PathLike):
         return _from_path(source, layout, options)
-    settings: dict[str, Any] = {
-        "layout": layout,
-        "size": options.size,
-        "channels": options.channels,
-        "labelled": options.labelled,
-    }
+    settings = _array_options(layout, options)
     if isinstance(source, Mapping):
         if test is not None:
             raise ValueError("test: must be None when data is a mapping. Put x_test and y_test into the mapping")
@@ -150,6 +143,10 @@ def _open_source(source: Any, test: Any, layout: str | None, options: Options) -
         return from_arrays(rows, labels, *test_pair, **settings)
     test_items = None if test is None else _zip_labels("y_test", *test_pair)
     return from_object(_zip_labels("y_train", rows, labels), options, test=test_items)
+
+
+def _array_options(layout: str | None, options: Options) -> dict[str, Any]:
+    return {"layout": layout, "size": options.size, "channels": options.channels, "labelled": options.labelled}
 
 
 def _test_paths(test: Any) -> PathList | None:
@@ -187,7 +184,7 @@ def _from_path(source: str | os.PathLike[str], layout: str | None, options: Opti
     if path.is_dir():
         return from_folder(path, options)
     if path.suffix.lower() in (".npz", ".npy"):
-        return from_file(path, layout=layout, size=options.size, channels=options.channels, labelled=options.labelled)
+        return from_file(path, **_array_options(layout, options))
     if path.is_file() and path.suffix.lower() in suffixes():
         return from_paths(([str(path)], None), options)
     if path.exists():
@@ -215,8 +212,7 @@ def conform(data: DataSet, options: Options) -> DataSet:
         if options.labelled and split is not None and split.labels is None:
             raise ValueError(
                 f"labelled=True: must have labels, and the {which} rows of {data.name!r} have none. Add labels, or "
-                f"leave "
-                "labelled out"
+                "leave labelled out"
             )
     shape, size, channels = data.train.inputs.shape, options.size, options.channels
     if data.kind == "vector" and (size is not None or channels is not None):
@@ -232,10 +228,8 @@ def conform(data: DataSet, options: Options) -> DataSet:
         for key, split in (("train", data.train), ("test", data.test), ("unlabelled", data.unlabelled))
         if split is not None
     }
-    repeated = (data.mean * 3, data.std * 3) if channels == 3 else None
-    mean, std = repeated or channel_statistics(splits["train"].inputs)
-    changed: dict[str, Any] = {**splits, "mean": mean, "std": std}
-    return replace(data, **changed)
+    mean, std = (data.mean * 3, data.std * 3) if channels == 3 else channel_statistics(splits["train"].inputs)
+    return replace(data, mean=mean, std=std, **splits)  # type: ignore[arg-type]
 
 
 class Recoloured:
@@ -247,18 +241,13 @@ class Recoloured:
 
     def __init__(self, inputs: Inputs, channels: int) -> None:
         self.inputs, self.channels = inputs, channels
+        self.shape = None if inputs.shape is None else (channels, *inputs.shape[1:])
 
     def __len__(self) -> int:
         return len(self.inputs)
 
     def __repr__(self) -> str:
         return f"Recoloured({self.inputs!r}, channels={self.channels})"
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """(C, H, W); None where images differ in size."""
-        shape = self.inputs.shape
-        return None if shape is None else (self.channels, *shape[1:])
 
     def read(self, indices: Tensor, crop: Crop | None = None, seeds: Sequence[int] | None = None) -> Tensor:
         """Read and crop the rows, then convert them (see `Inputs.read`)."""

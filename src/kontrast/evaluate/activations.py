@@ -30,7 +30,7 @@ CPU_BUDGET, DEVICE_BUDGET = 2**26, 2**30  # bytes of activations; a GPU needs mo
 PREPARED = 4  # copies of a row beside its activations: as it was read, as floats, normalised, in the network's layout
 UNKNOWN = 32  # rows, where one row alone cannot go through
 
-_measured: weakref.WeakKeyDictionary[nn.Module, dict[Any, int]] = weakref.WeakKeyDictionary()
+_bytes_of_rows: weakref.WeakKeyDictionary[nn.Module, dict[Any, int]] = weakref.WeakKeyDictionary()
 
 
 def peak_bytes(call: Callable[[], object]) -> int:
@@ -72,7 +72,7 @@ def rows_at_once(network: nn.Module, row: Tensor, *, most: int = MOST_ROWS) -> i
     (512, 1)
     """
     budget = CPU_BUDGET if row.device.type == "cpu" else DEVICE_BUDGET
-    bytes_of = _measured.setdefault(network, {})
+    bytes_of = _bytes_of_rows.setdefault(network, {})
     key = row.shape, row.dtype, str(row.device), sum(p.numel() for p in network.parameters())
     if key not in bytes_of:
         try:
@@ -120,29 +120,29 @@ class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.now = self.peak = 0
-        self.known: set[int] = set()
+        self.storages: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for value in tree_leaves((args, kwargs)):
-            self._see(value, new=False)  # a view of what was there before is not new
+            self._count(value, new=False)  # a view of what was there before is not new
         out = func(*args, **(kwargs or {}))
         for value in tree_leaves(out):
-            self._see(value, new=True)
+            self._count(value, new=True)
         self.peak = max(self.peak, self.now)
         return out
 
-    def _see(self, value: Any, *, new: bool) -> None:
+    def _count(self, value: Any, *, new: bool) -> None:
         if not isinstance(value, Tensor) or value.layout != torch.strided:
             return
         storage = value.untyped_storage()
         key = storage._cdata
-        if key in self.known:
+        if key in self.storages:
             return
         size = storage.nbytes() if new else 0
-        self.known.add(key)
+        self.storages.add(key)
         self.now += size
         weakref.finalize(storage, self._forget, key, size)
 
     def _forget(self, key: int, size: int) -> None:
-        self.known.discard(key)
+        self.storages.discard(key)
         self.now -= size

@@ -72,15 +72,13 @@ def extract(
         "workers": workers,
         "progress": progress,
     }
-    out: Tensor | None = None
-    done = 0
+    features, count = torch.empty(0), 0
     for h in features_of(encoder, split, mean=mean, std=std, **options):
-        if out is None:
-            out = torch.empty(len(split), h.shape[1])
-        out[done : done + len(h)] = h
-        done += len(h)
-    assert out is not None
-    return out
+        if not count:  # in place: joining batches at the end would need the memory twice
+            features = torch.empty(len(split), h.shape[1])
+        features[count : count + len(h)] = h
+        count += len(h)
+    return features
 
 
 def features_of(
@@ -106,7 +104,7 @@ def features_of(
     prepare, crop = normalisation(mean, std), middle(split, size, fraction)
     if batch_size is not None:
         whole_number("batch_size", batch_size, least=1)
-    done = 0
+    count = 0
     with eval_mode(encoder, device) as place:
         if batch_size is None:
             row = split.inputs.read(torch.zeros(1, dtype=torch.int64), crop, None if crop is None else [0])
@@ -118,13 +116,13 @@ def features_of(
             bad = ~h.isfinite().all(1)
             if bool(bad.any()):
                 raise ValueError(
-                    f"the encoder gives NaN or infinity for row {done + int(bad.nonzero()[0])}; expected finite "
+                    f"the encoder gives NaN or infinity for row {count + int(bad.nonzero()[0])}; expected finite "
                     "features. Did its training diverge?"
                 )
             yield h
-            done += len(h)
+            count += len(h)
             if progress is not None:
-                progress("features", done, len(split))
+                progress("features", count, len(split))
 
 
 def normalisation(mean: Numbers | None, std: Numbers | None) -> Compose:
@@ -197,7 +195,7 @@ def device_of(module: nn.Module) -> torch.device:
     >>> device_of(nn.Linear(2, 1))
     device(type='cpu')
     """
-    first = next((t for t in (*module.parameters(), *module.buffers())), None)
+    first = next(iter((*module.parameters(), *module.buffers())), None)
     return torch.device("cpu") if first is None else first.device
 
 

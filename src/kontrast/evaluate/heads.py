@@ -28,7 +28,12 @@ ORDER = 100  # the stream of the rows' order; own purposes count from 100
 
 
 class Heads(NamedTuple):
-    """G linear classifiers: ``weight [G, K, D]``, ``bias [G, K]``."""
+    """G linear classifiers: ``weight [G, K, D]``, ``bias [G, K]``.
+
+    >>> heads = Heads(torch.eye(2)[None], torch.zeros(1, 2))
+    >>> heads.scores(torch.tensor([[3.0, 4.0]]), head=0)
+    tensor([[3., 4.]])
+    """
 
     weight: Tensor
     bias: Tensor

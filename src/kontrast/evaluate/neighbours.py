@@ -149,8 +149,8 @@ def pack(value: Tensor, index: Tensor) -> Tensor:
     tensor([0, 2, 1])
     """
     bits = (value + 0.0).view(torch.int32)  # −0 becomes 0
-    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # below 0 larger bits are smaller values
-    return (ordered.to(torch.int64) << 32) | (LOW - index)
+    sortable = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # below 0 larger bits are smaller values
+    return (sortable.to(torch.int64) << 32) | (LOW - index)
 
 
 def unpack_index(packed: Tensor) -> Tensor:
@@ -160,5 +160,5 @@ def unpack_index(packed: Tensor) -> Tensor:
 
 def _unpack_value(packed: Tensor) -> Tensor:
     """Read the values from packed integers."""
-    ordered = (packed >> 32).to(torch.int32)
-    return (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(torch.float32)
+    sortable = (packed >> 32).to(torch.int32)
+    return (sortable ^ ((sortable >> 31) & 0x7FFFFFFF)).view(torch.float32)

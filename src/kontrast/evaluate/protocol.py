@@ -45,6 +45,9 @@ class Protocol(ABC):
             subject: Features and labels, perhaps with their encoder.
             seed: Of everything that is drawn.
             progress: Called with ``(what, done, of)`` now and then.
+
+        Returns:
+            The accuracy with its protocol.
         """
 
     @classmethod
@@ -57,19 +60,17 @@ class Protocol(ABC):
 
         Args:
             subject: The subject of the run.
-            protocol: The protocol in words, with every option that matters.
+            protocol: The protocol in words, with every option that matters; a ``limit`` is added.
             seed: The seed of the run.
             **more: Others, such as ``epochs`` and ``details``.
+
+        Returns:
+            The arguments by name.
         """
-        common = {
-            "name": self.name,
-            "protocol": protocol,
-            "seed": seed,
-            "split": subject.split,
-            "train_rows": len(subject.train_labels),
-            "class_names": subject.class_names,
-        }
-        return {**common, **more}
+        rows = len(subject.train_labels)
+        words = with_limit(protocol, getattr(self, "limit", None), rows)
+        common = {"name": self.name, "protocol": words, "seed": seed, "split": subject.split, "train_rows": rows}
+        return {**common, "class_names": subject.class_names, **more}
 
 
 def limit_rows(features: Tensor, labels: Tensor, limit: int | None, seed: int) -> tuple[Tensor, Tensor]:

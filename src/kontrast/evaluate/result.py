@@ -20,6 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kontrast.files import finite
+
 Progress = Callable[[str, int, int], object]
 """A function that is called with ``(what, done, of)`` now and then."""
 
@@ -76,8 +78,9 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """A dictionary for JSON: everything but the predictions; NaN becomes None."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "predictions"}
-        record: dict[str, Any] = _plain(values)
+        record: dict[str, Any] = finite(
+            {f.name: getattr(self, f.name) for f in fields(self) if f.name != "predictions"}
+        )
         return record
 
     @classmethod
@@ -133,16 +136,6 @@ def rank_of(scores: Tensor, labels: Tensor) -> Tensor:
     >>> rank_of(torch.tensor([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]), torch.tensor([0, 1]))
     tensor([0, 1])
     """
-    own = scores.gather(1, labels[:, None])
+    score = scores.gather(1, labels[:, None])
     before = torch.arange(scores.shape[1], device=scores.device) < labels[:, None]
-    return ((scores > own) | ((scores == own) & before)).sum(1)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, Tensor):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return ((scores > score) | ((scores == score) & before)).sum(1)

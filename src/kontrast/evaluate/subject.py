@@ -207,12 +207,12 @@ class Subject:
                 self._features[which] = extract(self.encoder, splits[which], **self._extraction, progress=progress)
                 return self._features[which]
             key = _features_key(self.encoder, self.data, *(self._extraction[k] for k in ("mean", "std", "size")))
-            stored = runs.read_features(self._cache, key)
-            if stored is None:
+            arrays = runs.read_features(self._cache, key)
+            if arrays is None:
                 train, test = (extract(self.encoder, s, **self._extraction, progress=progress) for s in splits.values())
                 runs.write_features(self._cache, key, train.numpy(), test.numpy())
             else:
-                train, test = map(torch.from_numpy, stored)
+                train, test = map(torch.from_numpy, arrays)
             self._features = {"train": train, "test": test}
         return self._features[which]
 
@@ -338,14 +338,14 @@ def hold_out(labels: Tensor, fraction: float, seed: int = 0) -> tuple[Tensor, Te
     if not 0 < fraction < 1:
         raise ValueError(f"fraction={fraction}: must be a share of the rows between 0 and 1")
     order = torch.randperm(len(labels), generator=generator(seed, Stream.HELD_OUT))
-    is_held = torch.zeros(len(labels), dtype=torch.bool)
+    is_held_out = torch.zeros(len(labels), dtype=torch.bool)
     for label in torch.unique(labels).tolist():
         members = order[labels[order] == label]
         count = min(max(1, round(fraction * len(members))), len(members) - 1)
-        is_held[members[:count]] = True
-    if not bool(is_held.any()):
+        is_held_out[members[:count]] = True
+    if not bool(is_held_out.any()):
         raise ValueError(
             f"no class of these {len(labels)} rows has two, so none can be held out; expected some. Give more rows, or "
             "a set for testing"
         )
-    return (~is_held).nonzero()[:, 0], is_held.nonzero()[:, 0]
+    return (~is_held_out).nonzero()[:, 0], is_held_out.nonzero()[:, 0]

@@ -11,7 +11,7 @@ an `Estimate(value, error)` with ``with_error=True``; records fill their ``error
 """
 
 from kontrast.geometry import bounds
-from kontrast.geometry._features import TooFewSamples
+from kontrast.geometry._rows import TooFewSamples
 from kontrast.geometry.alignment import alignment
 from kontrast.geometry.entropy import penalty_curve, penalty_entropy, relative_penalty
 from kontrast.geometry.estimate import Estimate, Record, anchor_mean, jackknife, mean

@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 import torch
 
 from kontrast.checks import number, same_dtype, same_shape
-from kontrast.geometry._features import FEW, as_rows, measure, parts, warn_if_few
+from kontrast.geometry._rows import FEW, as_rows, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Estimate, mean
 
 

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from kontrast.checks import number, same_dtype
 from kontrast.engine import LOG2E
-from kontrast.geometry._features import as_tensor, check_keys, measure, one_or_many
-from kontrast.geometry._tiles import HIDDEN, strips
+from kontrast.geometry._rows import HIDDEN, as_tensor, check_keys, measure, one_or_many, strips
 
 
 @measure
@@ -55,10 +54,10 @@ def penalty_entropy(
     tensor([1.3863, 1.3863, 1.3863, 1.3863, 1.3863])
     """
     taus, is_single = one_or_many("temperature", temperature, above=0.0)
-    anchors, _, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
+    anchors, _, candidates, own_rows = check_keys(query, key, negatives, own_index, normalize=normalize)
     anchors, candidates = same_dtype(anchors, candidates)
     entropy = anchors.new_empty(len(anchors), len(taus))
-    for r, s in strips(anchors, candidates, own):
+    for r, s in strips(anchors, candidates, own_rows):
         s.sub_(s.amax(1, keepdim=True))
         for i, tau in enumerate(taus):
             e = torch.mul(s, LOG2E / tau).exp2_()
@@ -99,11 +98,11 @@ def relative_penalty(
     tensor([[0.2689, 0.7311]])
     """
     tau = number("temperature", temperature, above=0.0)
-    anchors, _, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
+    anchors, _, candidates, own_rows = check_keys(query, key, negatives, own_index, normalize=normalize)
     anchors, candidates = same_dtype(anchors, candidates)
     s = anchors @ candidates.T
-    if own is not None:
-        s.scatter_(1, own[:, None], HIDDEN)
+    if own_rows is not None:
+        s.scatter_(1, own_rows[:, None], HIDDEN)
     return (s / tau).softmax(1)  # (1)
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import whole_number
-from kontrast.geometry._features import as_tensor
+from kontrast.geometry._rows import as_tensor
 
 
 class Estimate(NamedTuple):

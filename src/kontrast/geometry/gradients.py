@@ -30,8 +30,17 @@ from torch import Tensor
 
 from kontrast.checks import number, same_dtype
 from kontrast.engine import LOG2E
-from kontrast.geometry._features import Classes, as_rows, check_classes, check_indices, check_keys, measure, one_or_many
-from kontrast.geometry._tiles import HIDDEN, strips
+from kontrast.geometry._rows import (
+    HIDDEN,
+    Classes,
+    as_rows,
+    check_classes,
+    check_indices,
+    check_keys,
+    measure,
+    one_or_many,
+    strips,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +97,11 @@ def gradient_magnitudes(
     (tensor(0.4239), tensor(0.4239), tensor(0.5000))
     """
     tau = number("temperature", temperature, above=0.0)
-    query, key, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
+    query, key, candidates, own_rows = check_keys(query, key, negatives, own_index, normalize=normalize)
     query, key, candidates = same_dtype(query, key, candidates)
     positive = (query * key).sum(1) / tau
     nearest, log_sum = torch.empty_like(positive), torch.empty_like(positive)
-    for r, s in strips(query, candidates, own):
+    for r, s in strips(query, candidates, own_rows):
         nearest[r] = s.amax(1)
         log_sum[r] = _log_sum_exp(s, nearest[r], tau)
     push = torch.sigmoid(log_sum - positive) / tau  # (1): Σ_{k≠i} P_ik, which keeps its digits where 1 − P_ii has none
@@ -142,15 +151,25 @@ class GradientResponse:
     def through_normalisation(self) -> tuple[Tensor, Tensor]:
         """Responses (6) to positive and negative as they reach the unnormalised output.
 
+        Returns:
+            The two responses, in the shape of ``positive``.
+
         Raises:
             ValueError: The rows were not unit rows (``normalize=False``).
+
+        >>> z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+        >>> at = gradient_response(z, [0, 0, 1, 1], temperature=1.0, k1=0.0, k2=1.0)
+        >>> at.through_normalisation()[1]  # a negative at similarity 1 has no effect
+        tensor([0.0000, 0.3333, 0.0000, 0.5761])
         """
         if bool((self.similarity_positive.abs() > 1.001).any() or (self.similarity_negative > 1.001).any()):
             raise ValueError("similarities above 1: (6) is about unit rows, but these were taken with normalize=False")
-        return tuple(
-            response * _spread((1 - s.clamp(-1, 1).square()).sqrt(), response)
-            for response, s in ((self.positive, self.similarity_positive), (self.negative, self.similarity_negative))
-        )  # type: ignore[return-value]
+
+        def damp(response: Tensor, s: Tensor) -> Tensor:
+            factor = (1 - s.clamp(-1, 1).square()).sqrt()
+            return response * factor.view(-1, *[1] * (response.ndim - 1))  # per anchor, on each point of a grid
+
+        return damp(self.positive, self.similarity_positive), damp(self.negative, self.similarity_negative)
 
 
 @measure
@@ -228,11 +247,11 @@ def _anchor_terms(z: Tensor, classes: Classes, anchors: Tensor, tau: float) -> T
     terms = z.new_empty(5, len(anchors))
     for r, s in strips(z[places], z):
         first, last = index[places[r.start]], index[places[r.stop - 1]]
-        own = slice(int(stops[first] - classes.counts[first]), int(stops[last]))
-        same = index[places[r], None] == index[None, own]
-        positive = s[:, own].clone()
-        s[:, own].masked_fill_(same, HIDDEN)
-        same.scatter_(1, places[r, None] - own.start, False)
+        columns = slice(int(stops[first] - classes.counts[first]), int(stops[last]))
+        same = index[places[r], None] == index[None, columns]
+        positive = s[:, columns].clone()
+        s[:, columns].masked_fill_(same, HIDDEN)
+        same.scatter_(1, places[r, None] - columns.start, False)
         hardest = s.amax(1)
         terms[:, to[r]] = torch.stack(
             [
@@ -249,8 +268,3 @@ def _anchor_terms(z: Tensor, classes: Classes, anchors: Tensor, tau: float) -> T
 def _log_sum_exp(s: Tensor, top: Tensor, tau: float) -> Tensor:
     """log Σ_j e^{s_ij/τ} with the largest known; overwrites s."""
     return s.sub_(top[:, None]).mul_(LOG2E / tau).exp2_().sum(1).log_().add_(top / tau)
-
-
-def _spread(factor: Tensor, like: Tensor) -> Tensor:
-    """Shape a factor per anchor so that it multiplies values per anchor, or per anchor and grid point."""
-    return factor.view(-1, *[1] * (like.ndim - 1))

@@ -20,14 +20,14 @@ pseudo-inverse keeps its K − 1 directions above 1e−10 of the largest.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import Classes, as_rows, check_classes, check_weights, measure, parts, warn_if_few
+from kontrast.geometry._rows import Classes, as_rows, check_classes, check_weights, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
 from kontrast.geometry.simplex import optimum, pairwise_cosines
 from kontrast.sphere import sized
@@ -90,9 +90,7 @@ def neural_collapse(
     warn_if_few(int(classes.counts.min()), 5, "samples in the smallest class that neural collapse is computed on")
     compute = partial(_neural_collapse, weights=w)
     result = compute(x, classes.index)
-    if not with_error:
-        return result
-    return NeuralCollapse(**{**vars(result), "errors": jackknife(compute, x, classes.index)})
+    return replace(result, errors=jackknife(compute, x, classes.index)) if with_error else result
 
 
 def _neural_collapse(x: Tensor, labels: Tensor, weights: Tensor | None) -> NeuralCollapse:

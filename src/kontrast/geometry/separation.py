@@ -22,8 +22,7 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import same_dtype, whole_number
-from kontrast.geometry._features import FEW, check_keys, measure, warn_if_few
-from kontrast.geometry._tiles import largest, strips
+from kontrast.geometry._rows import FEW, check_keys, largest, measure, strips, warn_if_few
 from kontrast.geometry.estimate import Estimate, mean
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -80,16 +79,23 @@ class LocalSeparation:
         Args:
             quantiles: Levels of the quantiles, 0 … 1.
 
+        Returns:
+            The numbers of a figure.
+
         Raises:
             ValueError: A level lies outside 0 … 1.
+
+        >>> x = torch.eye(40)
+        >>> local_separation(x, x, nearest=2).summary(quantiles=[0.5]).quantiles
+        [[1.0], [0.0], [0.0]]
         """
         if not all(0 <= q <= 1 for q in quantiles):
             raise ValueError(f"quantiles must be shares from 0 to 1, got {list(quantiles)}")
         columns = torch.cat([self.positive[:, None], self.nearest], dim=1).double()
         # Sorted by hand, because torch.quantile refuses more than 16 million entries.
         place = torch.tensor(list(quantiles), dtype=torch.float64, device=columns.device) * (len(columns) - 1)
-        ordered = columns.sort(0).values
-        below, above = ordered[place.floor().long()], ordered[place.ceil().long()]
+        ascending = columns.sort(0).values
+        below, above = ascending[place.floor().long()], ascending[place.ceil().long()]
         at = torch.lerp(below, above, (place - place.floor())[:, None])
         return SeparationSummary(
             names=["positive", *(str(k + 1) for k in range(self.nearest.shape[1]))],
@@ -133,11 +139,11 @@ def local_separation(
     (torch.Size([40, 3]), 1.0)
     """
     k = whole_number("nearest", nearest, least=1)
-    query, key, candidates, own = check_keys(query, key, negatives, own_index, normalize=normalize)
+    query, key, candidates, own_rows = check_keys(query, key, negatives, own_index, normalize=normalize)
     warn_if_few(len(query), FEW, "anchors that local separation is computed on")
     query, key, candidates = same_dtype(query, key, candidates)
-    k = min(k, len(candidates) - (own is not None))
+    k = min(k, len(candidates) - (own_rows is not None))
     similarities = query.new_empty(len(query), k)
-    for r, s in strips(query, candidates, own):
+    for r, s in strips(query, candidates, own_rows):
         similarities[r] = largest(s, k)
     return LocalSeparation((query * key).sum(1), similarities)

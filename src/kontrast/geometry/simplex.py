@@ -30,14 +30,14 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kontrast.checks import whole_number
-from kontrast.geometry._features import Classes, as_rows, as_tensor, check_classes, check_weights, measure, warn_if_few
+from kontrast.geometry._rows import Classes, as_rows, as_tensor, check_classes, check_weights, measure, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife
 from kontrast.sphere import directions, sized
 
@@ -160,12 +160,9 @@ def simplex(
     result = compute(x, classes.index)
     if not with_error:
         return result
-    return _with_errors(result, jackknife(compute, x, classes.index))
-
-
-def _with_errors(result: Simplex, errors: dict[str, float]) -> Simplex:
-    known = {name: error for name, error in errors.items() if name not in ("optimum", "num_classes", "least")}
-    return Simplex(**{**vars(result), "errors": known})
+    errors = jackknife(compute, x, classes.index)
+    exact = ("optimum", "num_classes", "least")
+    return replace(result, errors={name: error for name, error in errors.items() if name not in exact})
 
 
 def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
@@ -177,17 +174,20 @@ def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
     extra: dict[str, Any] = {}
     if weights is not None:
         w1, w2, w3 = deviations(weights)
-        between, own = pairwise_cosines(weights), _cosines_to_own(x, weights, classes)
+        between, to_weight = pairwise_cosines(weights), _cosines_to_own(x, weights, classes)
         extra = {
             "weight_origin": w1,
             "weight_norm": w2,
             "weight_distance": w3,
             "across_weights": float(between.mean()),
-            "to_weight": float(own.mean()),
+            "to_weight": float(to_weight.mean()),
             "cosines_weights": between,
-            "cosines_to_weight": own,
+            "cosines_to_weight": to_weight,
         }
-    nonnegative = not bool((x < 0).any())
+    nonnegative, room = not bool((x < 0).any()), x.shape[1] >= k - 1  # K points need K − 1 dimensions
+    least = 0.0 if room else None
+    if nonnegative:
+        least = k**-0.5 if x.shape[1] >= k else None  # (5)
     return Simplex(
         origin=s1,
         norm=s2,
@@ -198,18 +198,12 @@ def _simplex(x: Tensor, labels: Tensor, weights: Tensor | None) -> Simplex:
         optimum=optimum(k),
         num_classes=k,
         nonnegative=nonnegative,
-        reachable=not nonnegative and x.shape[1] >= k - 1,
-        least=_least(k, x.shape[1], nonnegative),
+        reachable=not nonnegative and room,
+        least=least,
         cosines_means=across,
         cosines_within=within,
         **extra,
     )
-
-
-def _least(num_classes: int, dim: int, nonnegative: bool) -> float | None:
-    if nonnegative:
-        return num_classes**-0.5 if dim >= num_classes else None  # (5)
-    return 0.0 if dim >= num_classes - 1 else None
 
 
 def deviations(points: Tensor) -> tuple[float, float, float]:

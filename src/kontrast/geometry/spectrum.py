@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import as_rows, measure, parts, warn_if_few
+from kontrast.geometry._rows import as_rows, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Record, jackknife, jackknife_errors
 from kontrast.sphere import sized
 
@@ -100,7 +100,7 @@ def spectrum(features: Any, *, center: bool = False, normalize: bool = True, wit
         result = replace(result, singular_values=result.singular_values * size)
     if not with_error:
         return result
-    return Spectrum(**{**vars(result), "errors": _errors(x, center)})
+    return replace(result, errors=_errors(x, center))
 
 
 @measure

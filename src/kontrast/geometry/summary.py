@@ -17,7 +17,7 @@ from torch import Tensor
 
 from kontrast.checks import number, whole_number
 from kontrast.geometry import bounds
-from kontrast.geometry._features import as_rows, check_classes, measure
+from kontrast.geometry._rows import as_rows, check_classes, measure
 from kontrast.geometry.entropy import penalty_entropy
 from kontrast.geometry.estimate import Estimate, anchor_mean
 from kontrast.geometry.gradients import gradient_response
@@ -130,7 +130,7 @@ def summary(
         k2=k2,
         t=t,
     )
-    steps = [s for s in STEPS if labels is not None or s not in WITH_LABELS]
+    steps = STEPS if labels is None else STEPS + STEPS_WITH_LABELS
     lines: list[Line] = []
     for i, step in enumerate(steps):
         name = step.__name__.strip("_").replace("_", " ")
@@ -200,24 +200,23 @@ def _simplex(f: Features) -> Iterator[Line]:
     yield _line("S3, distances of means differ", estimates["distance"], 0.0, where)
     yield _line("S1–S3 together, √(S1² + S2² + S3²)", result.deviation, 0.0, where)
     yield _line("cosine of two class means", estimates["across_means"], best, where)
-    yield _line("cosine of two class means, angular", float(angular(result.cosines_means).mean()), best_angular, where)
-    yield _line("cosine to the class mean", estimates["within"], 1.0, "each class one point")
-    yield _line(
-        "cosine to the class mean, angular", float(angular(result.cosines_within).mean()), 1.0, "each class one point"
-    )
+    yield _line("cosine of two class means, angular", _mean_angular(result.cosines_means), best_angular, where)
+    point = "each class one point"
+    yield _line("cosine to the class mean", estimates["within"], 1.0, point)
+    yield _line("cosine to the class mean, angular", _mean_angular(result.cosines_within), 1.0, point)
     if result.cosines_weights is not None and result.cosines_to_weight is not None:
         yield _line("S1 of the weights", estimates["weight_origin"].value, 0.0, where)
         yield _line("S2 of the weights", estimates["weight_norm"].value, 0.0, where)
         yield _line("S3 of the weights", estimates["weight_distance"].value, 0.0, where)
         yield _line("cosine of two weights", estimates["across_weights"].value, best, where)
-        yield _line(
-            "cosine of two weights, angular", float(angular(result.cosines_weights).mean()), best_angular, where
-        )
+        yield _line("cosine of two weights, angular", _mean_angular(result.cosines_weights), best_angular, where)
         where = "aligned with its class's weight"
         yield _line("cosine to the class's weight", estimates["to_weight"], 1.0, where)
-        yield _line(
-            "cosine to the class's weight, angular", float(angular(result.cosines_to_weight).mean()), 1.0, where
-        )
+        yield _line("cosine to the class's weight, angular", _mean_angular(result.cosines_to_weight), 1.0, where)
+
+
+def _mean_angular(cosines: Tensor) -> float:
+    return float(angular(cosines).mean())
 
 
 def _neural_collapse(f: Features) -> Iterator[Line]:
@@ -263,12 +262,13 @@ STEPS: tuple[Callable[[Features], Iterator[Line]], ...] = (
     _spectrum,
     _penalty_entropy,
     _neighbours,
+)
+STEPS_WITH_LABELS: tuple[Callable[[Features], Iterator[Line]], ...] = (
     _tolerance,
     _simplex,
     _neural_collapse,
     _gradient_response,
 )
-WITH_LABELS = (_tolerance, _simplex, _neural_collapse, _gradient_response)
 
 
 def _line(name: str, value: Estimate | float, theory: float | None = None, meaning: str = "") -> Line:

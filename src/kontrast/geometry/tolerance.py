@@ -20,7 +20,7 @@ from typing import Any, Literal, overload
 import torch
 from torch import Tensor
 
-from kontrast.geometry._features import FEW, Classes, as_rows, check_classes, measure, parts, warn_if_few
+from kontrast.geometry._rows import FEW, Classes, as_rows, check_classes, measure, parts, warn_if_few
 from kontrast.geometry.estimate import Estimate, jackknife_error
 
 
@@ -52,7 +52,7 @@ def tolerance(features: Any, labels: Any, *, normalize: bool = True, with_error:
     """
     x = as_rows("features", features, normalize=normalize)
     classes = check_classes(labels, x)
-    total, pairs, own = _sums(x, classes)
+    total, pairs, to_class = _sums(x, classes)
     if float(pairs.sum()) == 0:
         raise ValueError(
             f"no class has two samples ({len(classes)} classes, {len(x)} rows): tolerance compares samples of one class"
@@ -63,7 +63,7 @@ def tolerance(features: Any, labels: Any, *, normalize: bool = True, with_error:
     if not with_error:
         return float(value)
     without_pairs = pairs.sum() - 2 * (classes.counts[classes.index] - 1)
-    replicates = (total.sum() - 2 * own) / without_pairs  # NaN if without one row no pair is left
+    replicates = (total.sum() - 2 * to_class) / without_pairs  # NaN if without one row no pair is left
     return Estimate(float(value), float(jackknife_error(replicates)))  # (2)
 
 
@@ -89,13 +89,13 @@ def tolerance_per_class(features: Any, labels: Any, *, normalize: bool = True) -
     x = as_rows("features", features, normalize=normalize)
     classes = check_classes(labels, x)
     warn_if_few(int(classes.counts.min()), 3, "samples in the smallest class that tolerance is computed on")
-    total, pairs, own = _sums(x, classes)
+    total, pairs, to_class = _sums(x, classes)
     result = {}
     for c, name in enumerate(classes.values):
         n = int(classes.counts[c])
         error = torch.tensor(float("nan"))
         if n > 2:
-            error = jackknife_error((total[c] - 2 * own[classes.index == c]) / ((n - 1) * (n - 2)))
+            error = jackknife_error((total[c] - 2 * to_class[classes.index == c]) / ((n - 1) * (n - 2)))
         result[name] = Estimate(float(total[c] / pairs[c]), float(error))
     return result
 
@@ -103,8 +103,6 @@ def tolerance_per_class(features: Any, labels: Any, *, normalize: bool = True) -
 def _sums(x: Tensor, classes: Classes) -> tuple[Tensor, Tensor, Tensor]:
     """Per class Σ_{i≠j} ⟨x_i, x_j⟩ and n_c(n_c − 1); per row ⟨x_i, S_c − x_i⟩."""
     sums = classes.sums(x)
-    own = torch.empty(len(x), dtype=torch.float64, device=x.device)
-    for r, part in parts(x):
-        own[r] = (part * (sums[classes.index[r]] - part)).sum(1)
-    total = torch.zeros(len(classes), dtype=torch.float64, device=x.device).index_add_(0, classes.index, own)
-    return total, (classes.counts * (classes.counts - 1)).double(), own
+    to_class = torch.cat([(part * (sums[classes.index[r]] - part)).sum(1) for r, part in parts(x)])
+    total = torch.zeros(len(classes), dtype=torch.float64, device=x.device).index_add_(0, classes.index, to_class)
+    return total, (classes.counts * (classes.counts - 1)).double(), to_class

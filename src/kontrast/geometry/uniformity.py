@@ -23,8 +23,7 @@ import torch
 
 from kontrast.checks import number, whole_number
 from kontrast.engine import LOG2E
-from kontrast.geometry._features import FEW, as_rows, measure, warn_if_few
-from kontrast.geometry._tiles import square_blocks
+from kontrast.geometry._rows import FEW, as_rows, measure, square_blocks, warn_if_few
 from kontrast.geometry.estimate import Estimate
 
 

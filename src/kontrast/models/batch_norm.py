@@ -146,6 +146,10 @@ class SyncBatchNorm(Norm):
 
     Usually made by `sync_batch_norm`. Every rank must take part in every forward and backward pass in train mode,
     unless ``alone`` is set: then a rank normalises with its own values.
+
+    >>> SyncBatchNorm(2)(torch.tensor([[0.0, 1.0], [2.0, 3.0]])).detach().round()
+    tensor([[-1., -1.],
+            [ 1.,  1.]])
     """
 
     alone = False
@@ -153,9 +157,8 @@ class SyncBatchNorm(Norm):
     def _train(self, x: Tensor, rate: float) -> Tensor:
         if self.alone or distributed.world_size() == 1:
             return self._plain(x, rate)
-        return _SyncNorm.apply(  # type: ignore[no-any-return]
-            x, self.weight, self.bias, self.running_mean, self.running_var, self.eps, rate
-        )
+        statistics = self.running_mean, self.running_var
+        return _SyncNorm.apply(x, self.weight, self.bias, *statistics, self.eps, rate)  # type: ignore[no-any-return]
 
 
 def sync_batch_norm(module: nn.Module) -> nn.Module:
@@ -176,7 +179,7 @@ def sync_batch_norm(module: nn.Module) -> nn.Module:
       (1): SyncBatchNorm(3, eps=1e-05, momentum=0.1, ...)
     )
     """
-    return _replace(module, lambda old: SyncBatchNorm.like(old))
+    return _replace(module, SyncBatchNorm.like)
 
 
 class _SyncNorm(torch.autograd.Function):
@@ -253,7 +256,11 @@ def _moments(rows: Tensor) -> tuple[int, Tensor, Tensor]:
 
 
 class SplitBatchNorm(Norm):
-    """Batch norm whose batch is split into ``parts`` in train mode. Usually made by `split_batch_norm`."""
+    """Batch norm whose batch is split into ``parts`` in train mode. Usually made by `split_batch_norm`.
+
+    >>> SplitBatchNorm(1).parts
+    1
+    """
 
     parts: int = 1
 
@@ -298,21 +305,21 @@ def split_batch_norm(module: nn.Module, parts: int = 8) -> nn.Module:
     """
     parts = whole_number("parts", parts, least=1)
 
-    def split(old: _BatchNorm) -> nn.Module:
-        new = SplitBatchNorm.like(old)
-        new.parts = parts
-        return new
+    def new(old: _BatchNorm) -> nn.Module:
+        norm = SplitBatchNorm.like(old)
+        norm.parts = parts
+        return norm
 
-    return _replace(module, split)
+    return _replace(module, new)
 
 
 # -------------------------------------------------------------------------------------------------------- shuffled keys
 
 
 class Order(NamedTuple):
-    """The permutation of the rows of all ranks, and how many rows each rank has; for `unshuffle`."""
+    """The permutation of the rows of all ranks, on the CPU, and how many rows each rank has; for `unshuffle`."""
 
-    permutation: Tensor  # [n_0 + n_1 + …], on the CPU
+    permutation: Tensor
     counts: list[int]
 
 
@@ -347,10 +354,13 @@ def unshuffle(keys: Tensor, order: Order) -> Tensor:
 
     Raises:
         ValueError: There are not as many keys as shuffled rows.
+
+    >>> unshuffle(torch.tensor([7, 5]), Order(torch.tensor([1, 0]), [2]))
+    tensor([5, 7])
     """
-    expected = order.counts[distributed.rank()]
-    if len(keys) != expected:
-        raise ValueError(f"keys has shape {list(keys.shape)}: must have {expected} rows, one for each shuffled row")
+    rows = order.counts[distributed.rank()]
+    if len(keys) != rows:
+        raise ValueError(f"keys has shape {list(keys.shape)}: must have {rows} rows, one for each shuffled row")
     return _own_part(distributed.gather(keys, order.counts), order.permutation.argsort(), order.counts)
 
 

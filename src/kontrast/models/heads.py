@@ -118,6 +118,12 @@ class MLPHead(nn.Module):
 class NoHead(nn.Identity):
     """The features themselves, as a head.
 
+    Args:
+        in_dim: The length of the features.
+
+    Raises:
+        ValueError: ``in_dim`` is below 1.
+
     >>> NoHead(512).out_dim
     512
     """
@@ -179,5 +185,4 @@ def head(name: str, in_dim: int, *, seed: int | None = None, **options: Any) -> 
     ValueError: no head 'tlc'; did you mean 'tcl'? Known: none, wang-liu, tcl, tcl-ssl, sce, sce-imagenet, sce-predictor
     """
     with seeded(seed):
-        module: nn.Module = HEADS.make(name, in_dim, **options)
-    return module
+        return HEADS.make(name, in_dim, **options)  # type: ignore[no-any-return]

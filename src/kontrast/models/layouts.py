@@ -53,12 +53,12 @@ def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
     [['backbone.0.weight', 'backbone.4.0.conv1.weight'], ['backbone.conv1.weight', 'backbone.layer1.0.conv1.weight']]
     """  # noqa: E501
     yield Layout("", table)
-    named, notes = _rename_children(table)
-    how = ["a Sequential's numbers"] if named != list(table) else []
-    plain = [SHORTCUT.sub(r"\1.downsample.", name) for name in named]
-    how += ["shortcut"] if plain != named else []
-    if how:
-        yield Layout(" and ".join(how), dict(zip(plain, table.values(), strict=True)), notes)
+    names, notes = _rename_children(table)
+    changes = ["a Sequential's numbers"] if names != list(table) else []
+    plain = [SHORTCUT.sub(r"\1.downsample.", name) for name in names]
+    changes += ["shortcut"] if plain != names else []
+    if changes:
+        yield Layout(" and ".join(changes), dict(zip(plain, table.values(), strict=True)), notes)
 
 
 def _rename_children(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:
@@ -80,7 +80,7 @@ def _rename_children(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str,
     names = []
     for name in table:
         before = next((b for b in firsts if name.startswith(b) and _place(name, b) is not None), None)
-        names.append(name if before is None else _renamed(name, before, firsts[before]))
+        names.append(name if before is None else _rename(name, before, firsts[before]))
     return names, (WITHOUT_RELU,) if 2 in firsts.values() else ()
 
 
@@ -90,7 +90,7 @@ def _place(name: str, before: str) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def _renamed(name: str, before: str, first: int) -> str:
+def _rename(name: str, before: str, first: int) -> str:
     place, (_, _, rest) = _place(name, before), name.removeprefix(before).partition(".")
     assert place is not None
     part = {0: "conv1", 1: "bn1"}.get(place, f"layer{place - first + 1}" if first <= place < first + STAGES else "")
@@ -98,12 +98,12 @@ def _renamed(name: str, before: str, first: int) -> str:
 
 
 def differences(
-    read: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, targets: Mapping[str, Tensor]
+    content: Mapping[str, Any], table: Mapping[str, Tensor], prefix: str, targets: Mapping[str, Tensor]
 ) -> list[str]:
     """Describe differences of the networks that the names do not show, such as another stem.
 
     Args:
-        read: The whole file.
+        content: The whole file.
         table: The dictionary with the encoder.
         prefix: The prefix of the encoder's names in it.
         targets: The module's tensors.
@@ -119,7 +119,7 @@ def differences(
         stem = {"3×3": "small", "7×7": "large"}.get(sides[0])
         cure = f": make the encoder with stem={stem!r}" if stem else ""
         return [f"The file's first convolution is {sides[0]}, the module's {sides[1]}{cure}"]
-    lightning = any(str(key).endswith("lightning_version") for key in read)
+    lightning = any(str(key).endswith("lightning_version") for key in content)
     if lightning and "classifier.weight" in table and tuple(theirs.shape[2:]) == (3, 3):
         return [PADDED_BY_TWO]
     return []

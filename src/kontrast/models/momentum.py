@@ -54,8 +54,8 @@ def momentum_at(step: int, *, momentum: float, schedule: str = "constant", total
         return momentum
     if total_steps is None or total_steps < 1:
         raise ValueError(f"total_steps={total_steps!r}: must be at least 1 with schedule='cosine'")
-    done = min(step / total_steps, 1.0)
-    return 1 - (1 - momentum) * (1 + math.cos(math.pi * done)) / 2  # (3)
+    share = min(step / total_steps, 1.0)
+    return 1 - (1 - momentum) * (1 + math.cos(math.pi * share)) / 2  # (3)
 
 
 class MomentumPair(nn.Module):
@@ -103,14 +103,14 @@ class MomentumPair(nn.Module):
         self.target = copy.deepcopy(online).requires_grad_(False)
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
-    def forward(self, *inputs: Any, **named: Any) -> Any:
+    def forward(self, *inputs: Any, **options: Any) -> Any:
         """The output of the online network."""
-        return self.online(*inputs, **named)
+        return self.online(*inputs, **options)
 
     @torch.no_grad()
-    def keys(self, *inputs: Any, **named: Any) -> Any:
+    def keys(self, *inputs: Any, **options: Any) -> Any:
         """The output of the target, without gradient."""
-        return self.target(*inputs, **named)
+        return self.target(*inputs, **options)
 
     @torch.no_grad()
     def update(self) -> float:
@@ -125,14 +125,12 @@ class MomentumPair(nn.Module):
         m = momentum_at(int(self.steps), momentum=self.momentum, schedule=self.schedule, total_steps=self.total_steps)
         ours: list[Tensor] = list(self.target.parameters())
         theirs: list[Tensor] = list(self.online.parameters())
-        if self.buffer_rule != "own":
-            both = self._buffers_of_both()
-            average = self.buffer_rule == "average"
-            averaged = [(a, b) for a, b in both if average and a.is_floating_point()]
-            ours, theirs = [*ours, *(a for a, _ in averaged)], [*theirs, *(b for _, b in averaged)]
-            for a, b in both:
-                if not (average and a.is_floating_point()):
-                    a.copy_(b)
+        for a, b in self._buffers_of_both() if self.buffer_rule != "own" else ():
+            if self.buffer_rule == "average" and a.is_floating_point():
+                ours.append(a)
+                theirs.append(b)
+            else:
+                a.copy_(b)
         torch._foreach_lerp_(ours, theirs, 1 - m)  # (1)
         self.steps += 1
         return m
@@ -142,11 +140,11 @@ class MomentumPair(nn.Module):
         online, target = dict(self.online.named_buffers()), dict(self.target.named_buffers())
         if not target.keys() <= online.keys():  # one of them is wrapped
             online, target = ({_bare(name): b for name, b in side.items()} for side in (online, target))
-        alone = [name for name in target if name not in online]
-        if alone:
+        extra = [name for name in target if name not in online]
+        if extra:
             raise ValueError(
                 f"buffers={self.buffer_rule!r}: must be 'own' where the target has buffers that the online network "
-                f"lacks: {', '.join(alone[:5])}; the online network has {', '.join(list(online)[:5]) or 'none'}. "
+                f"lacks: {', '.join(extra[:5])}; the online network has {', '.join(list(online)[:5]) or 'none'}. "
                 "Change both networks alike, or use buffers='own'"
             )
         return [(buffer, online[name]) for name, buffer in target.items()]

@@ -87,6 +87,9 @@ class Loaded:
         mismatched: Those of ``missing`` that the file has with another shape.
         layout: Which of the file's names were read as torchvision's; empty if none.
         notes: Other differences between the file's network and the module.
+
+    >>> print(Loaded("encoder.pt", "state_dict", "module.", ["weight"], missing=["bias"]))
+    1 tensors from encoder.pt, table 'state_dict', prefix 'module.' taken off; missing: bias
     """
 
     source: str
@@ -103,8 +106,8 @@ class Loaded:
     def __str__(self) -> str:
         table = f", table {self.table!r}" if self.table else ""
         stripped = f", prefix {self.prefix!r} taken off" if self.prefix else ""
-        read = f", {self.layout} read as torchvision's names" if self.layout else ""
-        lines = [f"{len(self.loaded)} tensors from {self.source}{table}{stripped}{read}"]
+        layout = f", {self.layout} read as torchvision's names" if self.layout else ""
+        lines = [f"{len(self.loaded)} tensors from {self.source}{table}{stripped}{layout}"]
         for name in ("adapted", "missing", "mismatched", "unexpected"):
             names = getattr(self, name)
             if names:
@@ -190,18 +193,18 @@ def fit_weights(
     targets = {name: tensor for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor)}
     shared = _shared_part(targets)
     best: tuple[tuple[int, bool, bool, int], Loaded, dict[str, Tensor]] | None = None
-    read = source if isinstance(source, Mapping) else read_tensors(expanded(source, "the file of weights"))
-    tables = dict(_tables(read))
+    content = source if isinstance(source, Mapping) else read_tensors(expanded(source, "the file of weights"))
+    tables = dict(_tables(content))
     for path, plain in tables.items():
         learns = not any(FOLLOWS.search(key.lower()) for key in path)
         for layout in layouts(plain):
             table = layout.table
-            for own in dict.fromkeys(("", shared)):
-                short = {name.removeprefix(own): tensor for name, tensor in targets.items()}
+            for first in dict.fromkeys(("", shared)):  # the names of the module without their first part, too
+                short = {name.removeprefix(first): tensor for name, tensor in targets.items()}
                 for before in _prefixes(table, short) if prefix is None else [prefix]:
                     empty = Loaded(label, ".".join(path), before, [], layout=layout.name, notes=list(layout.notes))
-                    tensors, report = _fit(table, short, own, empty)
-                    report.notes.extend(differences(read, table, before, short))
+                    tensors, report = _fit(table, short, first, empty)
+                    report.notes.extend(differences(content, table, before, short))
                     rank = (len(report.loaded), learns, not layout.name, -len(before))
                     if tensors and (best is None or rank > best[0]):
                         best = (rank, report, tensors)
@@ -211,14 +214,14 @@ def fit_weights(
 
 
 def _tables(
-    read: Mapping[str, Any], path: tuple[str, ...] = (), depth: int = 3
+    content: Mapping[str, Any], path: tuple[str, ...] = (), depth: int = 3
 ) -> Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]:
     """The dictionaries of tensors in a file, each with the keys that lead to it, the outermost first."""
-    tensors = {str(name): value for name, value in read.items() if isinstance(value, Tensor)}
+    tensors = {str(name): value for name, value in content.items() if isinstance(value, Tensor)}
     if tensors:
         yield path, tensors
     if depth:
-        for key, value in read.items():
+        for key, value in content.items():
             if isinstance(value, Mapping):
                 yield from _tables(value, (*path, str(key)), depth - 1)
 
@@ -237,9 +240,9 @@ def _prefixes(table: Mapping[str, Tensor], targets: Mapping[str, Tensor], usual:
     counts: dict[str, int] = {}
     for name in table:
         parts = name.split(".")
-        for cut in range(len(parts)):
-            if ".".join(parts[cut:]) in targets and (not usual or _is_usual(parts[:cut])):
-                before = "".join(f"{part}." for part in parts[:cut])
+        for count in range(len(parts)):
+            if ".".join(parts[count:]) in targets and (not usual or _is_usual(parts[:count])):
+                before = "".join(f"{part}." for part in parts[:count])
                 counts[before] = counts.get(before, 0) + 1
     return sorted(counts, key=lambda before: (-counts[before], len(before)))
 
@@ -256,22 +259,22 @@ def _is_head(name: str) -> bool:
 
 
 def _fit(
-    table: Mapping[str, Tensor], targets: Mapping[str, Tensor], own: str, report: Loaded
+    table: Mapping[str, Tensor], targets: Mapping[str, Tensor], first: str, report: Loaded
 ) -> tuple[dict[str, Tensor], Loaded]:
-    """The tensors that fit under the report's prefix, by the module's names, and the report filled in."""
+    """The tensors that fit under the report's prefix, by the module's names (``first`` + name), and the report."""
     tensors: dict[str, Tensor] = {}
     before = report.prefix
     for name, mine in targets.items():
         theirs = table.get(before + name)
         if theirs is not None and theirs.shape != mine.shape:
             adapted = _adapt(theirs, mine)
-            (report.mismatched if adapted is None else report.adapted).append(own + name)
+            (report.mismatched if adapted is None else report.adapted).append(first + name)
             theirs = adapted
-        (report.missing if theirs is None else report.loaded).append(own + name)
+        (report.missing if theirs is None else report.loaded).append(first + name)
         if theirs is not None:
-            tensors[own + name] = theirs
-    known = {before + name for name in targets}
-    report.unexpected.extend(n.removeprefix(before) for n in table if n.startswith(before) and n not in known)
+            tensors[first + name] = theirs
+    fitting = {before + name for name in targets}
+    report.unexpected.extend(n.removeprefix(before) for n in table if n.startswith(before) and n not in fitting)
     # a file without the counters of batch norm (before torch 0.4.1) lacks nothing that matters
     report.missing[:] = [name for name in report.missing if not name.endswith("num_batches_tracked")]
     return tensors, report

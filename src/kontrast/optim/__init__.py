@@ -93,8 +93,7 @@ def optimizer(
         ...
     ValueError: optimiser 'sgd' has no option 'momentun'; did you mean 'momentum'? It has lr, momentum, ...
     """
-    result: Optimizer = OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)
-    return result
+    return OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)  # type: ignore[no-any-return]
 
 
 def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: Any) -> Callable[[int], float]:
@@ -118,10 +117,8 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
     >>> [round(factor(epoch * 390), 6) for epoch in (0, 159, 160, 190)]
     [1.0, 1.0, 0.1, 0.01]
     """
-    result: Callable[[int], float] = SCHEDULES.make(
-        name, total_steps=total_steps, steps_per_epoch=steps_per_epoch, **options
-    )
-    return result
+    steps = {"total_steps": total_steps, "steps_per_epoch": steps_per_epoch}
+    return SCHEDULES.make(name, **steps, **options)  # type: ignore[no-any-return]
 
 
 def options_of(name: str) -> dict[str, Any]:

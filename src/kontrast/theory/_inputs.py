@@ -32,7 +32,7 @@ def normal(generator: torch.Generator, *shape: int) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=generator)
 
 
-def spread(generator: torch.Generator, *shape: int) -> Tensor:
+def random_similarities(generator: torch.Generator, *shape: int) -> Tensor:
     """Random similarities, evenly over −1 … 1."""
     return torch.rand(*shape, generator=generator, dtype=torch.float64) * 2 - 1
 
@@ -42,12 +42,12 @@ def on_sphere(generator: torch.Generator, *shape: int) -> Tensor:
     return unit(normal(generator, *shape))
 
 
-def turned(num_classes: int, dim: int, generator: torch.Generator) -> Tensor:
+def random_simplex(num_classes: int, dim: int, generator: torch.Generator) -> Tensor:
     """A unit simplex in a random position, ``[num_classes, dim]``."""
     return simplex.vertices(num_classes, dim, seed=seed(generator), dtype=torch.float64)
 
 
-def shaken(points: Tensor, noise: float, generator: torch.Generator) -> Tensor:
+def add_noise(points: Tensor, noise: float, generator: torch.Generator) -> Tensor:
     """Unit points, each moved by ``noise`` in a random direction and put back on the sphere."""
     return unit(points + noise * unit(normal(generator, *points.shape)))
 
@@ -93,9 +93,9 @@ def largest(errors: Tensor) -> float:
     return math.inf if math.isnan(worst) else worst
 
 
-def largest_error(value: Tensor, expected: Tensor) -> float:
+def largest_error(value: Tensor, reference: Tensor) -> float:
     """The largest difference, relative where the numbers are above 1."""
-    return largest((value - expected) / expected.detach().abs().clamp(min=1.0))
+    return largest((value - reference) / reference.detach().abs().clamp(min=1.0))
 
 
 def worst(errors: Sequence[float]) -> float:

@@ -25,23 +25,40 @@ from kontrast.theory.free_points import one_thread
 
 Measure = Callable[[torch.Generator], Iterable[float]]
 REGISTRY: dict[str, Check] = {}
+ROUNDING = 1e-12  # what float64 leaves of an identity
 PAPERS = ("wang_liu", "tcl", "sce", "graf_cross_entropy", "graf_supcon", "graf_energy")
 """The modules with checks, in the order in which the checks are listed."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one check."""
+    """The result of one check.
+
+    Attributes:
+        name: The name of the check.
+        source: The paper, and the place in it.
+        statement: The statement.
+        conditions: When it is claimed.
+        error: The largest error; NaN if the check raised an exception.
+        tolerance: The largest error at which the statement holds.
+        holds: Whether it holds.
+        seconds: The time that the check took.
+        failure: The exception, if the check raised one.
+
+    >>> (outcome,) = verify(["sce-decomposition"])
+    >>> outcome.holds, outcome.failure
+    (True, '')
+    """
 
     name: str
     source: str
     statement: str
     conditions: str
-    error: float  # the largest; nan if the check raised
+    error: float
     tolerance: float
     holds: bool
     seconds: float
-    failure: str = ""  # the exception, if the check raised one
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,10 @@ class Check:
         conditions: When it is claimed; empty for always.
         tolerance: The largest error at which it holds.
         measure: The function: a random generator → the errors.
+
+    >>> (sce,) = checks(["sce-decomposition"])
+    >>> sce.statement
+    'L_SCE = λ L_InfoNCE + (1−λ)(L_ReSSL + L_Ceil)'
     """
 
     name: str
@@ -90,7 +111,9 @@ class Check:
         return Outcome(*about, error, self.tolerance, holds, time.perf_counter() - start, failure)
 
 
-def check(source: str, statement: str, *, tolerance: float, conditions: str = "") -> Callable[[Measure], Measure]:
+def check(
+    source: str, statement: str, *, tolerance: float = ROUNDING, conditions: str = ""
+) -> Callable[[Measure], Measure]:
     """Register the decorated function as a check; see `Check` for the arguments.
 
     Raises:
@@ -130,15 +153,12 @@ def checks(only: Sequence[str] = ()) -> list[Check]:
     modules = [importlib.import_module(f"kontrast.theory.{paper}").__name__ for paper in PAPERS]
     order = {name: place for place, name in enumerate(modules)}
     # The modules may have been imported in another order before.
-    known = sorted(REGISTRY.values(), key=lambda c: order.get(c.measure.__module__, len(order)))
-    if not only:
-        return known
+    every = {c.name: c for c in sorted(REGISTRY.values(), key=lambda c: order.get(c.measure.__module__, len(order)))}
     for pattern in only:
-        if not any(fnmatch.fnmatchcase(c.name, pattern) for c in known):
-            names = [c.name for c in known]
-            hint = nearest(pattern, names)
-            raise ValueError(f"no check is named {pattern!r}{hint} Known: {', '.join(names)}")
-    return [c for c in known if any(fnmatch.fnmatchcase(c.name, pattern) for pattern in only)]
+        if not fnmatch.filter(every, pattern):
+            raise ValueError(f"no check is named {pattern!r}{nearest(pattern, every)} Known: {', '.join(every)}")
+    patterns = only or ["*"]
+    return [c for name, c in every.items() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
 
 
 def verify(only: Sequence[str] = (), *, seed: int = 0) -> Iterator[Outcome]:

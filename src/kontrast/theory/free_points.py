@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import torch
@@ -59,13 +59,6 @@ from kontrast.sphere import unit
 
 Supervised = losses.SupConLoss | losses.TCLLoss | losses.CrossEntropyLoss | losses.SimplexCrossEntropyLoss
 Objective = Callable[[Tensor], Tensor]  # points [N, D] → a scalar
-DEFAULTS: dict[str, dict[str, float]] = {
-    "sc": {"temperature": 0.3},
-    "tcl": {"temperature": 0.3, "k1": 5.0, "k2": 1.0},
-    "ce": {},
-    "ce-l2": {"weight_penalty": 0.005},
-    "ce-fix": {},
-}
 FEW_POINTS = 1000  # a step with fewer takes less time than handing it to threads
 ROUNDS = 6
 SEARCH = {"max_iter": 40, "tolerance_grad": 1e-11, "tolerance_change": 1e-15, "line_search_fn": "strong_wolfe"}
@@ -95,33 +88,31 @@ def one_thread(when: bool = True) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Deviation:
-    """(7), (8): how far points are from classes collapsed onto a regular simplex; all 0 there."""
+class SimplexDeviation:
+    """(7): how far vectors are from a regular simplex; all 0 there."""
 
     origin: float
     norm: float
     cosine: float
-    collapse: float
 
     @property
     def largest(self) -> float:
-        """The largest of the four."""
-        return max(self.origin, self.norm, self.cosine, self.collapse)
+        """The largest of all numbers."""
+        return float(max(astuple(self)))
 
 
 @dataclass(frozen=True)
-class WeightDeviation:
+class Deviation(SimplexDeviation):
+    """(7), (8): how far points are from classes collapsed onto a regular simplex; all 0 there."""
+
+    collapse: float
+
+
+@dataclass(frozen=True)
+class WeightDeviation(SimplexDeviation):
     """(7), (9): how far weights are from a regular simplex aligned to the class means; all 0 there."""
 
-    origin: float
-    norm: float
-    cosine: float
     alignment: float
-
-    @property
-    def largest(self) -> float:
-        """The largest of the four."""
-        return max(self.origin, self.norm, self.cosine, self.alignment)
 
 
 def class_means(points: Tensor, labels: Tensor, num_classes: int | None = None) -> Tensor:
@@ -172,23 +163,26 @@ def classifier(num_classes: int, dim: int, weight_penalty: float = 0.0, **option
     return loss.double()
 
 
+LOSSES: dict[str, tuple[Callable[..., losses.Loss], dict[str, float]]] = {
+    "sc": (lambda _k, _dim, **options: losses.SupConLoss(**options, normalize=False), {"temperature": 0.3}),
+    "tcl": (
+        lambda _k, _dim, **options: losses.TCLLoss(**options, normalize=False),
+        {"temperature": 0.3, "k1": 5.0, "k2": 1.0},
+    ),
+    "ce": (classifier, {}),
+    "ce-l2": (classifier, {"weight_penalty": 0.005}),
+    "ce-fix": (losses.SimplexCrossEntropyLoss, {}),
+}
+"""The losses by name: what makes them for K classes in D dimensions, and their options."""
+
+
 def _named_loss(name: str, options: dict[str, float], num_classes: int, dim: int) -> losses.Loss:
-    one_of("loss", name, tuple(DEFAULTS))
+    make, defaults = LOSSES[one_of("loss", name, tuple(LOSSES))]
     for option, value in options.items():
-        if option not in DEFAULTS[name]:
-            has = ", ".join(DEFAULTS[name])
-            raise ValueError(
-                f"{option}={quoted(value)}: must be left out for loss={name!r}, which has {has or 'no options'}"
-            )
-    options = DEFAULTS[name] | options
-    match name:
-        case "sc":
-            return losses.SupConLoss(options["temperature"], normalize=False)
-        case "tcl":
-            return losses.TCLLoss(options["temperature"], options["k1"], options["k2"], normalize=False)
-        case "ce-fix":
-            return losses.SimplexCrossEntropyLoss(num_classes, dim)
-    return classifier(num_classes, dim, options.get("weight_penalty", 0.0))
+        if option not in defaults:
+            has = ", ".join(defaults) or "no options"
+            raise ValueError(f"{option}={quoted(value)}: must be left out for loss={name!r}, which has {has}")
+    return make(num_classes, dim, **defaults | options)
 
 
 def _fresh_copy(loss: losses.Loss, options: dict[str, float], num_classes: int, dim: int) -> Supervised:
@@ -271,20 +265,39 @@ def _length(loss: Supervised, radius: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FreePoints:
-    """The path of the points. T steps are recorded, the start and the end among them."""
+    """The path of the points. T steps are recorded, the start and the end among them.
 
-    points: Tensor  # [N, D]
-    labels: Tensor  # [N]
-    weights: Tensor | None  # [K, D]; None where the loss has no classifier
-    steps: Tensor  # [T], the number of each recorded step
-    path: Tensor  # [T, N, D]
-    weight_path: Tensor | None  # [T, K, D]
-    values: Tensor  # [T], the loss
-    bounds: Tensor  # [T], its lower bound; it moves only with weights without a penalty
+    Attributes:
+        points: The points at the end, ``[N, D]``.
+        labels: Their labels, ``[N]``.
+        weights: The weights at the end, ``[K, D]``; None where the loss has no classifier.
+        steps: The number of each recorded step, ``[T]``.
+        path: The points at each recorded step, ``[T, N, D]``.
+        weight_path: The weights at each recorded step, ``[T, K, D]``; None without a classifier.
+        values: The loss at each recorded step, ``[T]``.
+        bounds: Its lower bound, ``[T]``; it moves only with weights without a penalty.
+        radius: ρ.
+        optimal_weight_radius: r_W; None where nothing sets the length of the weights.
+        deviation: How far the points are from (4), in lengths of ρ.
+        weight_deviation: How far the weights are from (4), in lengths of r_W or their own; None without a classifier.
+
+    >>> run = free_points("sc", num_classes=3, per_class=2, dim=2, steps=10, record_every=5)
+    >>> run.steps, run.path.shape
+    (tensor([ 0,  5, 10]), torch.Size([3, 6, 2]))
+    """
+
+    points: Tensor
+    labels: Tensor
+    weights: Tensor | None
+    steps: Tensor
+    path: Tensor
+    weight_path: Tensor | None
+    values: Tensor
+    bounds: Tensor
     radius: float
-    optimal_weight_radius: float | None  # r_W; None where nothing sets the length of the weights
-    deviation: Deviation  # of the points from (4), in lengths of ρ
-    weight_deviation: WeightDeviation | None  # of the weights from (4), in lengths of r_W or their own
+    optimal_weight_radius: float | None
+    deviation: Deviation
+    weight_deviation: WeightDeviation | None
 
     @property
     def loss(self) -> float:
@@ -390,12 +403,12 @@ def free_points(
     if learning_rate is not None:
         rates = [number("learning_rate", learning_rate, above=0.0)] * len(rates)
 
-    recorded, path, weight_path, values, bounds = [], [], [], [], []
+    record_steps, path, weight_path, values, bounds = [], [], [], [], []
     with one_thread(len(z) < FEW_POINTS):
         for step in range(steps + 1):
             value = objective(z, labels)
             if step % every == 0 or step == steps:
-                recorded.append(step)
+                record_steps.append(step)
                 path.append(z.detach().clone())
                 weight_path.append(_weights(objective))
                 values.append(float(value.detach()))
@@ -412,12 +425,12 @@ def free_points(
                     z.div_((z.norm(dim=1).max() / rho).clamp(min=1.0))  # (3)
 
     weights = [w for w in weight_path if w is not None]
-    weight_radius = _optimal_weight_radius(objective, rho)
+    weight_radius, means = _optimal_weight_radius(objective, rho), class_means(path[-1], labels)
     return FreePoints(
         points=path[-1],
         labels=labels,
         weights=weights[-1] if weights else None,
-        steps=torch.tensor(recorded),
+        steps=torch.tensor(record_steps),
         path=torch.stack(path),
         weight_path=torch.stack(weights) if weights else None,
         values=torch.tensor(values, dtype=torch.float64),
@@ -425,9 +438,7 @@ def free_points(
         radius=rho,
         optimal_weight_radius=weight_radius,
         deviation=deviation(path[-1], labels, rho),
-        weight_deviation=weight_deviation(weights[-1], class_means(path[-1], labels), weight_radius)
-        if weights
-        else None,
+        weight_deviation=weight_deviation(weights[-1], means, weight_radius) if weights else None,
     )
 
 

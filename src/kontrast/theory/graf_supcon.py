@@ -63,7 +63,7 @@ from kontrast.geometry.bounds import batches_with
 from kontrast.geometry.bounds import supcon_all_batches as all_batches_bound
 from kontrast.geometry.bounds import supcon_batch as balanced_batch_bound
 from kontrast.sphere import unit
-from kontrast.theory._inputs import NOISES, normal, on_sphere, seed, shaken, turned, worst, worst_violation
+from kontrast.theory._inputs import NOISES, add_noise, normal, on_sphere, random_simplex, seed, worst, worst_violation
 from kontrast.theory.check import check, required
 from kontrast.theory.free_points import class_means, deviation, free_points, slope
 from kontrast.theory.label_configurations import (
@@ -165,7 +165,7 @@ def over_batches(on: Batches) -> Tensor:
     return phi(on, mean)
 
 
-def counted_gap(points: Tensor, labels: Tensor) -> float:
+def gap_of_class_means(points: Tensor, labels: Tensor) -> float:
     """(C5): S̄_l from the class means, for points ``[nK, D]`` of equal length."""
     means = class_means(points, labels)
     k, n, rho = len(means), len(points) // len(means), float(points[0].norm())
@@ -225,9 +225,9 @@ def balanced_points(generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor
     for (k, n, b), rho in itertools.product(SMALL_SUMS, RADII):
         labels = torch.arange(k).repeat(n)
         for noise in NOISES:
-            zeta = turned(k, k + 1, generator)
-            yield rho * shaken(zeta[labels], noise, generator), labels, b
-            yield rho * shaken(zeta, noise, generator)[labels], labels, b
+            zeta = random_simplex(k, k + 1, generator)
+            yield rho * add_noise(zeta[labels], noise, generator), labels, b
+            yield rho * add_noise(zeta, noise, generator)[labels], labels, b
 
 
 def at_equal_angles(num: int, frame: Tensor, common: float) -> Tensor:
@@ -250,8 +250,8 @@ def equal_positives(generator: torch.Generator, rho: float) -> Batch:
 def equal_negatives(generator: torch.Generator, rho: float) -> Batch:
     """(C2) alone: a part common to all, and a random direction in a plane that belongs to the class."""
     common, *planes = frames(generator, 1, 2, 2, 2)
-    own = [on_sphere(generator, 3, 2) @ plane for plane in planes]
-    return rho * unit(0.7 * common + torch.cat(own)), torch.arange(3).repeat_interleave(3)
+    directions = [on_sphere(generator, 3, 2) @ plane for plane in planes]
+    return rho * unit(0.7 * common + torch.cat(directions)), torch.arange(3).repeat_interleave(3)
 
 
 def equal_anchors(generator: torch.Generator, rho: float) -> Batch:
@@ -261,14 +261,14 @@ def equal_anchors(generator: torch.Generator, rho: float) -> Batch:
     return rho * orbits.reshape(12, 8), torch.arange(3).repeat_interleave(4)
 
 
-def with_one_apart(points: Tensor, generator: torch.Generator) -> Tensor:
-    """Unit points, the first one turned by a right angle in a random direction."""
+def move_one_point(points: Tensor, generator: torch.Generator) -> Tensor:
+    """Unit points, the first one random_simplex by a right angle in a random direction."""
     first, direction = points[:1], normal(generator, 1, points.shape[1])
     return torch.cat([unit(direction - (direction * first).sum() * first), points[1:]])
 
 
-def rotated_classes(k: int, n: int, generator: torch.Generator) -> Tensor:
-    """(C6) alone: unit points of a class are those of the one before, turned by 2π/K in each of two planes."""
+def class_rotations(k: int, n: int, generator: torch.Generator) -> Tensor:
+    """(C6) alone: unit points of a class are those of the one before, random_simplex by 2π/K in each of two planes."""
     first, angle = torch.view_as_complex(normal(generator, n, 2, 2)), 2 * math.pi / k
     turns = torch.stack([first * complex(math.cos(angle * c), math.sin(angle * c)) for c in range(k)], 1)
     return unit(torch.view_as_real(turns).reshape(n * k, 4))  # in the order of labels 0 … K−1, 0 … K−1, …
@@ -305,8 +305,8 @@ def measure(step: int, only: Callable[[torch.Generator, float], Batch], generato
             result = gaps(Batches(points, labels))
             errors.append(float(result[step].abs().max()))
             errors.append(required(all(float(gap.mean()) > CLEAR for i, gap in enumerate(result) if i != step)))
-            elsewhere = Batches(rho * shaken(points / rho, 0.5, generator), labels)
-            errors.append(required(float(gaps(elsewhere)[step].mean()) > CLEAR))
+            shifted = Batches(rho * add_noise(points / rho, 0.5, generator), labels)
+            errors.append(required(float(gaps(shifted)[step].mean()) > CLEAR))
     return worst(errors)
 
 
@@ -318,15 +318,15 @@ def _supcon(z: Tensor, labels: Tensor, temperature: float = 1.0, reduction: str 
     return float(losses.SupConLoss(temperature, normalize=False, reduction=reduction)(z, labels))
 
 
-@check("Graf et al., definition of L_SC", "SC on radius ρ = SupCon on unit vectors at τ = 1/ρ²", tolerance=1e-12)
+@check("Graf et al., definition of L_SC", "SC on radius ρ = SupCon on unit vectors at τ = 1/ρ²")
 def temperature_is_a_radius(generator: torch.Generator) -> Iterator[float]:
     """(1) on z/√τ against the loss on z; labels of any kind, lonely ones too; relative."""
     for b, d, k in ((2, 3, 1), (7, 2, 3), (20, 8, 4), (30, 16, 20)):
         labels = torch.randint(k, (b,), generator=generator)
         z = on_sphere(generator, b, d)
         for tau in (0.05, *TEMPERATURES, 10.0):
-            expected = float(batch_loss(z / math.sqrt(tau), labels))
-            yield (_supcon(z, labels, tau) - expected) / max(1.0, abs(expected))
+            value = float(batch_loss(z / math.sqrt(tau), labels))
+            yield (_supcon(z, labels, tau) - value) / max(1.0, abs(value))
 
 
 @check(
@@ -348,21 +348,19 @@ def batches_are_counted(generator: torch.Generator) -> Iterator[float]:
 @check(
     "Graf et al., Theorem (SC)",
     "L_SC over all multiset batches is Σ_l l·M_l·log(l−1+(b−l)e^{−Kρ²/(K−1)}) at the simplex",
-    tolerance=1e-12,
 )
 def all_batches_bound_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """Against the sum over every batch, with the simplex in a random position and in more dimensions; relative."""
     for k, n, b, rho in SUMS:
         labels = torch.arange(k).repeat(n)
         for d in (k - 1, k + 3):
-            value = float(all_batches_loss(rho * turned(k, d, generator)[labels], labels, b))
+            value = float(all_batches_loss(rho * random_simplex(k, d, generator)[labels], labels, b))
             yield all_batches_bound(k, n, b, rho) / value - 1
 
 
 @check(
     "Graf et al., Theorem (SC)",
     "L_SC > Σ_l l·M_l·log(l−1+(b−l)e^{−Kρ²/(K−1)}) for points on the sphere off the simplex",
-    tolerance=1e-12,
 )
 def all_batches_are_above_their_bound(generator: torch.Generator) -> Iterator[float]:
     """Random points, ever closer to the simplex, their classes collapsed or not; relative to the bound."""
@@ -371,9 +369,9 @@ def all_batches_are_above_their_bound(generator: torch.Generator) -> Iterator[fl
         labels = torch.arange(k).repeat(n)
         loss, bound = all_batches(labels, b), all_batches_bound(k, n, b, rho)
         for d, noise in itertools.product((k, k + 3), NOISES):
-            zeta = turned(k, d, generator)
-            points = [shaken(zeta[labels], noise, generator) for _ in range(5)]
-            points.append(shaken(zeta, noise, generator)[labels])
+            zeta = random_simplex(k, d, generator)
+            points = [add_noise(zeta[labels], noise, generator) for _ in range(5)]
+            points.append(add_noise(zeta, noise, generator)[labels])
             result = [float(loss(rho * z)) / bound - 1 for z in points]
             slacks += result
             clear += result if k > 2 and noise >= 0.1 else []  # two classes may be opposite again by chance
@@ -393,7 +391,7 @@ def all_batches_find_the_simplex(generator: torch.Generator) -> Iterator[float]:
         yield result.value / bound - 1
         yield deviation(result.points, result.labels, rho).largest
         labels = torch.arange(k).repeat(n)
-        yield slope(all_batches(labels, b), rho * turned(k, d, generator)[labels]) / bound
+        yield slope(all_batches(labels, b), rho * random_simplex(k, d, generator)[labels]) / bound
 
 
 @check(
@@ -406,7 +404,7 @@ def batches_have_no_common_minimiser(generator: torch.Generator) -> Iterator[flo
     """(5) against the loss at the simplex and against the minima that are known; the others are lower than the simplex
     by a margin, and no two arrangements of three classes are alike."""
     k, b = 3, 9
-    zeta = turned(k, 2, generator)
+    zeta = random_simplex(k, 2, generator)
     arrangements = []
     for counts in configurations(k, b):
         result = minimise_configuration(counts, 2, starts=3, seed=seed(generator))
@@ -428,7 +426,6 @@ def batches_have_no_common_minimiser(generator: torch.Generator) -> Iterator[flo
 @check(
     "Graf et al., Theorem (SC), one balanced batch",
     "SupCon ≥ log(m−1+(b−m)e^{−K/((K−1)τ)}) with m of each of K classes, and equal only at the simplex",
-    tolerance=1e-12,
 )
 def balanced_batch_bound_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """The error at the simplex, and any violation off it; there it must not be reached."""
@@ -436,9 +433,9 @@ def balanced_batch_bound_is_the_simplex(generator: torch.Generator) -> Iterator[
     for (k, m), tau in itertools.product(BATCHES, TEMPERATURES):
         bound, labels = balanced_batch_bound(k, m, tau), torch.arange(k).repeat(m)
         for d, noise in itertools.product((k, k + 5), NOISES):
-            zeta = turned(k, d, generator)
+            zeta = random_simplex(k, d, generator)
             errors.append(_supcon(zeta[labels], labels, tau, "mean") - bound)
-            points = shaken(zeta[labels], noise, generator), shaken(zeta, noise, generator)[labels]
+            points = add_noise(zeta[labels], noise, generator), add_noise(zeta, noise, generator)[labels]
             result = [_supcon(z, labels, tau, "mean") - bound for z in points]
             slacks += result
             clear += result if k > 2 and noise >= 0.1 else []
@@ -465,7 +462,6 @@ def supcon_finds_the_simplex(generator: torch.Generator) -> Iterator[float]:
 @check(
     "Graf et al., proof of Theorem (SC), Jensen",
     "Σ_j e^{s_ij} ≥ (l−1) e^{mean s_ij} over an anchor's positives, equal iff all these s_ij are equal",
-    tolerance=1e-12,
 )
 def supcon_jensen_over_positives(generator: torch.Generator) -> Iterator[float]:
     """(C0) ≥ (C1) within ℓ_i; (C0) summed over all batches is the loss."""
@@ -478,7 +474,6 @@ def supcon_jensen_over_positives(generator: torch.Generator) -> Iterator[float]:
 @check(
     "Graf et al., proof of Theorem (SC), Jensen",
     "Σ_k e^{s_ik} ≥ (b−l) e^{mean s_ik} over an anchor's negatives, equal iff all these s_ik are equal",
-    tolerance=1e-12,
 )
 def supcon_jensen_over_negatives(generator: torch.Generator) -> Iterator[float]:
     """(C1) ≥ (C2) within ℓ_i."""
@@ -488,7 +483,6 @@ def supcon_jensen_over_negatives(generator: torch.Generator) -> Iterator[float]:
 @check(
     "Graf et al., proof of Theorem (SC), Jensen",
     "mean φ(Q_i − P_i) ≥ φ(mean (Q_i − P_i)) over a class in a batch, equal iff all Q_i − P_i are equal",
-    tolerance=1e-12,
     conditions="φ(t) = log(l−1+(b−l)e^t), P and Q an anchor's mean s with its positives and negatives",
 )
 def supcon_jensen_over_anchors(generator: torch.Generator) -> Iterator[float]:
@@ -499,7 +493,6 @@ def supcon_jensen_over_anchors(generator: torch.Generator) -> Iterator[float]:
 @check(
     "Graf et al., proof of Theorem (SC), Jensen",
     "mean φ(S_By) ≥ φ(mean S_By) over all batches with l of a class, equal iff collapsed at equal angles",
-    tolerance=1e-12,
     conditions="n ≥ 2, b ≥ 3; S_By the mean of Q_i − P_i over the class in the batch",
 )
 def supcon_jensen_over_batches(generator: torch.Generator) -> Iterator[float]:
@@ -510,19 +503,18 @@ def supcon_jensen_over_batches(generator: torch.Generator) -> Iterator[float]:
         (frame,) = frames(generator, k)
         zeta = rho * at_equal_angles(k, frame, 0.4)
         yield mean_gaps(every_batch(zeta[labels], labels, b))[3]
-        yield required(counted_gap(zeta[labels], labels) - gap_with_centred_means(zeta[labels], labels) > CLEAR)
-        apart = rho * shaken(zeta[labels] / rho, 0.5, generator)
+        yield required(gap_of_class_means(zeta[labels], labels) - gap_with_centred_means(zeta[labels], labels) > CLEAR)
+        apart = rho * add_noise(zeta[labels] / rho, 0.5, generator)
         yield required(mean_gaps(every_batch(apart, labels, b))[3] > CLEAR)
         if k > 2:  # two classes have one angle
-            bent = zeta.clone()
-            bent[0] = rho * unit(zeta[:2].sum(0))
-            yield required(mean_gaps(every_batch(bent[labels], labels, b))[3] > CLEAR)
+            skew = zeta.clone()
+            skew[0] = rho * unit(zeta[:2].sum(0))
+            yield required(mean_gaps(every_batch(skew[labels], labels, b))[3] > CLEAR)
 
 
 @check(
     "Graf et al., proof of Theorem (SC)",
     "over all batches with l of a class, mean S = mean_y [mean_{k≠y} ⟨μ_y, μ_k⟩ − (n‖μ_y‖² + ρ²)/(n+1)], any l < b",
-    tolerance=1e-12,
 )
 def supcon_batches_average_to_class_means(generator: torch.Generator) -> Iterator[float]:
     """(C5) against counting, for each l; a whole batch of one class has no negatives, and only the second part."""
@@ -531,8 +523,8 @@ def supcon_batches_average_to_class_means(generator: torch.Generator) -> Iterato
         points = rho * on_sphere(generator, k * n, 3)
         on = every_batch(points, labels, b)
         result = mean_gap(on)
-        expected = counted_gap(points, labels)
-        yield from [float(result[on.members == size].mean()) - expected for size in range(2, b)]
+        by_means = gap_of_class_means(points, labels)
+        yield from [float(result[on.members == size].mean()) - by_means for size in range(2, b)]
         squares = class_means(points, labels).square().sum(1)
         yield float(result[on.members == b].mean() + (n * squares.mean() + rho**2) / (n + 1))
 
@@ -540,7 +532,6 @@ def supcon_batches_average_to_class_means(generator: torch.Generator) -> Iterato
 @check(
     "Graf et al., proof of Theorem (SC)",
     "Σ_{k≠l} ⟨μ_k, μ_l⟩ = ‖Σ_k μ_k‖² − Σ_k ‖μ_k‖² ≥ −Σ_k ‖μ_k‖², equal iff the class means sum to 0",
-    tolerance=1e-12,
 )
 def supcon_means_sum(generator: torch.Generator) -> Iterator[float]:
     """(C6): the identity by pairs, the mean gap before and after, and means that sum to 0 and nothing else."""
@@ -550,24 +541,23 @@ def supcon_means_sum(generator: torch.Generator) -> Iterator[float]:
         k = len(means)
         pairs = math.fsum(float(means[i] @ means[j]) for i, j in itertools.permutations(range(k), 2))
         errors.append(pairs - float(means.sum(0).square().sum() - means.square().sum()))
-        slack = counted_gap(points, labels) - gap_with_centred_means(points, labels)
+        slack = gap_of_class_means(points, labels) - gap_with_centred_means(points, labels)
         errors.append(slack - float(means.sum(0).square().sum()) / (k * (k - 1)))
         slacks.append(slack)
     for (k, n, b), rho in itertools.product(SMALL_SUMS, RADII):
         labels = torch.arange(k).repeat(n)
-        points = rho * rotated_classes(k, n, generator)
-        errors.append(counted_gap(points, labels) - gap_with_centred_means(points, labels))
+        points = rho * class_rotations(k, n, generator)
+        errors.append(gap_of_class_means(points, labels) - gap_with_centred_means(points, labels))
         errors.append(required(gap_with_centred_means(points, labels) - gap_at_collapse(points, labels) > CLEAR))
         errors.append(required(mean_gaps(every_batch(points, labels, b))[3] > CLEAR))
         shifted = rho * unit(points / rho + 0.5 * on_sphere(generator, 1, 4))
-        errors.append(required(counted_gap(shifted, labels) - gap_with_centred_means(shifted, labels) > CLEAR))
+        errors.append(required(gap_of_class_means(shifted, labels) - gap_with_centred_means(shifted, labels) > CLEAR))
     yield worst(errors) + worst_violation(slacks)
 
 
 @check(
     "Graf et al., proof of Theorem (SC), Cauchy–Schwarz",
     "‖μ_k‖ ≤ ρ, so the mean of S over all batches is ≥ −Kρ²/(K−1) if Σμ = 0; equal iff the classes collapse",
-    tolerance=1e-12,
 )
 def supcon_class_means_are_inside(generator: torch.Generator) -> Iterator[float]:
     """(C7): collapsed to random points, which do not sum to 0 and are at unequal angles; and points apart."""
@@ -578,10 +568,10 @@ def supcon_class_means_are_inside(generator: torch.Generator) -> Iterator[float]
         labels = torch.arange(k).repeat(n)
         points = rho * on_sphere(generator, k, 4)[labels]
         errors.append(gap_with_centred_means(points, labels) - gap_at_collapse(points, labels))
-        errors.append(required(counted_gap(points, labels) - gap_with_centred_means(points, labels) > CLEAR))
+        errors.append(required(gap_of_class_means(points, labels) - gap_with_centred_means(points, labels) > CLEAR))
         if k > 2:  # two classes have one angle
             errors.append(required(mean_gaps(every_batch(points, labels, b))[3] > CLEAR))
-        apart = rho * shaken(points / rho, 0.3, generator)
+        apart = rho * add_noise(points / rho, 0.3, generator)
         errors.append(required(gap_with_centred_means(apart, labels) - gap_at_collapse(apart, labels) > CLEAR))
     yield worst(errors) + worst_violation(slacks)
 
@@ -589,22 +579,21 @@ def supcon_class_means_are_inside(generator: torch.Generator) -> Iterator[float]
 @check(
     "Graf et al., Proof Idea (SC)",
     "all equality conditions hold iff (S1), (S2), (S3) and collapse do; the gaps sum to L_SC − bound",
-    tolerance=1e-12,
 )
 def supcon_chain_is_the_simplex(generator: torch.Generator) -> Iterator[float]:
     """L_SC from step to step down to the bound; relative to it. No gap at the simplex; off it the condition's own."""
     for (k, n, b), rho in itertools.product(SMALL_SUMS, RADII):
         labels, bound = torch.arange(k).repeat(n), all_batches_bound(k, n, b, rho)
-        zeta = turned(k, k, generator)
+        zeta = random_simplex(k, k, generator)
         (frame,) = frames(generator, k)
         places = [
             (zeta[labels], set()),
             (at_equal_angles(k, frame, 0.4)[labels], {4}),  # not S1: the sum of the means, (C6)
-            (with_one_apart(zeta[labels], generator), {0, 3, 5}),  # not collapsed: (C1), (C4), (C7)
+            (move_one_point(zeta[labels], generator), {0, 3, 5}),  # not collapsed: (C1), (C4), (C7)
         ]
         if k > 2:
-            bent = torch.cat([unit(zeta[:2].sum(0, keepdim=True)), zeta[1:]])
-            places.append((bent[labels], {3}))  # not S3: (C4)
+            skew = torch.cat([unit(zeta[:2].sum(0, keepdim=True)), zeta[1:]])
+            places.append((skew[labels], {3}))  # not S3: (C4)
         for points, strict in places:
             result = descent(rho * points, labels, b)
             steps = [above - below for above, below in itertools.pairwise(result)]

@@ -66,8 +66,8 @@ def batch_loss(points: Tensor, labels: Tensor) -> Tensor:
     positive = (labels[:, None] == labels[None]) & ~itself
     count = positive.sum(1)
     log_d = s.masked_fill(itself, -torch.inf).logsumexp(1)
-    pulled = (s * positive).sum(1) / count.clamp(min=1)
-    return ((log_d - pulled) * (count > 0)).sum()  # (1)
+    attraction = (s * positive).sum(1) / count.clamp(min=1)
+    return ((log_d - attraction) * (count > 0)).sum()  # (1)
 
 
 def all_batches_loss(points: Tensor, labels: Tensor, batch_size: int) -> Tensor:
@@ -116,8 +116,8 @@ def all_batches(labels: Tensor, batch_size: int) -> Callable[[Tensor], Tensor]:
         s = z @ z.T
         shift = s.detach().amax()
         e = (s - shift).exp()
-        own = e.diagonal()
-        d = m @ (e - torch.diag(own)) + copies * own
+        self_terms = e.diagonal()
+        d = m @ (e - torch.diag(self_terms)) + copies * self_terms
         return (anchor * (torch.where(anchor > 0, d, 1.0).log() + shift)).sum() - (c * s).sum()  # (3)
 
     return loss
@@ -128,16 +128,27 @@ def all_batches(labels: Tensor, batch_size: int) -> Callable[[Tensor], Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class Minimiser:
-    """The minimum of the loss of a batch, or of all batches."""
+    """The minimum of the loss of a batch, or of all batches.
 
-    counts: tuple[int, ...]  # points of each class
-    points: Tensor  # [N, D]
-    labels: Tensor  # [N]
+    Attributes:
+        counts: Points of each class.
+        points: The points, ``[N, D]``.
+        labels: Their labels, ``[N]``.
+        value: The loss.
+        slope: The largest gradient of a point along the sphere, per term of the loss: 0 at a minimum.
+        simplex_value: The loss with each class at its vertex of the simplex; None if there is no room for it.
+
+    >>> at = minimise_configuration((2, 2, 0))
+    >>> round(at.value, 4), round(at.simplex_value, 4)  # two classes go to opposite points
+    (0.9582, 1.4759)
+    """
+
+    counts: tuple[int, ...]
+    points: Tensor
+    labels: Tensor
     value: float
-    slope: float  # largest gradient of a point along the sphere, per term of the loss: 0 at a minimum
-    simplex_value: (
-        float | None
-    )  # the loss with each class at its vertex of the simplex; None if there is no room for it
+    slope: float
+    simplex_value: float | None
 
     @property
     def cosines(self) -> Tensor:
@@ -164,13 +175,25 @@ class Minimiser:
 
 @dataclass(frozen=True)
 class LabelConfigurations:
-    """The minimiser of each label configuration, and that of the sum over all batches."""
+    """The minimiser of each label configuration, and that of the sum over all batches.
+
+    Attributes:
+        num_classes: K.
+        batch_size: b.
+        radius: ρ.
+        configurations: The minimum of each configuration.
+        batches: How many of all batches have each configuration, in any order of the classes.
+        all_batches: The minimum of the sum.
+
+    >>> label_configurations(2, batch_size=2, per_class=1).batches
+    (2, 1)
+    """
 
     num_classes: int
     batch_size: int
     radius: float
     configurations: tuple[Minimiser, ...]
-    batches: tuple[int, ...]  # how many of all batches have each configuration, in any order of the classes
+    batches: tuple[int, ...]
     all_batches: Minimiser
 
 

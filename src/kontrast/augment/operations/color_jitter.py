@@ -128,9 +128,8 @@ class ColorJitter(Operation):
     p: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in FACTORS:
-            if name != "hue":
-                number(name, getattr(self, name), least=0.0)
+        for name in FACTORS[:3]:
+            number(name, getattr(self, name), least=0.0)
         number("hue", self.hue, least=0.0, most=0.5)
         number("p", self.p, least=0.0, most=1.0)
 
@@ -158,19 +157,19 @@ class ColorJitter(Operation):
         x = images.index_select(0, device_on).flatten(2)
         affine = order[order != HUE].view(-1, 3)
         factors = torch.stack([params[name][on] for name in FACTORS[:3]], 1)
-        split = [(place <= j).sum().item() for j in range(3)]  # up to here the hue comes before affine place j
+        ends = [int((place <= j).sum()) for j in range(3)]  # up to here the hue comes before affine place j
         for j in range(3):
-            self._affine(x, affine[:, j], factors, slice(int(split[j]), None), coloured)
+            self._affine(x, affine[:, j], factors, slice(ends[j], None), coloured)
         if self.hue and coloured:
             hue_(x, params["hue"][on])
         for j in range(3):
-            self._affine(x, affine[:, j], factors, slice(0, int(split[j])), coloured)
+            self._affine(x, affine[:, j], factors, slice(0, ends[j]), coloured)
         images[device_on] = x.view(len(on), *images.shape[1:])
         return images
 
     @staticmethod
-    def _affine(x: Tensor, kind: Tensor, factors: Tensor, run: slice, coloured: bool) -> None:
-        kind, factors = kind[run], factors[run]
+    def _affine(x: Tensor, kind: Tensor, factors: Tensor, rows: slice, coloured: bool) -> None:
+        kind, factors = kind[rows], factors[rows]
         if len(kind):
             factor = factors.gather(1, kind[:, None])[:, 0]
-            mix_(x[run], kind, factor if coloured else torch.where(kind == SATURATION, 1.0, factor))
+            mix_(x[rows], kind, factor if coloured else torch.where(kind == SATURATION, 1.0, factor))

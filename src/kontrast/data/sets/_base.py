@@ -85,11 +85,11 @@ class NamedSet(abc.ABC):
             fetch()
             return read()
         except (RuntimeError, OSError, EOFError, DownloadError, ArchiveError) as error:
-            tried = f"could not be downloaded ({error})" if self.options.download else "are not there (download=False)"
+            why = f"could not be downloaded ({error})" if self.options.download else "are not there (download=False)"
             absent = [name for name in files if not (folder / name).exists()]
             state = f"missing: {', '.join(absent)}" if absent else f"there, but damaged: {', '.join(files)}"
             raise ValueError(
-                f"the files of {self.name} {tried}. Expected in {folder}: {', '.join(files)} ({state}). Get them from "
+                f"the files of {self.name} {why}. Expected in {folder}: {', '.join(files)} ({state}). Get them from "
                 f"{url}, or set their folder by root=… or the variable KONTRAST_DATA"
             ) from error
 

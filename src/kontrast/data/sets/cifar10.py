@@ -52,7 +52,7 @@ class CIFAR10(NamedSet):
         files = [name for name, _ in (*chain(*parts), meta)]
 
         def read() -> list[list[dict[str, Any]]]:
-            return [[_read(folder / name, md5) for name, md5 in part] for part in (*parts, [meta])]
+            return [[_read_file(folder / name, md5) for name, md5 in part] for part in (*parts, [meta])]
 
         def fetch() -> None:
             self.download_archive(source.url, source.filename, source.tgz_md5)
@@ -67,7 +67,7 @@ class CIFAR10(NamedSet):
         return self.split(pixels, list(labels))
 
 
-def _read(path: Path, md5: str) -> dict[str, Any]:
+def _read_file(path: Path, md5: str) -> dict[str, Any]:
     """Read a published file; the bytes that are hashed are the bytes that are read."""
     content = path.read_bytes()
     if not matches(content, f"md5:{md5}"):

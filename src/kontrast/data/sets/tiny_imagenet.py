@@ -69,10 +69,11 @@ class TinyImageNet(NamedSet):
             labels[file] = place[class_id]
         options = replace(self.options, size=self.options.size or 64)
         listing = list_images(folder / "images", replace(options, check="names"))
-        there = set(listing.names)
-        absent = [file for file in labels if file not in there]
+        absent = labels.keys() - set(listing.names)
         extra = {i: "not in val_annotations.txt" for i, name in enumerate(listing.names) if name not in labels}
-        listing = Listing(listing.folder, listing.names, [*listing.skipped, *((f, "missing") for f in absent)])
+        listing = Listing(
+            listing.folder, listing.names, [*listing.skipped, *((f, "missing") for f in labels if f in absent)]
+        )
         files = len(listing) + len(listing.skipped)
         inputs, readable = store(listing.without(extra), options)
         targets = torch.tensor([labels[name] for name in readable.names])

@@ -26,7 +26,7 @@ from kontrast.checks import number, whole_number
 from kontrast.data import Crop, Loader, Shuffled, Split, Stream, generator, seed_of
 from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.features import check_output, device_of, extract
-from kontrast.evaluate.protocol import Protocol, with_limit
+from kontrast.evaluate.protocol import Protocol
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 from kontrast.models import seeded
@@ -118,8 +118,8 @@ class AugmentedProbe(Protocol):
         if accuracies:
             best = max(range(len(accuracies)), key=accuracies.__getitem__)
             details[BEST] = {"epoch": best + 1, "accuracy": accuracies[best]}
-        words = with_limit(settings.words, self.limit, len(data.train))
-        about = self.about(subject, words, seed=seed, train_rows=len(split), epochs=settings.epochs, details=details)
+        rows, epochs = len(split), settings.epochs
+        about = self.about(subject, settings.words, seed=seed, train_rows=rows, epochs=epochs, details=details)
         return Result.of_scores(head.scores(test), subject.test_labels, **about)
 
     def select_augmentation(self, subject: Subject, default: Callable[[int | tuple[int, int]], Operation]) -> Operation:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from kontrast.checks import number, whole_number
 from kontrast.data import generator
-from kontrast.evaluate.protocol import Protocol, limit_rows, with_limit
+from kontrast.evaluate.protocol import Protocol, limit_rows
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 from kontrast.sphere import directions
@@ -61,15 +61,14 @@ class GrafLinear(Protocol):
             f"linear classifier, SGD {self.iterations:,} iterations, lr {self.learning_rate:g}·((T−i)/T)⁵, wd "
             f"{self.weight_decay:g}, batch {self.batch_size} with replacement, {kind}, no bias (Graf et al., retrained)"
         )
-        words = with_limit(words, self.limit, len(train))
         about = self.about(subject, words, seed=seed, train_rows=len(y), details={"iterations": self.iterations})
         return Result.of_scores(z_test @ w.T, subject.test_labels, **about)
 
     @torch.no_grad()
     def fit(self, z: Tensor, labels: Tensor, num_classes: int, *, seed: int, progress: Progress | None) -> Tensor:
         """The weights ``[K, D]``."""
-        total, bound = self.iterations, z.shape[1] ** -0.5
-        w = torch.empty(num_classes, z.shape[1]).uniform_(-bound, bound, generator=generator(seed, START))
+        total, most = self.iterations, z.shape[1] ** -0.5
+        w = torch.empty(num_classes, z.shape[1]).uniform_(-most, most, generator=generator(seed, START))
         draw = generator(seed, BATCH)
         place = torch.arange(self.batch_size)
         for i in range(total):

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import number, whole_number
-from kontrast.evaluate.protocol import Protocol, limit_rows, standardise, with_limit
+from kontrast.evaluate.protocol import Protocol, limit_rows, standardise
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 
@@ -46,12 +46,10 @@ class Logistic(Protocol):
         train, test = subject.features(progress)
         x, y = limit_rows(train, subject.train_labels, self.limit, seed)
         x, x_test = standardise(x, test) if self.standardize else (x, test)
-        w, b, done = self.fit(x, y, subject.num_classes)
+        w, b, end = self.fit(x, y, subject.num_classes)
         kind = "standardised features" if self.standardize else "features as they are"
         words = f"logistic regression, L-BFGS, C = {self.C:g}, {kind}"
-        details: dict[str, Any] = {"C": self.C, **done}
-        words = with_limit(words, self.limit, len(train))
-        about = self.about(subject, words, seed=seed, train_rows=len(y), details=details)
+        about = self.about(subject, words, seed=seed, train_rows=len(y), details={"C": self.C, **end})
         return Result.of_scores(torch.addmm(b, x_test, w.T), subject.test_labels, **about)
 
     @torch.no_grad()
@@ -90,5 +88,5 @@ class Logistic(Protocol):
         largest = float(flat.grad.abs().max())
         steps = int(search.state[flat]["n_iter"])
         weights = flat.detach()
-        done = {"iterations": steps, "largest gradient": largest, "converged": largest <= self.tolerance}
-        return weights[:, :dim].contiguous(), weights[:, dim].contiguous(), done
+        end = {"iterations": steps, "largest gradient": largest, "converged": largest <= self.tolerance}
+        return weights[:, :dim].contiguous(), weights[:, dim].contiguous(), end

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from kontrast.checks import number, whole_number
 from kontrast.evaluate.heads import Heads, train_heads
-from kontrast.evaluate.protocol import Protocol, limit_rows, standardise, with_limit
+from kontrast.evaluate.protocol import Protocol, limit_rows, standardise
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject, hold_out
 
@@ -77,7 +77,6 @@ class Probe(Protocol):
             f"linear probe, SGD {self.epochs} epochs, standardised features, best of {count} (learning rate × weight "
             f"decay, by loss) on {100 * self.held_out:g} % of train, then all of train"
         )
-        words = with_limit(words, self.limit, len(train))
         about = self.about(subject, words, seed=seed, train_rows=len(y), epochs=self.epochs, details=details)
         return Result.of_scores(heads.scores(x_test, 0), subject.test_labels, **about)
 
@@ -86,12 +85,12 @@ class Probe(Protocol):
     ) -> tuple[float, float, dict[str, Any]]:
         """Steps 2 and 3 on standardised features: learning rate, weight decay, and the numbers behind the choice."""
         pairs = list(product(self.learning_rates, self.weight_decays))
-        rest, held = hold_out(labels, self.held_out, seed)
+        rest, validation = hold_out(labels, self.held_out, seed)
         heads = self._train(x[rest], labels[rest], num_classes, pairs, seed, progress, f"probe, {len(pairs)} heads")
-        x_held, y_held = x[held], labels[held]
-        scores = [heads.scores(x_held, g) for g in range(len(pairs))]
-        losses = [float(F.cross_entropy(z, y_held).nan_to_num(torch.inf)) for z in scores]  # NaN: it diverged
-        accuracies = [float((z.argmax(1) == y_held).double().mean()) for z in scores]
+        x_val, y_val = x[validation], labels[validation]
+        scores = [heads.scores(x_val, g) for g in range(len(pairs))]
+        losses = [float(F.cross_entropy(z, y_val).nan_to_num(torch.inf)) for z in scores]  # NaN: it diverged
+        accuracies = [float((z.argmax(1) == y_val).double().mean()) for z in scores]
         best = min(range(len(pairs)), key=losses.__getitem__)
         rate, decay = pairs[best]
         edge = len(self.learning_rates) > 1 and rate in (min(self.learning_rates), max(self.learning_rates))
@@ -101,7 +100,7 @@ class Probe(Protocol):
             "learning rate": rate,
             "weight decay": decay,
             "validation accuracy": accuracies[best],
-            "validation rows": len(held),
+            "validation rows": len(validation),
             "learning rate at the grid's edge": edge,
             "validation accuracies [learning rate][weight decay]": table,
         }

@@ -30,7 +30,14 @@ __all__ = ["FAMILY", "Encoder", "encoder", "names", "norm_of", "refuse_tag", "ta
 
 
 def names() -> list[str]:
-    """Every encoder's name; ``timm/…`` stands for all of timm's."""
+    """Every encoder's name; ``timm/…`` stands for all of timm's.
+
+    Returns:
+        The names in alphabetical order.
+
+    >>> names()[0]
+    'mlp'
+    """
     return FAMILY.names()
 
 
@@ -92,6 +99,12 @@ def encoder(
 def takes_vectors(name: str) -> bool:
     """Whether an encoder takes vectors: it has an argument ``in_features``.
 
+    Args:
+        name: one of `names`.
+
+    Returns:
+        True for vectors, False for images.
+
     Raises:
         ValueError: an unknown name.
 
@@ -103,6 +116,16 @@ def takes_vectors(name: str) -> bool:
 
 def norm_of(norm: str | None, pretrained: object) -> str | None:
     """What batch norm does in training: None for a random start, ``"frozen"`` or ``"train"`` for a pretrained one.
+
+    Args:
+        norm: the option of the recipe: ``"frozen"``, ``"train"`` or None.
+        pretrained: the file of weights; None for a random start.
+
+    Returns:
+        ``"frozen"``, ``"train"`` or None.
+
+    Raises:
+        ValueError: another word, or ``"frozen"`` without a pretrained start.
 
     >>> norm_of(None, None), norm_of(None, "weights.pt"), norm_of("train", "weights.pt"), norm_of("train", None)
     (None, 'frozen', 'train', None)
@@ -121,6 +144,12 @@ def norm_of(norm: str | None, pretrained: object) -> str | None:
 
 def refuse_tag(name: str) -> None:
     """Raise for ``timm/resnet50.a1_in1k``: the tag names pretrained weights, which are not loaded.
+
+    Args:
+        name: the name of an encoder.
+
+    Raises:
+        ValueError: it is a name of timm's with a tag.
 
     >>> refuse_tag("timm/resnet50")
     >>> refuse_tag("timm/resnet50.a1_in1k")

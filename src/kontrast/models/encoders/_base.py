@@ -86,7 +86,12 @@ class Encoder(nn.Module):
 
 
 class ImageEncoder(Encoder):
-    """Base of the encoders that take images ``[N, in_channels, H, W]``; channels_last is the fastest memory layout."""
+    """Base of the encoders that take images ``[N, in_channels, H, W]``; channels_last is the fastest memory layout.
+
+    >>> from kontrast.models import encoder
+    >>> [isinstance(encoder(name, image_size=8), ImageEncoder) for name in ("small-resnet", "mlp")]
+    [True, False]
+    """
 
     in_channels: int
     channels_last: bool
@@ -157,6 +162,9 @@ def seeded(seed: int | None) -> Iterator[None]:
     Args:
         seed: The seed; with None nothing changes.
 
+    Returns:
+        A context.
+
     >>> with seeded(3):
     ...     a = torch.rand(2)
     >>> with seeded(3):
@@ -164,9 +172,7 @@ def seeded(seed: int | None) -> Iterator[None]:
     >>> torch.equal(a, b)
     True
     """
-    if seed is None:
-        yield
-        return
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(int(seed))
+    with torch.random.fork_rng(devices=[], enabled=seed is not None):
+        if seed is not None:
+            torch.default_generator.manual_seed(int(seed))
         yield

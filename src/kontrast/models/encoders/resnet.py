@@ -56,12 +56,8 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
         self.name, self.feature_dim = f"resnet{depth}", 512 * block.expansion
         self.fc = nn.Identity()  # type: ignore[assignment]
         if small or in_channels != 3:
-            shape: dict[str, int] = (
-                {"kernel_size": 3, "stride": 1, "padding": 1}
-                if small
-                else {"kernel_size": 7, "stride": 2, "padding": 3}
-            )
-            self.conv1 = nn.Conv2d(in_channels, 64, bias=False, **shape)  # type: ignore[arg-type]
+            side, stride, padding = (3, 1, 1) if small else (7, 2, 3)
+            self.conv1 = nn.Conv2d(in_channels, 64, side, stride=stride, padding=padding, bias=False)
             nn.init.kaiming_normal_(self.conv1.weight, mode="fan_out", nonlinearity="relu")  # as torchvision does
         if small:
             self.maxpool = nn.Identity()  # type: ignore[assignment]

@@ -57,10 +57,7 @@ class LARS(torch.optim.Optimizer):
     0.001
     """
 
-    usual_rates: ClassVar[tuple[float, float]] = (
-        0.3,
-        0.4,
-    )  # of the papers' recipes, for a batch of 256
+    usual_rates: ClassVar[tuple[float, float]] = (0.3, 0.4)  # of the papers' recipes, for a batch of 256
 
     def __init__(
         self,
@@ -108,15 +105,15 @@ class LARS(torch.optim.Optimizer):
 
     def _move(self, p: list[Tensor], g: list[Tensor], group: dict[str, Any]) -> None:
         lr, mu = group["lr"], group["momentum"]
-        d = self._scaled(p, g, group) if group["scale"] else [x.clone() for x in g]
+        d = self._scale(p, g, group) if group["scale"] else [x.clone() for x in g]
         if mu:
-            has_buffer = ["momentum_buffer" in self.state[x] for x in p]
-            old = [self.state[x]["momentum_buffer"] for x, has in zip(p, has_buffer, strict=True) if has]
+            old = [(self.state[x]["momentum_buffer"], y) for x, y in zip(p, d, strict=True) if self.state[x]]
             if old:
-                torch._foreach_mul_(old, mu)
-                torch._foreach_add_(old, [y for y, has in zip(d, has_buffer, strict=True) if has])
-            for x, y, has in zip(p, d, has_buffer, strict=True):
-                if not has:
+                buffers, steps = zip(*old, strict=True)
+                torch._foreach_mul_(buffers, mu)
+                torch._foreach_add_(buffers, steps)
+            for x, y in zip(p, d, strict=True):
+                if not self.state[x]:
                     self.state[x]["momentum_buffer"] = y.clone()
             v = [self.state[x]["momentum_buffer"] for x in p]
             if group["nesterov"]:
@@ -126,7 +123,7 @@ class LARS(torch.optim.Optimizer):
         torch._foreach_add_(p, d, alpha=-lr)  # (4)
 
     @staticmethod
-    def _scaled(p: list[Tensor], g: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
+    def _scale(p: list[Tensor], g: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
         beta = group["weight_decay"]
         p_norm, g_norm = (torch.stack(torch._foreach_norm(x)) for x in (p, g))
         rate = group["eta"] * p_norm / (g_norm + beta * p_norm + group["eps"])  # (1)

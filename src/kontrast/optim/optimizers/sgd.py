@@ -39,10 +39,7 @@ class SGD(torch.optim.SGD):
     0.0
     """
 
-    usual_rates: ClassVar[tuple[float, float]] = (
-        0.036,
-        0.3,
-    )  # of the papers' recipes, for a batch of 256
+    usual_rates: ClassVar[tuple[float, float]] = (0.036, 0.3)  # of the papers' recipes, for a batch of 256
 
     def __init__(
         self,

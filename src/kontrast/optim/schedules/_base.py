@@ -57,10 +57,10 @@ class Schedule(ABC):
         return math.ceil(self.total_steps / self.steps_per_epoch)
 
 
-def cosine(done: float, final: float) -> float:
-    """From 1 down to ``final`` along half a cosine; ``done`` is the share of the way, 0 to 1.
+def cosine(share: float, final: float) -> float:
+    """From 1 down to ``final`` along half a cosine; ``share`` of the way is 0 to 1.
 
     >>> [round(cosine(x, 0.0), 4) for x in (0.0, 0.25, 0.5, 1.0)]
     [1.0, 0.8536, 0.5, 0.0]
     """
-    return final + (1 - final) * (1 + math.cos(math.pi * done)) / 2
+    return final + (1 - final) * (1 + math.cos(math.pi * share)) / 2

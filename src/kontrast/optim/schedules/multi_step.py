@@ -41,8 +41,8 @@ class MultiStep(Schedule):
         number("factor", self.factor, above=0.0)
 
     def factor_at(self, step: int) -> float:
-        passed = sum(m * self.steps_per_epoch <= step for m in self.milestones)
-        return float(self.factor**passed)
+        count = sum(m * self.steps_per_epoch <= step for m in self.milestones)
+        return float(self.factor**count)
 
     @classmethod
     def words(cls, options: Mapping[str, Any], *, lr: float, number: Callable[[float], str]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kontrast.geometry import _tiles
-from kontrast.geometry._tiles import HIDDEN, largest, square_blocks, strips
+from kontrast.geometry import _rows
+from kontrast.geometry._rows import HIDDEN, largest, square_blocks, strips
 from tests.geometry.samples import EXACT, rows
 
 
@@ -30,7 +30,7 @@ def test_square_blocks_give_the_upper_triangle_once(n: int, side: int) -> None:
 
 
 def test_square_blocks_have_the_modules_side_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tiles, "SIDE", 3)
+    monkeypatch.setattr(_rows, "SIDE", 3)
     assert [(r.start, c.start) for r, c, _ in square_blocks(rows(7, 2))] == [
         (0, 0),
         (0, 3),
@@ -44,7 +44,7 @@ def test_square_blocks_have_the_modules_side_unless_told(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("n", [1, 15, 16, 33, 50])
 @pytest.mark.parametrize("hidden", [False, True])
 def test_strips_give_every_row_once(monkeypatch: pytest.MonkeyPatch, n: int, hidden: bool) -> None:
-    monkeypatch.setattr(_tiles, "STRIP", 1)
+    monkeypatch.setattr(_rows, "STRIP", 1)
     q, c = rows(n, 3, seed=1), rows(21, 3, seed=2)
     own = torch.arange(n) % 21 if hidden else None
     expected = q @ c.T
@@ -61,7 +61,7 @@ def test_strips_give_every_row_once(monkeypatch: pytest.MonkeyPatch, n: int, hid
 
 def test_a_strip_fills_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """40 rows of 10 float64 are 3,200 bytes; and float32 takes twice as many rows."""
-    monkeypatch.setattr(_tiles, "STRIP", 3200)
+    monkeypatch.setattr(_rows, "STRIP", 3200)
     heights = [next(strips(x, x[:10]))[1].shape[0] for x in (rows(100, 2), rows(100, 2).float())]
     assert heights == [40, 80]
 
