@@ -139,11 +139,11 @@ def read_metrics_file(path: Path, messages: list[str] | None = None) -> list[Met
             raise
         messages.append(describe_damage(path, error))
         return []
-    found, problems = [], []
+    records, problems = [], []
     for number, line in enumerate(lines, 1):
         try:
             if line:
-                found.append(METRICS_LINE.validate_python(json.loads(line)))
+                records.append(METRICS_LINE.validate_python(json.loads(line)))
         except (ValueError, RecursionError) as error:
             reason = describe(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
             if messages is None:
@@ -156,7 +156,7 @@ def read_metrics_file(path: Path, messages: list[str] | None = None) -> list[Met
         messages += problems[:MOST_MESSAGES]
         if len(problems) > MOST_MESSAGES:
             messages.append(f"{path.name} is damaged: {len(problems) - MOST_MESSAGES:,} more lines do not fit")
-    return found
+    return records
 
 
 def describe(item: Mapping[str, Any]) -> str:
