@@ -37,7 +37,7 @@ def demo(
     from kontrast import pipeline
     from kontrast.evaluate import baselines
     from kontrast.methods import find
-    from kontrast.train import resolve
+    from kontrast.train import Session, resolve
     from kontrast.train.job import load_data
 
     runs: list[Run] = []
@@ -45,9 +45,9 @@ def demo(
     for recipe in recipes:
         err.print(f"{recipe.name}: {recipe.about}", highlight=False, markup=False, soft_wrap=True)
         with handle_signals():
-            outcome = pipeline.perform(resolve(recipe), failed=print_failure)
-        runs.append(outcome.run)
-        pages.append(outcome.page)
+            session = Session(resolve(recipe))
+            pages.append(pipeline.perform(session, on_error=print_failure))
+        runs.append(session.run)
     data, _, _ = load_data(recipes[0])
     err.print("raw pixels: kNN and linear probe", highlight=False)
     raw = [result.record() for result in baselines(data, list(PROTOCOLS), seed=recipes[0].seed)]
@@ -80,7 +80,7 @@ def demo(
     out.print(escape(what_to_see(compared, raw)), highlight=False)
     for run in runs:
         out.print(f"run folder: {printable(run.path)}", highlight=False, soft_wrap=True)
-    pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", failed=print_failure))
+    pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", on_error=print_failure))
     for page in pages:
         if page is not None:
             out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)

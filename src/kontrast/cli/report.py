@@ -56,7 +56,7 @@ def report(
     from kontrast.runs import Run
 
     if len(paths) == 1 and not Run(paths[0]).findings_file.exists():
-        pipeline.examine(Run(paths[0]), failed=print_failure)
+        pipeline.examine(Run(paths[0]), on_error=print_failure)
     place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
     out.print(f"report: {printable(place)}", highlight=False, soft_wrap=True)
     if show:

@@ -126,7 +126,7 @@ def reproduce(
         err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
         with handle_signals():
             summary = sweep.run(runner, _Progress(len(missing) + len(sweep.missing_baselines)))
-    page = pipeline.write_report([sweep.folder], failed=print_failure)
+    page = pipeline.write_report([sweep.folder], on_error=print_failure)
     if as_json:
         print(dump(summary))
     else:

@@ -57,19 +57,20 @@ def train(
         if is_first:
             _announce(session)
         try:
-            outcome = pipeline.perform_session(session, failed=print_failure)
+            page = pipeline.perform(session, on_error=print_failure)
         except Exception:
             if is_first and not as_json and session.has_failed:
                 _print_page(session.run.report_file)
             raise
-    if not is_first or not outcome.run.has_result:
+    run = session.run
+    if not is_first or not run.has_result:
         return
     if as_json:
-        print(dump(outcome.run.result))
+        print(dump(run.result))
         return
-    out.print(results_table([outcome.run]))
-    out.print(f"run folder: {printable(outcome.run.path)}", highlight=False, soft_wrap=True)
-    _print_page(outcome.page)
+    out.print(results_table([run]))
+    out.print(f"run folder: {printable(run.path)}", highlight=False, soft_wrap=True)
+    _print_page(page)
 
 
 def _print_recipe(recipe: Recipe) -> None:
