@@ -29,36 +29,9 @@ from kontrast.methods._base import Method, Network, Setting, ViewBatch
 from kontrast.registry import FAMILIES
 
 METHODS = FAMILIES["method"]
+names, find, options_of = METHODS.names, METHODS.find, METHODS.options
 
 __all__ = ["METHODS", "Method", "Network", "Setting", "ViewBatch", "find", "method", "names", "options_of"]
-
-
-def names() -> list[str]:
-    """Every method's name."""
-    return METHODS.names()
-
-
-def find(name: str) -> type[Method]:
-    """The class of this name.
-
-    Raises:
-        ValueError: an unknown name; the error names the nearest one.
-
-    >>> find("spucon")
-    Traceback (most recent call last):
-        ...
-    ValueError: no method 'spucon'; did you mean 'supcon'? Known: ce, ce-fix, ce-l2, instance, ...
-    """
-    return METHODS[name]  # type: ignore[no-any-return]
-
-
-def options_of(name: str) -> dict[str, Any]:
-    """A method's options with their defaults.
-
-    >>> options_of("tcl")
-    {'temperature': 0.1, 'k1': 5000.0, 'k2': 1.0}
-    """
-    return METHODS.options(name)
 
 
 def method(name: str, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, **options: Any) -> Method:
@@ -75,7 +48,6 @@ def method(name: str, encoder: nn.Module, head: nn.Module, *, setting: Setting |
     Raises:
         ValueError: an unknown name or option; the error names the nearest one.
     """
-    passed: dict[str, Any] = (
-        {"setting": setting or Setting()} if "setting" in inspect.signature(find(name)).parameters else {}
-    )
-    return METHODS.make(name, encoder, head, **passed, **options)  # type: ignore[no-any-return]
+    if "setting" in inspect.signature(find(name)).parameters:
+        options["setting"] = setting or Setting()
+    return METHODS.make(name, encoder, head, **options)  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from kontrast.evaluate.result import Progress
 from kontrast.files import expanded
 from kontrast.runs import Run
 from kontrast.train import feature_files
-from kontrast.train.export import crop_of, read_card, rebuild
+from kontrast.train.encoder_files import crop_of, load, read_card
 from kontrast.train.machine import pick_device
 
 TRAIN = "train"
@@ -61,8 +61,8 @@ def embed(
     """
     target = expanded(to)
     feature_files.check(target)
-    run = run if isinstance(run, Run) else Run(run)
-    card, encoder, place = read_card(run), rebuild(run), pick_device(device)
+    run = Run(run)
+    card, encoder, place = read_card(run), load(run), pick_device(device)
     inputs = card["input"]
     fraction = crop_of(run, inputs)
     data_set = _load(data, split or TRAIN, inputs, fraction)

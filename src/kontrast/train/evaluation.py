@@ -16,7 +16,7 @@ from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train.export import rebuild
+from kontrast.train.encoder_files import load
 from kontrast.train.job import Job, load_data, make_encoder, view_size
 from kontrast.train.machine import pick_device
 from kontrast.train.progress import StderrConsole
@@ -129,8 +129,8 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
     Raises:
         ValueError: The run is not finished, its data have changed, or ``data`` are not what it learned from.
     """
-    run = run if isinstance(run, Run) else Run(run)
-    encoder, recipe = rebuild(run), run.recipe
+    run = Run(run)
+    encoder, recipe = load(run), run.recipe
     data_set = None
     if data is not None:
         other, data_set = bind(recipe, data)

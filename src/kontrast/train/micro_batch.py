@@ -132,8 +132,7 @@ def images_at_once(need: Need, images: int, budget: float, fewest: int) -> int:
 def warn_if_too_large(job: Job) -> None:
     """Warn if a step of this recipe needs more memory than is free. Every rank must call it."""
     free, images, micro = _free(job), own_images(job.recipe), job.recipe.train.micro_batch
-    shape = job.train.inputs.shape or (len(job.data.mean), job.size or 1, job.size or 1)
-    largest = 4 * math.prod(shape) * len(job.views) * images * RATIO
+    largest = 4 * math.prod(job.input_shape) * len(job.views) * images * RATIO
     # Measuring takes a moment, and most runs are far from any limit.
     if distributed.least(int(free is None or largest < free)):
         return

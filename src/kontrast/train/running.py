@@ -23,13 +23,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from kontrast import distributed, models
+from kontrast import distributed
 from kontrast.data import DataSet, check_in_reach
 from kontrast.evaluate import Result, Subject
 from kontrast.recipe import Recipe
 from kontrast.runs import Run, data_digest, timestamp
 from kontrast.train import checkpoint, micro_batch
 from kontrast.train.analysis import analyse
+from kontrast.train.encoder_files import export
 from kontrast.train.evaluation import (
     announce,
     evaluate_head,
@@ -37,7 +38,6 @@ from kontrast.train.evaluation import (
     evaluate_start,
     reason_not_to_evaluate,
 )
-from kontrast.train.export import export, rebuild
 from kontrast.train.job import Job, keep_memory, make_job, warn_of_size
 from kontrast.train.loop import Training
 from kontrast.train.machine import machine, processes
@@ -293,15 +293,3 @@ def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
     if verbose:
         print(f"{problem}; made again from the last checkpoint", file=sys.stderr)
     return False
-
-
-def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
-    """The encoder of a finished run, in eval mode, on the CPU: `kontrast.load`.
-
-    Args:
-        run: The run, or its folder.
-
-    Raises:
-        ValueError: The folder has no encoder, or its files are damaged.
-    """
-    return rebuild(run if isinstance(run, Run) else Run(run))

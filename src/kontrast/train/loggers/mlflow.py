@@ -16,7 +16,7 @@ from typing import Any
 
 from kontrast.train.loggers._logger import Logger, flat, read_or_create
 
-KEPT = "mlflow-run.txt"
+ID_FILE = "mlflow-run.txt"
 LONGEST = 500  # characters of a parameter that every server takes
 AT_ONCE = 100  # parameters in one request
 
@@ -40,9 +40,9 @@ class MLflow(Logger):
             raise ImportError("the logger mlflow needs a package: pip install kontrast[mlflow]") from error
         uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or _local(folder)
         self._client = tracking.MlflowClient(tracking_uri=uri)
-        known = (folder / KEPT).exists()
-        self.id = read_or_create(folder / KEPT, lambda: self._new(experiment, name))
-        if known:
+        resumes = (folder / ID_FILE).exists()
+        self.id = read_or_create(folder / ID_FILE, lambda: self._new(experiment, name))
+        if resumes:
             self._client.update_run(self.id, status="RUNNING")
             return
         params = [self._entities.Param(key, str(value)[:LONGEST]) for key, value in flat(recipe)]

@@ -17,7 +17,7 @@ from typing import Any
 
 from kontrast.train.loggers._logger import Logger, read_or_create
 
-KEPT = "wandb-id.txt"
+ID_FILE = "wandb-id.txt"
 
 
 class WandB(Logger):
@@ -39,7 +39,7 @@ class WandB(Logger):
         except ImportError as error:
             raise ImportError("the logger wandb needs a package: pip install kontrast[wandb]") from error
         mode = mode or os.environ.get("WANDB_MODE") or "online"
-        self.id = read_or_create(folder / KEPT, lambda: uuid.uuid4().hex[:12])
+        self.id = read_or_create(folder / ID_FILE, lambda: uuid.uuid4().hex[:12])
         self._run = wandb.init(
             project=project,
             entity=entity,

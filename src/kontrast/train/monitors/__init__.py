@@ -23,28 +23,9 @@ from kontrast.registry import FAMILIES
 from kontrast.train.monitors._monitor import Monitor, Snapshot
 
 MONITORS = FAMILIES["monitor"]
+names, find = MONITORS.names, MONITORS.make  # a monitor has no options, so `find` gives one that is ready
 
 __all__ = ["MONITORS", "Monitor", "Snapshot", "default", "find", "measure", "names"]
-
-
-def names() -> list[str]:
-    """Every monitor's name."""
-    return MONITORS.names()
-
-
-def find(name: str) -> Monitor:
-    """The monitor of this name.
-
-    Raises:
-        ValueError: an unknown name; the error names the nearest one.
-
-    >>> find("uniformty")
-    Traceback (most recent call last):
-        ...
-    ValueError: no monitor 'uniformty'; did you mean 'uniformity'? Known: effective-rank, entropy, ...
-    """
-    made: Monitor = MONITORS.make(name)
-    return made
 
 
 def default(*, labels: bool, views: int, temperature: bool = True, response: bool = False) -> list[str]:
@@ -55,17 +36,11 @@ def default(*, labels: bool, views: int, temperature: bool = True, response: boo
     >>> default(labels=True, views=1)
     ['effective-rank', 'entropy', 'knn', 'tolerance', 'uniformity']
     """
-    there = {"labels": labels, "temperature": temperature, "response": response}
-
-    def can(monitor: Monitor) -> bool:
-        needed = {
-            "labels": monitor.needs_labels,
-            "temperature": monitor.needs_temperature,
-            "response": monitor.of_responses,
-        }
-        return views >= monitor.fewest_views and all(there[what] for what, needs in needed.items() if needs)
-
-    return [name for name in names() if can(find(name))]
+    return [
+        name
+        for name in names()
+        if find(name).obstacle(labels=labels, views=views, temperature=temperature, response=response) is None
+    ]
 
 
 def measure(names: Iterable[str], snapshot: Snapshot) -> dict[str, float]:
