@@ -15,7 +15,7 @@ a constructor and `objective` are a method.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from kontrast import distributed, losses, models
 from kontrast.geometry import bounds
 
 LossOptions = Mapping[str, Mapping[str, Any]]  # the name of a loss → a method's options for it
+OptionWords = Mapping[str, str]  # the name of an option → how a methods section says it
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Method(nn.Module, ABC):
         most_views: How many views at most; None is any number.
         estimator_losses: The losses by which `kontrast.sklearn.ContrastiveEncoder` trains with this method, each with
             the options that it passes; none by default. If the method needs labels, it is taken for data with labels.
+        option_words: How `words` says an option, ``{}`` being its value. A subclass declares its own options alone.
         loss: The loss; a method that has one gets its temperature into log lines and monitors.
     """
 
@@ -109,6 +111,7 @@ class Method(nn.Module, ABC):
     fewest_views: ClassVar[int] = 1
     most_views: ClassVar[int | None] = None
     estimator_losses: ClassVar[LossOptions] = {}
+    option_words: ClassVar[OptionWords] = {"loss": "{} loss", "temperature": "temperature τ = {}"}
 
     loss: losses.Loss
     network: Network
@@ -208,6 +211,23 @@ class Method(nn.Module, ABC):
         """
         return {}
 
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, number: Callable[[float], str]) -> str:
+        """The options that are set, as a methods section has them: by `option_words`, else ``name = value``.
+
+        Args:
+            options: All options of the method, as a resolved recipe has them.
+            number: Formats a number.
+        """
+        words = {name: text for kind in cls.__mro__[::-1] for name, text in vars(kind).get("option_words", {}).items()}
+        return ", ".join(
+            words.get(name, f"{name} = {{}}").format(
+                value if isinstance(value, str) or value is True else number(value)
+            )
+            for name, value in options.items()
+            if value is not None and value is not False
+        )
+
     @torch.no_grad()
     def report(self) -> dict[str, float]:
         """Scalars of the last step for the log; by default the mean similarity of two views of a sample."""
@@ -243,6 +263,11 @@ class Method(nn.Module, ABC):
     @property
     def class_weights(self) -> Tensor | None:
         """The weights of the method's linear classifier ``[K, D]``; None (the default) if it has none."""
+        return None
+
+    @property
+    def memory_bank(self) -> models.MemoryBank | None:
+        """The memory bank with a slot for each training row; None (the default) if there is none."""
         return None
 
     @property

@@ -133,8 +133,8 @@ def _of_bank(job: Job) -> dict[str, Tensor]:
     norm has the batch's own statistics. A copy of the network is used, since that mode moves its running statistics.
     Nothing for methods without a bank.
     """
-    bank = getattr(job.method, "bank", None)
-    if not isinstance(bank, models.MemoryBank) or len(bank) < 3 or len(bank) != len(job.train):
+    bank = job.method.memory_bank
+    if bank is None or len(bank) < 3 or len(bank) != len(job.train):
         return {}
     rows = _limited_rows(job.train, MOST, job.recipe.seed)
     views = FixedViews(job, job.train.subset(rows))
