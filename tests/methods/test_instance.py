@@ -42,7 +42,7 @@ def test_after_a_step_the_slots_have_moved_half_way() -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match="must be one of ordinary, hard"):
         made("instance", loss="soft")
-    with pytest.raises(ValueError, match="needs each sample's index"):
+    with pytest.raises(ValueError, match=r"batch\.indices=None: must be the rows of the data set"):
         made("instance").step(ViewBatch(batch("instance").views))
     with pytest.raises(ValueError, match="needs num_samples"):
         methods.method("instance", torch.nn.Identity(), models.head("wang-liu", in_dim=4))

@@ -103,11 +103,11 @@ def _baselines(job: Job) -> list[tuple[str, dict[str, Any]]]:
 class _Progress:
     """`announce` for a protocol's progress, at most every ten seconds."""
 
-    def __init__(self, recipe: Recipe, pause: float = 10.0) -> None:
-        self.recipe, self.pause, self.last = recipe, pause, time.monotonic()
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe, self.last = recipe, time.monotonic()
 
     def __call__(self, what: str, done: int, of: int) -> None:
-        if time.monotonic() - self.last > self.pause:
+        if time.monotonic() - self.last > 10.0:
             self.last = time.monotonic()
             announce(self.recipe, f"evaluating, {what} {done}/{of}")
 
@@ -143,9 +143,9 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
     else:
         recipe = with_path_of_start(recipe, run)
     run.check_data(recipe)
-    loaded, train, _ = load_data(recipe, data_set)
-    size = view_size(recipe, loaded, train)
-    return _subject(recipe, encoder, loaded, size, pick_device(device), cache=run.features_file)
+    data_set, train, _ = load_data(recipe, data_set)
+    size = view_size(recipe, data_set, train)
+    return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
 
 
 def with_path_of_start(recipe: Recipe, run: Run) -> Recipe:

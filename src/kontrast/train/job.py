@@ -102,8 +102,8 @@ class Job:
                 f"train.micro_batch={micro}: must be a number here; only kontrast.run and kontrast train choose one. "
                 "Use 64, say"
             )
-        own = math.ceil(self.recipe.train.batch_size / distributed.world_size())
-        return 1 if micro is None else math.ceil(own / micro)
+        images = math.ceil(self.recipe.train.batch_size / distributed.world_size())
+        return 1 if micro is None else math.ceil(images / micro)
 
     def augment(self, batch: Any) -> methods.ViewBatch:
         """The views of a batch, on the device; their random draws depend on seed, epoch and step alone."""
