@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
+from kontrast.cli._arguments import AsJson
 from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import err, out, printable, say_loading
+from kontrast.cli._console import print_err, print_out, printable, say_loading, table
 from kontrast.files import dump, expanded
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ def doctor(
     temperature: Annotated[
         float | None, typer.Option(help="The temperature of the loss that the features were trained with.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Find problems, each with its evidence and advice; exit code 1 if there is one. A run gets doctor.json."""
+    """Find problems, with evidence and advice. Exit code 1 if there is one. For a run, doctor.json is written too."""
     kind, findings = _examine(patient, more or [], temperature)
     from kontrast.doctor import to_json
     from kontrast.runs import Run
@@ -51,7 +50,7 @@ def doctor(
         try:
             Run(patient).write_findings(to_json(findings))
         except OSError as error:
-            err.print(f"doctor.json is not written: {printable(error)}", highlight=False, soft_wrap=True)
+            print_err(f"doctor.json is not written: {printable(error)}")
     if as_json:
         print(dump({"patient": patient, "kind": kind, **to_json(findings)}))
     else:
@@ -104,22 +103,22 @@ def _examine(patient: str, more: list[str], temperature: float | None) -> tuple[
 
 
 def _print(patient: str, kind: str, findings: list[Finding]) -> None:
-    table = Table(box=SIMPLE_HEAD, title=escape(f"{patient} ({kind})"), title_justify="left", show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
     signs = [finding for finding in findings if finding.status in ("problem", "warning")]
+    problems = table("", "", title=f"{patient} ({kind})")
+    problems.show_header = False
+    problems.columns[0].no_wrap = True
     for finding in signs:
         colour = COLOURS[finding.status]
         words = f"[bold]{escape(finding.title)}[/]\n{escape(finding.evidence)}"
-        table.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['ok']}]→[/] {escape(finding.advice)}")
+        problems.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['ok']}]→[/] {escape(finding.advice)}")
     if signs:
-        out.print(table, highlight=False)
+        print_out(problems)
     else:
-        out.print(f"{escape(patient)} ({kind}): no problem found", highlight=False, soft_wrap=True)
+        print_out(f"{escape(patient)} ({kind}): no problem found")
     for finding in findings:
         if finding.status == "unknown":
             words = escape(f"{finding.title}: {finding.evidence}")
-            out.print(f"[{COLOURS['unknown']}]unknown[/]  {words}", highlight=False, soft_wrap=True)
-    passed = ", ".join(finding.rule for finding in findings if finding.status == "ok")
-    if passed:
-        out.print(f"[{COLOURS['ok']}]ok[/]  {passed}", highlight=False, soft_wrap=True)
+            print_out(f"[{COLOURS['unknown']}]unknown[/]  {words}")
+    ok_rules = ", ".join(finding.rule for finding in findings if finding.status == "ok")
+    if ok_rules:
+        print_out(f"[{COLOURS['ok']}]ok[/]  {ok_rules}")

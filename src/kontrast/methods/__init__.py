@@ -21,6 +21,7 @@ A method holds the networks, and whatever memory it needs, as one module; it wor
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -29,7 +30,8 @@ from kontrast.methods._base import Method, Network, Setting, ViewBatch
 from kontrast.registry import FAMILIES
 
 METHODS = FAMILIES["method"]
-names, find, options_of = METHODS.names, METHODS.find, METHODS.options
+names, options_of = METHODS.names, METHODS.options
+find: Callable[[str], type[Method]] = METHODS.find
 
 __all__ = ["METHODS", "Method", "Network", "Setting", "ViewBatch", "find", "method", "names", "options_of"]
 

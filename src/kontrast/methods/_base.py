@@ -194,9 +194,9 @@ class Method(nn.Module, ABC):
         v = batch.views.shape[1]
         if v < self.fewest_views or (self.most_views is not None and v > self.most_views):
             most = "or more" if self.most_views is None else f"to {self.most_views}"
-            needed = f"{self.fewest_views}" if self.most_views == self.fewest_views else f"{self.fewest_views} {most}"
+            count = f"{self.fewest_views}" if self.most_views == self.fewest_views else f"{self.fewest_views} {most}"
             raise ValueError(
-                f"views has shape {list(batch.views.shape)}: must have {needed} views of each sample for "
+                f"views has shape {list(batch.views.shape)}: must have {count} views of each sample for "
                 f"{type(self).__name__}, got {v}"
             )
         if self.needs_labels and batch.labels is None:

@@ -85,9 +85,8 @@ def _of_run(folder: Path) -> Recipe:
         raise ValueError(
             f"{folder} has no recipe.yaml; expected the folder of a run. Images to train on: data={folder}"
         )
-    stored = Recipe.read(file)
-    place = folder.resolve()
-    return stored.override({"run.out": str(place.parent)}) if place.name == stored.folder else stored
+    recipe, place = Recipe.read(file), folder.resolve()
+    return recipe.override({"run.out": str(place.parent)}) if place.name == recipe.folder else recipe
 
 
 def __getattr__(name: str) -> Any:

@@ -75,10 +75,10 @@ def fit_arrays(arrays: Arrays, messages: list[str]) -> Arrays:
         x = arrays.get(name)
         if x is None or not x.size:
             continue
-        own = {axis: length for axis, length in zip(axes, x.shape, strict=False) if axis != "*"}
+        sizes = {axis: length for axis, length in zip(axes, x.shape, strict=False) if axis != "*"}
         fits = x.ndim == len(axes) and _has_kind(x, kind)
-        if fits and all(lengths.get(axis, length) == length for axis, length in own.items()):
-            lengths |= own
+        if fits and all(lengths.get(axis, length) == length for axis, length in sizes.items()):
+            lengths |= sizes
             result[name] = x
         else:
             form = ", ".join(str(lengths.get(axis, axis)) for axis in axes)

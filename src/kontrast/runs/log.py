@@ -63,10 +63,10 @@ class MetricsLog:
     def append(self, record: Mapping[str, Any]) -> None:
         """Write one line at once; a line that does not fit on the disk leaves nothing behind."""
         line = (json.dumps(finite(record), allow_nan=False) + "\n").encode()
-        left = memoryview(line)
+        unwritten = memoryview(line)
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) :]
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._file.truncate(self.offset)

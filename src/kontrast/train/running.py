@@ -270,10 +270,10 @@ def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
     Raises:
         ValueError: Files have changed, and there is no checkpoint, or several processes run.
     """
-    changed = run.changed_files()
-    if not changed:
+    names = run.changed_files()
+    if not names:
         return True
-    problem = f"{', '.join(changed)} of {run.path} {'is' if len(changed) == 1 else 'are'} not what the run wrote"
+    problem = f"{', '.join(names)} of {run.path} {'is' if len(names) == 1 else 'are'} not what the run wrote"
     if not run.last_checkpoint.exists():
         raise ValueError(
             f"{problem}, and there is no checkpoint to make it from; put back a copy, or remove the folder"

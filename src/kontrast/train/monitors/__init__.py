@@ -17,13 +17,14 @@ Each takes a `Snapshot` and gives named values, like the measures of `kontrast.g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kontrast.registry import FAMILIES
 from kontrast.train.monitors._monitor import Monitor, Snapshot
 
 MONITORS = FAMILIES["monitor"]
-names, find = MONITORS.names, MONITORS.make  # a monitor has no options, so `find` gives one that is ready
+names = MONITORS.names
+find: Callable[[str], Monitor] = MONITORS.make  # monitors have no options
 
 __all__ = ["MONITORS", "Monitor", "Snapshot", "default", "find", "measure", "names"]
 
