@@ -60,46 +60,42 @@ def doctor(
 
 
 def _examine(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
-    """What the patient is, and the findings."""
+    """What the patient is, and the findings; arguments are checked before torch is imported."""
     from kontrast import recipes
     from kontrast.registry import nearest
 
-    path = expanded(patient)
-    of_features = path.suffix in (".npy", ".npz")
-    if temperature is not None and not of_features:
+    path, names = expanded(patient), recipes.names()
+    is_folder = path.is_dir() and patient not in names
+    kind = "features" if path.suffix in (".npy", ".npz") else "run" if is_folder else "recipe"
+    if kind != "features" and temperature is not None:
         raise ValueError(
             f"--temperature={temperature:g}: must be left out for {patient}, which has its own (method.temperature)"
         )
-    if of_features:
-        if len(more) > 1:
-            raise ValueError(f"MORE={' '.join(more)}: must be one file of labels at most")
-        say_loading(patient)
-        from kontrast import doctor as stage
-        from kontrast.cli._files import load_features
-
-        x, y = load_features(path, expanded(more[0]) if more else None)
-        return "features", stage.examine_features(x, y, temperature=temperature)
-    if path.is_dir() and patient not in recipes.names():
-        if more:
-            raise ValueError(
-                f"{patient} is a folder, and a run is examined as it is; to change its recipe, pass "
-                f"{path / 'recipe.yaml'} with {' '.join(more)}"
-            )
-        say_loading(patient)
-        from kontrast import doctor as stage
-
-        return "run", stage.examine_run(path)
-    if not path.exists() and patient not in recipes.names():
-        near = nearest(patient, recipes.names(), cutoff=0.7)
+    if kind == "features" and len(more) > 1:
+        raise ValueError(f"MORE={' '.join(more)}: must be one file of labels at most")
+    if kind == "run" and more:
+        raise ValueError(
+            f"{patient} is a folder, and a run is examined as it is; to change its recipe, pass "
+            f"{path / 'recipe.yaml'} with {' '.join(more)}"
+        )
+    if kind == "recipe" and not path.exists() and patient not in names:
+        near = nearest(patient, names, cutoff=0.7)
         raise ValueError(
             f"there is no folder or file {patient}, and no recipe of that name{near} Expected the folder of a run, "
             "features in a .npy or .npz file, a recipe in YAML, or its name (`kontrast list recipes`)"
         )
-    recipe = recipes.recipe(patient).override(more).check_parts()
+    recipe = recipes.recipe(patient).override(more).check_parts() if kind == "recipe" else None
     say_loading(patient)
     from kontrast import doctor as stage
 
-    return "recipe", stage.examine_recipe(recipe)
+    if recipe is not None:
+        return kind, stage.examine_recipe(recipe)
+    if kind == "run":
+        return kind, stage.examine_run(path)
+    from kontrast.cli._files import load_features
+
+    x, y = load_features(path, expanded(more[0]) if more else None)
+    return kind, stage.examine_features(x, y, temperature=temperature)
 
 
 def _print(patient: str, kind: str, findings: list[Finding]) -> None:

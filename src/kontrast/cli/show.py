@@ -24,7 +24,7 @@ def show(
     recipe = resolve(recipe)
     _comment(recipe.about or recipe.name)
     if changes:
-        _comment(f"the claim is made without {shlex.join(changes)}")
+        _comment(f"the claim does not cover {shlex.join(changes)}")
     for topic, text in wording(recipe).items():
         _comment(f"{topic}: {text}")
     _comment(f"command: {shlex.join(['kontrast', 'train', name, *changes])}")

@@ -40,15 +40,23 @@ def method(name: str, encoder: nn.Module, head: nn.Module, *, setting: Setting |
     """The method of this name around an encoder and a head.
 
     Args:
-        name: one of `names`.
-        encoder: what is trained.
-        head: from the encoder's features to the embeddings of the loss.
-        setting: what the method cannot know by itself (how many samples, classes and steps there are); a method that
-            needs one of these says so.
-        **options: the method's own (`options_of`).
+        name: One of `names`.
+        encoder: The encoder that is trained.
+        head: From the encoder's features to the embeddings of the loss.
+        setting: What the method cannot know by itself (how many samples, classes and steps there are); a method that
+            needs one of these raises an error without it.
+        **options: The method's own (`options_of`).
+
+    Returns:
+        The method, one module with all networks.
 
     Raises:
-        ValueError: an unknown name or option; the error names the nearest one.
+        ValueError: The name or an option is unknown (the error names the nearest one), or a value is wrong.
+
+    >>> from kontrast import models
+    >>> encoder = models.encoder("mlp", in_features=4, features=8, seed=0)
+    >>> method("tcl", encoder, models.head("none", in_dim=8), k1=10.0).response
+    (10.0, 1.0)
     """
     if "setting" in inspect.signature(find(name)).parameters:
         options["setting"] = setting or Setting()

@@ -47,7 +47,11 @@ class Setting:
     seed: int = 0
 
     def need(self, name: str, who: str) -> int:
-        """The number of this name.
+        """The number of this name, which a method cannot do without.
+
+        Args:
+            name: A field of the setting.
+            who: Who needs it, for the error.
 
         Raises:
             ValueError: It was not passed.
@@ -79,7 +83,12 @@ class ViewBatch:
 
 
 class Network(nn.Module):
-    """An encoder and a head, one after the other: ``x → z``."""
+    """An encoder and a head, one after the other: ``x → z``.
+
+    Args:
+        encoder: From inputs to features.
+        head: From features to embeddings.
+    """
 
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
         super().__init__()
@@ -144,7 +153,15 @@ class Method(nn.Module, ABC):
     # ---------------------------------------------------------------------------------------- the parts of a step
 
     def keys(self, views: Tensor, seed: int) -> Tensor | None:
-        """What the loss compares with, without gradient ``[n, V', D]``; None if that is the embeddings themselves."""
+        """What the loss compares with, without gradient; None (the default) if that is the embeddings themselves.
+
+        Args:
+            views: ``[n, V, …]``, the whole batch of this rank or a part of it.
+            seed: For random numbers of the method, such as an order of the keys.
+
+        Returns:
+            The keys ``[n, V', D]``.
+        """
         return None
 
     def embed(self, views: Tensor) -> Tensor:
@@ -155,10 +172,16 @@ class Method(nn.Module, ABC):
 
     @abstractmethod
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
-        """The loss of the whole batch, a scalar."""
+        """The loss of the whole batch, a scalar with gradient.
+
+        Args:
+            z: The embeddings ``[n, V', D]`` (`embed`).
+            keys: What they are compared with (`keys`), or None.
+            batch: Labels and row numbers; with micro-batches its views have been embedded in parts.
+        """
 
     def remember(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> None:
-        """Keep the embeddings, keys and views of the step for `after_step`, `report` and `standing`."""
+        """Store the arguments of `objective` for `after_step`, `report` and `standing`."""
         self._last = z.detach(), keys, batch
 
     def step(self, batch: ViewBatch) -> dict[str, Tensor]:
@@ -251,7 +274,10 @@ class Method(nn.Module, ABC):
         return None if limits is None else bounds.Standing(*limits, value)
 
     def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch | None:
-        """What the batch of all ranks consists of, for `kontrast.losses.Loss.limits`; None (the default) if unknown."""
+        """What the batch of all ranks consists of, for `kontrast.losses.Loss.limits`; None (the default) if unknown.
+
+        The arguments are those of `objective`.
+        """
         return None
 
     @property

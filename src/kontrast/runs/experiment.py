@@ -49,7 +49,11 @@ class ExperimentFolder(Folder):
 
     @property
     def summary_values(self) -> dict[str, Any]:
-        """result.json as plain values."""
+        """result.json as plain values.
+
+        Raises:
+            ValueError: The folder has none, or it is damaged.
+        """
         try:
             return read_json(self.summary_file, AGAIN)
         except FileNotFoundError:
@@ -58,7 +62,11 @@ class ExperimentFolder(Folder):
             ) from None
 
     def charts(self) -> dict[str, dict[str, Any]]:
-        """The Vega-Lite specification of each chart, by name."""
+        """The Vega-Lite specification of each chart, by name.
+
+        Raises:
+            ValueError: A chart's file is damaged.
+        """
         charts = {}
         for file in sorted(self.path.glob(f"*{CHART}")):
             try:
@@ -73,12 +81,26 @@ class ExperimentFolder(Folder):
         return Run(path) if Path(folder).name == folder and path.is_dir() else None
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write result.json."""
         write_json(self.summary_file, summary)
 
     def write_table(self, kind: Literal["csv", "md", "tex"], text: str) -> None:
+        """Write the table in one of its formats.
+
+        Args:
+            kind: The format, which is the file's ending.
+            text: The content.
+        """
         write_atomically(self.path / f"table.{kind}", text.encode())
 
     def write_chart(self, name: str, spec: Mapping[str, Any], svg: str) -> None:
+        """Write a chart.
+
+        Args:
+            name: The chart's name.
+            spec: Its Vega-Lite specification.
+            svg: The picture.
+        """
         write_json(self.path / f"{name}{CHART}", spec)
         write_atomically(self.path / f"{name}.svg", svg.encode())
 

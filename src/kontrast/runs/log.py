@@ -61,7 +61,14 @@ class MetricsLog:
         self._packed = bytearray(self._packer.compress(content if lines is None else lines))
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write one line at once; a line that does not fit on the disk leaves nothing behind."""
+        """Write one line at once.
+
+        Args:
+            record: The values by name.
+
+        Raises:
+            kontrast.files.NotWritten: The disk is full; nothing of the line is left.
+        """
         line = (json.dumps(finite(record), allow_nan=False) + "\n").encode()
         unwritten = memoryview(line)
         try:

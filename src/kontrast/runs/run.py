@@ -181,7 +181,17 @@ class Run(Folder):
         return read_json(self.result_file, RUN_AGAIN)
 
     def value(self, protocol: str) -> float:
-        """The accuracy by a protocol's name, such as ``"knn20"``."""
+        """The accuracy by a protocol.
+
+        Args:
+            protocol: The protocol's name, such as ``"knn20"``.
+
+        Returns:
+            The accuracy, from 0 to 1.
+
+        Raises:
+            ValueError: There is no result yet, or none by this protocol.
+        """
         results = self.read_result().results
         for result in results:
             if result.name == protocol and result.value is not None:
@@ -329,9 +339,15 @@ class Run(Folder):
     def begin(self, recipe: Recipe) -> list[Path]:
         """Create the folder and write the recipe, unless they exist.
 
+        Args:
+            recipe: The resolved recipe.
+
         Returns:
             The folders that were created, inner ones first: `discard` takes them if the run is refused before its
             first step.
+
+        Raises:
+            ValueError: The folder cannot be created.
         """
         created = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         try:
@@ -386,7 +402,12 @@ class Run(Folder):
         write_json(self.state_file, {**before, **now})
 
     def write_task(self, call: str, options: Mapping[str, Any]) -> None:
-        """Write task.json: the function that an experiment calls, and its arguments."""
+        """Write task.json.
+
+        Args:
+            call: The function that the experiment calls.
+            options: Its arguments.
+        """
         write_json(self.task_file, TaskCall(call=call, options=dict(options)).model_dump())
 
     def task_files(self) -> list[str]:
@@ -395,10 +416,16 @@ class Run(Folder):
         return sorted(names - {self.state_file.name, self.log_file.name})
 
     def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write result.json."""
         write_json(self.result_file, result)
 
     def write_analysis(self, record: Mapping[str, Any], arrays: Arrays) -> None:
-        """Write analysis.npz and analysis.json."""
+        """Write analysis.npz and analysis.json.
+
+        Args:
+            record: The content of analysis.json.
+            arrays: The arrays of analysis.npz, by name.
+        """
         import numpy as np
 
         with whole_file(self.arrays_file) as file:
@@ -406,7 +433,12 @@ class Run(Folder):
         write_json(self.analysis_file, record)
 
     def write_encoder(self, weights: bytes, card: Mapping[str, Any]) -> None:
-        """Write encoder.safetensors and model.json."""
+        """Write encoder.safetensors and model.json.
+
+        Args:
+            weights: The content of encoder.safetensors.
+            card: The content of model.json.
+        """
         write_atomically(self.weights_file, weights)
         write_json(self.card_file, card)
 

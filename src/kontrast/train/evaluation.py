@@ -124,7 +124,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         data: The data again, if they were given from Python.
 
     Returns:
-        The subject.
+        The subject, with the encoder, the data and the labels.
 
     Raises:
         ValueError: The run is not finished, its data have changed, or ``data`` are not what it learned from.
@@ -180,7 +180,21 @@ def untrained_subject(recipe: Recipe) -> Subject:
 
 
 def protocol_defaults(recipe: Recipe, protocol: str) -> dict[str, Any]:
-    """What the recipe's method sets of a protocol: `kontrast.methods.Method.protocol_options`."""
+    """The options that a recipe's method sets for a protocol (`kontrast.methods.Method.protocol_options`).
+
+    Args:
+        recipe: The recipe.
+        protocol: The protocol's name.
+
+    Returns:
+        The options by name; none if the protocol's own defaults suit the method.
+
+    Raises:
+        ValueError: There is no such method.
+
+    >>> protocol_defaults(Recipe.of({"method": "ce", "train": {"epochs": 1}}), "graf-means")
+    {'normalize': False}
+    """
     return methods.find(recipe.method.name).protocol_options(protocol)
 
 

@@ -37,6 +37,13 @@ DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 class Precision:
     """How a step is computed; ``float16`` scales the loss so that small gradients survive.
 
+    Args:
+        name: ``float32``, ``bfloat16`` or ``float16``.
+        device: Where the networks are.
+
+    Raises:
+        ValueError: The name is unknown, or the device cannot compute in it.
+
     >>> Precision("float32", torch.device("cpu")).scale(torch.tensor(2.0))
     tensor(2.)
     """

@@ -124,8 +124,18 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
         device: Where the networks go.
         data_set: The data set of a recipe whose data came from Python (`kontrast.data.bind`).
 
+    Returns:
+        The job; `Training` trains it.
+
     Raises:
         ValueError: The parts of the recipe do not fit each other or the data, or memory does not suffice.
+
+    >>> from kontrast.train import resolve
+    >>> small = {"data": {"name": "digits", "limit": 60}, "encoder": "mlp", "method": "supcon", "augment": ["none"] * 2}
+    >>> recipe = resolve(Recipe.of({**small, "train": {"epochs": 2, "batch_size": 30}}))
+    >>> job = make_job(recipe, torch.device("cpu"))
+    >>> job.total_steps, job.input_shape
+    (4, (64,))
     """
     data, train, validation = load_data(recipe, data_set)
     if methods.find(recipe.method.name).needs_labels:

@@ -21,8 +21,9 @@ SIGNALS = [
 class Stopped(Exception):
     """A signal asked to stop, and everything is saved.
 
-    Attributes:
+    Args:
         signum: The number of the signal.
+        step: The last step that was done.
     """
 
     def __init__(self, signum: int, step: int) -> None:

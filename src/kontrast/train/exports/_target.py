@@ -90,7 +90,15 @@ class Source:
         return values.view(1, -1, *[1] * (len(self.shape) - 1))
 
     def check_features(self, other: nn.Module, what: str) -> None:
-        """Raise ValueError if a network gives other features than the encoder; ``what`` is its name in the error."""
+        """Compare the features of a network with the encoder's.
+
+        Args:
+            other: The network.
+            what: Its name, for the error.
+
+        Raises:
+            ValueError: They differ by more than rounding.
+        """
         with torch.no_grad():
             for rows in BATCHES:
                 x = self.samples(rows)
@@ -114,8 +122,15 @@ class Target(ABC):
     def write(self, source: Source, folder: Path) -> str:
         """Write the weights into an empty folder and check them.
 
+        Args:
+            source: The run that is exported.
+            folder: The folder.
+
         Returns:
             The lines of Python that load them from there.
+
+        Raises:
+            ValueError: The features of the copy differ from the run's (`Source.check_features`).
         """
 
     def describe_inputs(self, source: Source) -> str:

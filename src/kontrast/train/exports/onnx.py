@@ -31,7 +31,12 @@ LARGEST = 2_000_000_000  # bytes of weights; a file of ONNX itself, a protocol b
 
 
 class Onnx(Target):
-    """encoder.onnx; ``normalise`` says where the inputs are normalised, ``opset`` which operators are used."""
+    """encoder.onnx.
+
+    Args:
+        normalise: Where the inputs are normalised: ``inside`` the file, or ``outside`` by its caller.
+        opset: The version of ONNX's operators.
+    """
 
     library = "onnx"
 

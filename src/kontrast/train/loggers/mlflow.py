@@ -22,7 +22,16 @@ AT_ONCE = 100  # parameters in one request
 
 
 class MLflow(Logger):
-    """Values as metrics, the recipe as parameters; ``experiment`` and ``tracking_uri`` are the service's own."""
+    """Values as metrics, the recipe as parameters.
+
+    Args:
+        folder: The run folder.
+        name: The run's name.
+        recipe: Its recipe, as plain values.
+        resume_step: Not used: MLflow takes a step twice.
+        experiment: MLflow's experiment, which is created if it does not exist.
+        tracking_uri: The server; by default ``MLFLOW_TRACKING_URI``, else a local file.
+    """
 
     def __init__(
         self,
@@ -61,7 +70,7 @@ class MLflow(Logger):
         self._client.log_batch(self.id, metrics=metrics)
 
     def close(self) -> None:
-        """Marks the run as finished; one that is resumed runs again."""
+        """Mark the run as finished; if it is resumed, it is marked as running again."""
         self._client.set_terminated(self.id)
 
 

@@ -21,7 +21,17 @@ ID_FILE = "wandb-id.txt"
 
 
 class WandB(Logger):
-    """Values under their names, the recipe as config; ``project``, ``entity`` and ``mode`` are the service's own."""
+    """Values under their names, the recipe as config.
+
+    Args:
+        folder: The run folder.
+        name: The run's name.
+        recipe: Its recipe, as plain values.
+        resume_step: Not used: the service's x-axis is our own step.
+        project: The service's project.
+        entity: The user or team; by default the one that is logged in.
+        mode: ``online`` or ``offline``; by default ``WANDB_MODE``, else ``online``.
+    """
 
     def __init__(
         self,
@@ -59,5 +69,5 @@ class WandB(Logger):
         self._run.log({"step": step, **values})
 
     def close(self) -> None:
-        """Hands over what is left."""
+        """Send what is left."""
         self._run.finish()

@@ -30,9 +30,13 @@ __all__ = ["MONITORS", "Monitor", "Snapshot", "default", "find", "measure", "nam
 
 
 def default(*, labels: bool, views: int, temperature: bool = True, response: bool = False) -> list[str]:
-    """The monitors that can run: whether the rows have labels, how many views, whether the loss has a temperature.
+    """The names of the monitors that can run.
 
-    ``response`` adds the gradient response, which is SupCon's and TCL's.
+    Args:
+        labels: Whether the held-out images have labels.
+        views: How many views of each image there are.
+        temperature: Whether the method's loss has a temperature.
+        response: Whether the loss responds to hard samples as SupCon's and TCL's do.
 
     >>> default(labels=True, views=1)
     ['effective-rank', 'entropy', 'knn', 'tolerance', 'uniformity']
@@ -45,7 +49,18 @@ def default(*, labels: bool, views: int, temperature: bool = True, response: boo
 
 
 def measure(names: Iterable[str], snapshot: Snapshot) -> dict[str, float]:
-    """All values of some monitors; one that the snapshot is not enough for is an error."""
+    """All values of some monitors.
+
+    Args:
+        names: The monitors.
+        snapshot: What they measure.
+
+    Returns:
+        The values by name, such as ``monitor/uniformity``.
+
+    Raises:
+        ValueError: A name is unknown, or the snapshot lacks what a monitor needs.
+    """
     values: dict[str, float] = {}
     for name in names:
         values |= find(name)(snapshot)
