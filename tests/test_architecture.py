@@ -85,7 +85,7 @@ def test_no_stage_imports_a_private_module_of_another() -> None:
         if is_private_of_another(dotted(path), name)
     ]
     assert not wrong, "\n".join(wrong)
-    assert is_private_of_another("kontrast.train.export", "kontrast.models.encoders._base.ImageEncoder")
+    assert is_private_of_another("kontrast.train.encoder_files", "kontrast.models.encoders._base.ImageEncoder")
     assert not is_private_of_another("kontrast.models.heads", "kontrast.models.encoders._base.seeded")
 
 

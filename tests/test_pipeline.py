@@ -19,7 +19,7 @@ from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.sklearn import ContrastiveEncoder
-from kontrast.train import NonFiniteLoss, job, resolve, watching
+from kontrast.train import NonFiniteLoss, Session, job, resolve, watching
 from kontrast.train.gradients import backward
 from tests.cli.asking import ask
 from tests.train.small import recipe
@@ -134,13 +134,14 @@ def test_a_page_that_fails_is_a_warning_and_the_run_is_there(tmp_path: Path, mon
 
     monkeypatch.setattr(report, "write", broken)
     monkeypatch.setattr(doctor, "write", broken)
+    session = Session(resolve(recipe(out=tmp_path)))
     with pytest.warns(RuntimeWarning) as said:
-        outcome = pipeline.perform(resolve(recipe(out=tmp_path)))
+        page = pipeline.perform(session)
     assert [str(warning.message) for warning in said] == [
         "the doctor could not examine the run: RuntimeError: no ink",
         "the report could not be written: RuntimeError: no ink",
     ]
-    assert (outcome.run.status, outcome.page) == ("done", None)
+    assert (session.run.status, page) == ("done", None)
 
 
 def test_sweeps_and_the_estimator_write_no_pages(tmp_path: Path, counted: dict[str, int]) -> None:
@@ -151,7 +152,7 @@ def test_sweeps_and_the_estimator_write_no_pages(tmp_path: Path, counted: dict[s
 
 def test_other_ranks_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: dict[str, int]) -> None:
     monkeypatch.setattr("kontrast.distributed.launched_rank", lambda: 1)
-    assert pipeline.perform(resolve(recipe(out=tmp_path))).page is None
+    assert pipeline.perform(Session(resolve(recipe(out=tmp_path)))) is None
     assert counted == {"doctor": 0, "report": 0}
 
 

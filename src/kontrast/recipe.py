@@ -168,7 +168,7 @@ class Train(Section):
         number = isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0 and value >= 1
         if value is None or value == "auto" or number:
             return value
-        raise ValueError(f"must be a whole number of at least 1, or auto; got {quoted(value)}")
+        raise ValueError("must be a whole number of at least 1, or auto")
 
     @model_validator(mode="after")
     def _one_length(self) -> Self:
@@ -251,8 +251,8 @@ class Recipe(Section):
         length = len(name.encode(errors="replace"))
         if not name or name.startswith(".") or "/" in name or not name.isprintable() or length > LONGEST_NAME:
             raise ValueError(
-                f"the run folder has this name: it must be 1 to {LONGEST_NAME} bytes of letters, digits, spaces and "
-                f"signs, without / and without a dot at the beginning; got {quoted(name)}"
+                f"must be 1 to {LONGEST_NAME} bytes of letters, digits, spaces and signs, without / and without a dot "
+                "at the beginning, as the run folder has this name"
             )
         return name
 
@@ -729,14 +729,41 @@ def check_plain(values: Any) -> None:
     look(values, "", 0)
 
 
+# ------------------------------------------------------------------------------------------------ pydantic's errors
+
+EXPECTED = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a smaller whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "finite_number": "a finite number",
+}
+"""What a value must be, by the type of pydantic's error."""
+
+
+def describe_error(item: Mapping[str, Any]) -> str:
+    """One of pydantic's errors as ``field=value: must be …``; also for the files of runs."""
+    where = one_line(".".join(str(part)[:60] for part in item["loc"])) or "it"
+    if item["type"] == "missing":
+        return f"{where}: is missing"
+    expected = EXPECTED.get(item["type"])
+    message = str(item["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+    text = f"must be {expected}" if expected else f"{message[0].lower()}{message[1:]}"
+    return f"{where}={quoted(item['input'])}: {text}" if text.startswith("must ") else f"{where}: {text}"
+
+
 def format_validation_error(error: ValidationError) -> str:
-    """What pydantic found, as a paragraph."""
-    parts = []
-    for item in error.errors()[:MOST_ERRORS]:
-        where = one_line(".".join(str(place)[:60] for place in item["loc"]) or "the recipe")
-        value = "" if item["type"] in ("missing", "value_error") else f", got {quoted(item['input'])}"
-        message = item["msg"].removeprefix("Value error, ")
-        message = "input should be a smaller whole number" if item["type"] == "int_parsing_size" else message
-        parts.append(f"{where}: {message[0].lower()}{message[1:]}{value}")
+    """Describe the first errors of pydantic, and how many more there are, in one paragraph."""
+    parts = [describe_error(item) for item in error.errors()[:MOST_ERRORS]]
     more = error.error_count() - MOST_ERRORS
     return "; ".join(parts) + (f"; and {more:,} more" if more > 0 else "")

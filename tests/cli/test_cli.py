@@ -42,7 +42,7 @@ def test_a_warning_is_one_line_without_its_source(few: Path) -> None:
 def test_each_text_once_and_pythons_own_way_is_put_back(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kontrast.cli._console.printed", set())
+    monkeypatch.setattr("kontrast.cli._console.warning_texts", set())
     monkeypatch.setitem(options, "debug", False)
     monkeypatch.delenv("KONTRAST_DEBUG", raising=False)
     before = warnings.showwarning

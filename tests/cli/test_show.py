@@ -53,7 +53,7 @@ def test_overrides_are_part_of_the_command_and_not_of_the_claim() -> None:
     assert "# method: instance, ordinary loss, temperature τ = 0.5," in shown.stdout
     said = "method.temperature=0.5 'evaluate.protocols=[knn20, probe]'"
     assert f"# command: kontrast train instance-cifar10 {said}\n" in shown.stdout
-    assert f"# what it claims is claimed without {said}\n" in shown.stdout
+    assert f"# the claim does not cover {said}\n" in shown.stdout
 
 
 def test_files_and_run_folders(tmp_path: Path) -> None:

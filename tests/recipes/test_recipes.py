@@ -12,7 +12,6 @@ import pytest
 
 import kontrast
 from kontrast import recipes
-from kontrast.pipeline import Outcome
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.train import resolve
@@ -113,14 +112,9 @@ def test_what_is_not_there(tmp_path: Path) -> None:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
     """What `kontrast.run` would run."""
-    seen: list[Recipe] = []
-
-    def perform(recipe: Recipe) -> Outcome:
-        seen.append(recipe)
-        return Outcome(Run(recipe.folder), None, had_work=False)
-
-    monkeypatch.setattr("kontrast.pipeline.perform", perform)
-    return seen
+    requests: list[Recipe] = []
+    monkeypatch.setattr("kontrast.pipeline.perform", lambda session: requests.append(session.recipe))
+    return requests
 
 
 def test_overrides_as_sections_dotted_keys_and_names(asked: list[Recipe]) -> None:

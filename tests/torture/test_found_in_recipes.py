@@ -28,7 +28,7 @@ SHORT: dict[str, Any] = {"method": "supcon", "train": {"epochs": 1}, "augment": 
 )
 def test_a_recipes_name_is_one_folder(name: str) -> None:
     """``a/../../b`` led out of the folder of runs; the others could be no folder's name, or not be printed."""
-    with pytest.raises(ValueError, match="name: the run folder has this name: it must be 1 to 200 bytes") as caught:
+    with pytest.raises(ValueError, match=r"name=.*: must be 1 to 200 bytes") as caught:
         Recipe.of({**SHORT, "name": name})
     assert str(caught.value).isprintable()
     assert Recipe.of({**SHORT, "name": "Two words, ünïcödé (3)"}).folder.startswith("Two words, ünïcödé (3)-")

@@ -22,7 +22,7 @@ from kontrast.pipeline import run_recipe
 from kontrast.recipe import Recipe
 from kontrast.train import Run, subject_of
 from kontrast.train.embedding import embed
-from kontrast.train.export import read_card
+from kontrast.train.encoder_files import read_card
 from tests.train.exports.made import made
 from tests.train.small import recipe
 

@@ -8,6 +8,7 @@ imported when it runs, so ``--help`` is quick.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import traceback
 from typing import Annotated
@@ -15,57 +16,36 @@ from typing import Annotated
 import typer
 
 import kontrast
-from kontrast.cli import (
-    bench,
-    demo,
-    doctor,
-    embed,
-    evaluate,
-    export,
-    geometry,
-    ledger,
-    list,
-    report,
-    reproduce,
-    show,
-    train,
-    tune,
-    verify,
-)
-from kontrast.cli._console import debugging, err, format_error, guard_streams, options, paragraph, plain_warnings
+from kontrast.cli._console import debugging, format_error, guard_streams, options, paragraph, plain_warnings, print_err
 from kontrast.openmp import set_wait_policy
 
 app = typer.Typer(
     name="kontrast",
-    help="Contrastive representation learning: train, evaluate, measure, and see the theory hold.",
+    help="Contrastive representation learning: train encoders, evaluate and measure them, and check the theory.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(demo.demo)
-app.command()(train.train)
-app.command()(evaluate.evaluate)
-app.command()(embed.embed)
-app.command()(export.export)
-app.command()(geometry.geometry)
-app.command()(doctor.doctor)
-app.command()(verify.verify)
-app.command()(reproduce.reproduce)
-app.add_typer(ledger.app, name="ledger")
-app.command()(report.report)
-app.command()(tune.tune)
-app.command("list")(list.list_)
-app.command()(show.show)
-app.command()(bench.bench)
+COMMANDS = (
+    "demo", "train", "evaluate", "embed", "export", "geometry", "doctor", "verify", "reproduce", "ledger", "report",
+    "tune", "list", "show", "bench",
+)  # fmt: skip
+"""In the order of ``kontrast --help``. Each has a module with a function of its name, or an app of further commands."""
+for name in COMMANDS:
+    module = importlib.import_module(f"kontrast.cli.{name}")
+    if hasattr(module, "app"):
+        app.add_typer(module.app, name=name)
+    else:
+        app.command(name)(getattr(module, name, None) or getattr(module, f"{name}_"))  # list_: `list` is Python's
 
 
 def main() -> None:
     """Run the command line; input errors become a message and status 2."""
     set_wait_policy()  # before a command loads torch
     with guard_streams():
-        _run()
+        _run_command()
 
 
-def _run() -> None:
+def _run_command() -> None:
     try:
         with plain_warnings():
             try:
@@ -78,10 +58,10 @@ def _run() -> None:
             raise
         if debugging():
             traceback.print_exc()
-        err.print(f"[bold red]error:[/] {paragraph(text)}", highlight=False, soft_wrap=True)
+        print_err(f"[bold red]error:[/] {paragraph(text)}")
         sys.exit(2)
     except KeyboardInterrupt:
-        err.print("stopped")
+        print_err("stopped")
         sys.exit(130)
 
 

@@ -24,11 +24,13 @@ import time
 import traceback
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -39,6 +41,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 from kontrast.registry import one_line, quoted
 
@@ -76,10 +79,33 @@ def printable(path: object) -> str:
     return escape(one_line(str(path)))
 
 
+def print_out(what: str | Table, *, markup: bool = True, wrap: bool = False) -> None:
+    """Print results: a line, with ``wrap`` a paragraph, or a table."""
+    out.print(what, highlight=False, markup=markup, soft_wrap=isinstance(what, str) and not wrap)
+
+
+def print_err(line: str, *, markup: bool = True) -> None:
+    """Print a line on standard error: progress, a warning or an error."""
+    err.print(line, highlight=False, markup=markup, soft_wrap=True)
+
+
+def print_path(what: str, path: Path, more: str = "") -> None:
+    """Print the path of a file or folder."""
+    print_out(f"{what}: {printable(path)}{more}")
+
+
 def say_loading(what: object) -> None:
     """Print a line at once: importing torch and reading data take seconds. Only on the first rank."""
     if os.environ.get("RANK") in (None, "", "0"):
-        err.print(f"loading {paragraph(what)} …", highlight=False, soft_wrap=True)
+        print_err(f"loading {paragraph(what)} …")
+
+
+def table(*columns: str, right: Sequence[str] = (), title: str = "") -> Table:
+    """An empty table of these columns; those of ``right`` hold numbers, and are aligned there."""
+    empty = Table(box=SIMPLE_HEAD, title=escape(title) or None, title_justify="left")
+    for column in columns:
+        empty.add_column(column, justify="right" if column in right else "left")
+    return empty
 
 
 def number(x: float) -> str:
@@ -96,7 +122,7 @@ def number(x: float) -> str:
 def steps(what: str) -> Iterator[ProgressCallback]:
     """A callback for a few steps: a bar on a terminal, else a line for each step."""
     if not err.is_terminal:
-        yield lambda name, done, of: err.print(f"{what} {done + 1}/{of}: {name}", highlight=False)
+        yield lambda name, done, of: print_err(f"{what} {done + 1}/{of}: {name}")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as progress:
@@ -119,7 +145,7 @@ def progress_bar(what: str) -> Iterator[ProgressCallback]:
         nonlocal next_line
         if time.monotonic() >= next_line:
             next_line = time.monotonic() + PAUSE
-            err.print(f"{what}: {done:,} of {of:,}", highlight=False)
+            print_err(f"{what}: {done:,} of {of:,}")
 
     yield print_line
 
@@ -139,7 +165,7 @@ def print_failure(what: str, error: Exception) -> None:
     """Print that a part of the job failed, such as the report of a run; the command goes on."""
     if debugging():
         traceback.print_exception(error)
-    err.print(f"{what}: {paragraph(f'{type(error).__name__}: {error}')}", highlight=False, soft_wrap=True)
+    print_err(f"{what}: {paragraph(f'{type(error).__name__}: {error}')}")
 
 
 @contextmanager
@@ -152,15 +178,15 @@ def handle_signals() -> Iterator[None]:
         yield
     except Stopped as stopped:
         if launched_rank() == 0:
-            err.print(paragraph(stopped), highlight=False, soft_wrap=True)
+            print_err(paragraph(stopped))
         raise typer.Exit(128 + stopped.signum) from None
     except KeyboardInterrupt:  # before the first step, while evaluating, or the second one
-        err.print("stopped; the same command continues", highlight=False, soft_wrap=True)
+        print_err("stopped; the same command continues")
         raise typer.Exit(130) from None
     except NonFiniteLoss as error:
         if debugging():
             raise
-        err.print(f"[bold red]failed:[/] {paragraph(error)}", highlight=False, soft_wrap=True)
+        print_err(f"[bold red]failed:[/] {paragraph(error)}")
         raise typer.Exit(1) from None
 
 
@@ -191,35 +217,35 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return out_of_memory(error)
 
 
-printed: set[str] = set()  # texts of warnings
+warning_texts: set[str] = set()  # printed so far
 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """Print warnings as lines on standard error, each text once; with ``--debug`` as Python does."""
-    before = warnings.showwarning
+    show_warning = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if debugging():
-            before(message, category, *where, **more)
+            show_warning(message, category, *where, **more)
             return
         text = str(message)
-        if text not in printed:
-            printed.add(text)
-            err.print(f"[yellow]warning:[/] {paragraph(text)}", highlight=False, soft_wrap=True)
+        if text not in warning_texts:
+            warning_texts.add(text)
+            print_err(f"[yellow]warning:[/] {paragraph(text)}")
 
     warnings.showwarning = show
     try:
         yield
     finally:
-        warnings.showwarning = before
+        warnings.showwarning = show_warning
 
 
 # -------------------------------------------------------------------------------------------------------------- streams
 
 
 class _Stream(ABC):
-    """A stream of text that handles errors in writing by `_failed`."""
+    """A stream of text that passes errors in writing to `_handle`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -233,7 +259,7 @@ class _Stream(ABC):
         try:
             return self._stream.write(text)
         except OSError as error:
-            self._failed(error)
+            self._handle(error)
             return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -243,10 +269,10 @@ class _Stream(ABC):
         try:
             self._stream.flush()
         except OSError as error:
-            self._failed(error)
+            self._handle(error)
 
     @abstractmethod
-    def _failed(self, error: OSError) -> None:
+    def _handle(self, error: OSError) -> None:
         """Handle an error in writing."""
 
     def _discard(self) -> None:
@@ -258,13 +284,13 @@ class _Stream(ABC):
 
 
 class _Error(_Stream):
-    def _failed(self, error: OSError) -> None:
+    def _handle(self, error: OSError) -> None:
         if not isinstance(error, BlockingIOError):  # a slow reader may continue later
             self._discard()
 
 
 class _Output(_Stream):
-    def _failed(self, error: OSError) -> NoReturn:
+    def _handle(self, error: OSError) -> NoReturn:
         self._discard()
         if isinstance(error, BrokenPipeError):
             raise SystemExit(UNREAD) from None
@@ -275,16 +301,16 @@ class _Output(_Stream):
 @contextlib.contextmanager
 def guard_streams() -> Iterator[None]:
     """Inside, errors in writing to the standard streams are handled as the module says."""
-    before = sys.stdout, sys.stderr
+    streams = sys.stdout, sys.stderr
     for fd in (0, 1, 2):  # the number of a closed stream would go to the next file that is opened
         try:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
     with contextlib.ExitStack() as stack:
-        now = [s or stack.enter_context(open(os.devnull, "w", encoding="utf-8")) for s in before]
-        sys.stdout, sys.stderr = cast(TextIO, _Output(now[0])), cast(TextIO, _Error(now[1]))
+        output, error = (s or stack.enter_context(open(os.devnull, "w", encoding="utf-8")) for s in streams)
+        sys.stdout, sys.stderr = cast(TextIO, _Output(output)), cast(TextIO, _Error(error))
         try:
             yield
         finally:
-            sys.stdout, sys.stderr = before
+            sys.stdout, sys.stderr = streams

@@ -69,52 +69,25 @@ def load_features(features: Path, labels: Path | None) -> tuple[Array, Array | N
 
 def load_array(path: Path, name: str) -> Array:
     """Read an .npy file, or from an .npz the array of this name (or the only one)."""
-    content = _open(path)
-    if isinstance(content, np.ndarray):
-        return content
-    key = content.names[0] if len(content.names) == 1 else name
-    if key not in content.names:
-        raise ValueError(f"{path} holds {content.listing}: must hold an array named {name}, or one array alone")
-    return content[key]
+    array = _read_npy(path)
+    if array is not None:
+        return array
+    names = npz_names(path, HINT)
+    key = names[0] if len(names) == 1 else name
+    if key not in names:
+        raise ValueError(f"{path} holds {_listing(names)}: must hold an array named {name}, or one array alone")
+    return read_npz(path, HINT, names=(key,))[key]
 
 
-class _Archive:
-    """An .npz file; each array is read when it is needed, to its end, where its checksum is."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.names = npz_names(path, HINT)
-
-    def __getitem__(self, name: str) -> Array:
-        return read_npz(self.path, HINT, names=(name,))[name]
-
-    def get(self, name: str) -> Array | None:
-        return self[name] if name in self.names else None
-
-    @property
-    def listing(self) -> str:
-        return ", ".join(self.names) or "nothing"
-
-    def find(self, name: str, usual: str) -> Array | None:
-        """The array by any of its aliases; a ValueError if there are several."""
-        from kontrast.data.arrays import ALIASES
-
-        keys = [key for key in self.names if ALIASES.get(key, key) == name]
-        keys = [key for key in keys if key in (name, usual)] or keys
-        if len(keys) > 1:
-            raise ValueError(f"{self.path} holds {' and '.join(keys)}, which mean the same: must hold one of them")
-        return self[keys[0]] if keys else None
-
-
-def _open(path: Path) -> Array | _Archive:
-    """The array of an .npy file, or the archive of an .npz; a ValueError with the path if it is damaged."""
+def _read_npy(path: Path) -> Array | None:
+    """The array of an .npy file; None for an .npz."""
     if path.suffix not in (".npy", ".npz"):
         raise ValueError(f"{path} is neither .npy nor .npz: save arrays with numpy.save or numpy.savez")
     if not path.exists():
         raise ValueError(f"there is no file {path}; expected an array that numpy saved, .npy or .npz")
     with open_regular(path) as file:
         if zipfile.is_zipfile(file):
-            return _Archive(path)
+            return None
         file.seek(0)
         try:
             array: Array = np.load(file, allow_pickle=False)
@@ -127,17 +100,35 @@ def _open(path: Path) -> Array | _Archive:
 
 
 def _read_arrays(path: Path) -> Arrays:
-    content = _open(path)
-    if isinstance(content, np.ndarray):
-        return Arrays(content)
-    x, y = content.find("x_train", "features"), content.find("y_train", "labels")
-    if x is None:
+    array = _read_npy(path)
+    if array is not None:
+        return Arrays(array)
+    names = npz_names(path, HINT)
+    keys = {"x": _key(path, names, "x_train", "features"), "y": _key(path, names, "y_train", "labels")}
+    keys |= {name: name if name in names else None for name in ("x_test", "y_test", "class_names")}
+    if keys["x"] is None:
         raise ValueError(
-            f"{path} holds {content.listing}: must hold features and labels, or x_train, y_train, x_test, y_test"
+            f"{path} holds {_listing(names)}: must hold features and labels, or x_train, y_train, x_test, y_test"
         )
-    x_test, y_test, names = (content.get(key) for key in ("x_test", "y_test", "class_names"))
-    class_names = None if names is None or names.ndim != 1 else [str(name) for name in names.tolist()]
-    return Arrays(x, y, x_test, y_test, class_names)
+    arrays = read_npz(path, HINT, names=[key for key in keys.values() if key is not None])
+    fields: dict[str, Any] = {field: arrays[key] for field, key in keys.items() if key is not None}
+    classes = fields.pop("class_names", None)
+    return Arrays(**fields, class_names=None if classes is None or classes.ndim != 1 else [str(c) for c in classes])
+
+
+def _key(path: Path, names: list[str], name: str, usual: str) -> str | None:
+    """The key of an array by any of its aliases; a ValueError if there are several."""
+    from kontrast.data.arrays import ALIASES
+
+    keys = [key for key in names if ALIASES.get(key, key) == name]
+    keys = [key for key in keys if key in (name, usual)] or keys
+    if len(keys) > 1:
+        raise ValueError(f"{path} holds {' and '.join(keys)}, which mean the same: must hold one of them")
+    return keys[0] if keys else None
+
+
+def _listing(names: list[str]) -> str:
+    return ", ".join(names) or "nothing"
 
 
 def _by_name(labels: Array | None, names: list[str] | None) -> Array | None:

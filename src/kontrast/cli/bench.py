@@ -16,11 +16,11 @@ SCRIPTS = Path(kontrast.__file__).parents[2] / "benchmarks"
 
 def bench(
     whole: Annotated[
-        bool, typer.Option("--whole", help="All sizes and rounds, many minutes, instead of under one.")
+        bool, typer.Option("--whole", help="Measure all sizes and rounds: many minutes instead of less than one.")
     ] = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads that torch computes with.")] = 2,
 ) -> None:
-    """Time and memory of every loss beside its peers and the matrix products it cannot do without."""
+    """Measure time and memory of every loss, beside its peers and the matrix products that it needs at least."""
     script = SCRIPTS / "losses.py"
     if not script.exists():
         raise ValueError(

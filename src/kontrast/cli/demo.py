@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
-from kontrast.cli._completion import complete_setting
-from kontrast.cli._console import err, handle_signals, out, print_failure, printable, say_loading
+from kontrast.cli._arguments import Out, Settings
+from kontrast.cli._console import handle_signals, print_err, print_failure, print_out, print_path, say_loading, table
 from kontrast.cli.train import load_recipe
 
 if TYPE_CHECKING:
@@ -25,10 +22,8 @@ MEASURES = {"uniformity, t = 2": "uniformity", "tolerance": "tolerance"}
 
 
 def demo(
-    to: Annotated[Path, typer.Option("--out", help="The folder of the run folders.")] = Path("runs"),
-    settings: Annotated[
-        list[str] | None, typer.Argument(help="Overrides for both runs, as for train.", autocompletion=complete_setting)
-    ] = None,
+    to: Out = Path("runs"),
+    settings: Settings = None,
 ) -> None:
     """Train TCL with labels and SimCLR without on fashion-mini, and compare them with raw pixels."""
     start = time.monotonic()
@@ -37,54 +32,52 @@ def demo(
     from kontrast import pipeline
     from kontrast.evaluate import baselines
     from kontrast.methods import find
-    from kontrast.train import resolve
+    from kontrast.train import Session, resolve
     from kontrast.train.job import load_data
 
     runs: list[Run] = []
     pages: list[Path | None] = []
     for recipe in recipes:
-        err.print(f"{recipe.name}: {recipe.about}", highlight=False, markup=False, soft_wrap=True)
+        print_err(f"{recipe.name}: {recipe.about}", markup=False)
         with handle_signals():
-            outcome = pipeline.perform(resolve(recipe), failed=print_failure)
-        runs.append(outcome.run)
-        pages.append(outcome.page)
+            session = Session(resolve(recipe))
+            pages.append(pipeline.perform(session, on_error=print_failure))
+        runs.append(session.run)
     data, _, _ = load_data(recipes[0])
-    err.print("raw pixels: kNN and linear probe", highlight=False)
+    print_err("raw pixels: kNN and linear probe")
     raw = [result.record() for result in baselines(data, list(PROTOCOLS), seed=recipes[0].seed)]
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("features")
-    for column in (*PROTOCOLS.values(), *MEASURES.values()):
-        table.add_column(column, justify="right")
-    table.add_row("raw pixels", *(_percent(record) for record in raw), *("–" for _ in MEASURES))
+    columns = (*PROTOCOLS.values(), *MEASURES.values())
+    comparison = table("features", *columns, right=columns)
+    comparison.add_row("raw pixels", *(_percent(record) for record in raw), *("–" for _ in MEASURES))
     for run in runs:
         result = run.result
         accuracies = {record["name"]: record for record in result["results"]}
         lines = {line["name"]: line["value"] for line in result["geometry"]["features"]}
-        table.add_row(
+        comparison.add_row(
             escape(result["recipe"]),
             *(_percent(accuracies.get(name)) for name in PROTOCOLS),
             *(f"{lines[name]:.3f}" if name in lines else "–" for name in MEASURES),
         )
-    out.print(escape(repr(data)), highlight=False, soft_wrap=True)
-    out.print(table)
-    out.print(
+    print_out(escape(repr(data)))
+    print_out(comparison)
+    print_out(
         f"Accuracy on the {raw[0]['test_rows']:,} test images (± one standard error), one seed. kNN: cosine, weights "
         "exp(s/0.07). Linear probe: chosen on a part held out of the training images, test read once. Uniformity and "
         "tolerance: of the encoder's features of the test images.",
-        highlight=False,
+        wrap=True,
     )
-    compared = [
+    comparisons = [
         (run.result["recipe"], find(recipe.method.name).needs_labels, run.result["results"])
         for run, recipe in zip(runs, recipes, strict=True)
     ]
-    out.print(escape(what_to_see(compared, raw)), highlight=False)
+    print_out(escape(what_to_see(comparisons, raw)), wrap=True)
     for run in runs:
-        out.print(f"run folder: {printable(run.path)}", highlight=False, soft_wrap=True)
-    pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", failed=print_failure))
+        print_path("run folder", run.path)
+    pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", on_error=print_failure))
     for page in pages:
         if page is not None:
-            out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
-    out.print(f"{time.monotonic() - start:.0f} s", highlight=False)
+            print_path("report", page)
+    print_out(f"{time.monotonic() - start:.0f} s")
 
 
 def what_to_see(runs: list[tuple[str, bool, list[dict[str, Any]]]], raw: list[dict[str, Any]]) -> str:

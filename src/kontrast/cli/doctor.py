@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
+from kontrast.cli._arguments import AsJson
 from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import err, out, printable, say_loading
+from kontrast.cli._console import print_err, print_out, printable, say_loading, table
 from kontrast.files import dump, expanded
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ def doctor(
     temperature: Annotated[
         float | None, typer.Option(help="The temperature of the loss that the features were trained with.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Find problems, each with its evidence and advice; exit code 1 if there is one. A run gets doctor.json."""
+    """Find problems, with evidence and advice. Exit code 1 if there is one. For a run, doctor.json is written too."""
     kind, findings = _examine(patient, more or [], temperature)
     from kontrast.doctor import to_json
     from kontrast.runs import Run
@@ -51,7 +50,7 @@ def doctor(
         try:
             Run(patient).write_findings(to_json(findings))
         except OSError as error:
-            err.print(f"doctor.json is not written: {printable(error)}", highlight=False, soft_wrap=True)
+            print_err(f"doctor.json is not written: {printable(error)}")
     if as_json:
         print(dump({"patient": patient, "kind": kind, **to_json(findings)}))
     else:
@@ -61,65 +60,61 @@ def doctor(
 
 
 def _examine(patient: str, more: list[str], temperature: float | None) -> tuple[str, list[Finding]]:
-    """What the patient is, and the findings."""
+    """What the patient is, and the findings; arguments are checked before torch is imported."""
     from kontrast import recipes
     from kontrast.registry import nearest
 
-    path = expanded(patient)
-    of_features = path.suffix in (".npy", ".npz")
-    if temperature is not None and not of_features:
+    path, names = expanded(patient), recipes.names()
+    is_folder = path.is_dir() and patient not in names
+    kind = "features" if path.suffix in (".npy", ".npz") else "run" if is_folder else "recipe"
+    if kind != "features" and temperature is not None:
         raise ValueError(
             f"--temperature={temperature:g}: must be left out for {patient}, which has its own (method.temperature)"
         )
-    if of_features:
-        if len(more) > 1:
-            raise ValueError(f"MORE={' '.join(more)}: must be one file of labels at most")
-        say_loading(patient)
-        from kontrast import doctor as stage
-        from kontrast.cli._files import load_features
-
-        x, y = load_features(path, expanded(more[0]) if more else None)
-        return "features", stage.examine_features(x, y, temperature=temperature)
-    if path.is_dir() and patient not in recipes.names():
-        if more:
-            raise ValueError(
-                f"{patient} is a folder, and a run is examined as it is; to change its recipe, pass "
-                f"{path / 'recipe.yaml'} with {' '.join(more)}"
-            )
-        say_loading(patient)
-        from kontrast import doctor as stage
-
-        return "run", stage.examine_run(path)
-    if not path.exists() and patient not in recipes.names():
-        near = nearest(patient, recipes.names(), cutoff=0.7)
+    if kind == "features" and len(more) > 1:
+        raise ValueError(f"MORE={' '.join(more)}: must be one file of labels at most")
+    if kind == "run" and more:
+        raise ValueError(
+            f"{patient} is a folder, and a run is examined as it is; to change its recipe, pass "
+            f"{path / 'recipe.yaml'} with {' '.join(more)}"
+        )
+    if kind == "recipe" and not path.exists() and patient not in names:
+        near = nearest(patient, names, cutoff=0.7)
         raise ValueError(
             f"there is no folder or file {patient}, and no recipe of that name{near} Expected the folder of a run, "
             "features in a .npy or .npz file, a recipe in YAML, or its name (`kontrast list recipes`)"
         )
-    recipe = recipes.recipe(patient).override(more).check_parts()
+    recipe = recipes.recipe(patient).override(more).check_parts() if kind == "recipe" else None
     say_loading(patient)
     from kontrast import doctor as stage
 
-    return "recipe", stage.examine_recipe(recipe)
+    if recipe is not None:
+        return kind, stage.examine_recipe(recipe)
+    if kind == "run":
+        return kind, stage.examine_run(path)
+    from kontrast.cli._files import load_features
+
+    x, y = load_features(path, expanded(more[0]) if more else None)
+    return kind, stage.examine_features(x, y, temperature=temperature)
 
 
 def _print(patient: str, kind: str, findings: list[Finding]) -> None:
-    table = Table(box=SIMPLE_HEAD, title=escape(f"{patient} ({kind})"), title_justify="left", show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
     signs = [finding for finding in findings if finding.status in ("problem", "warning")]
+    problems = table("", "", title=f"{patient} ({kind})")
+    problems.show_header = False
+    problems.columns[0].no_wrap = True
     for finding in signs:
         colour = COLOURS[finding.status]
         words = f"[bold]{escape(finding.title)}[/]\n{escape(finding.evidence)}"
-        table.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['ok']}]→[/] {escape(finding.advice)}")
+        problems.add_row(f"[{colour}]{finding.status}[/]", f"{words}\n[{COLOURS['ok']}]→[/] {escape(finding.advice)}")
     if signs:
-        out.print(table, highlight=False)
+        print_out(problems)
     else:
-        out.print(f"{escape(patient)} ({kind}): no problem found", highlight=False, soft_wrap=True)
+        print_out(f"{escape(patient)} ({kind}): no problem found")
     for finding in findings:
         if finding.status == "unknown":
             words = escape(f"{finding.title}: {finding.evidence}")
-            out.print(f"[{COLOURS['unknown']}]unknown[/]  {words}", highlight=False, soft_wrap=True)
-    passed = ", ".join(finding.rule for finding in findings if finding.status == "ok")
-    if passed:
-        out.print(f"[{COLOURS['ok']}]ok[/]  {passed}", highlight=False, soft_wrap=True)
+            print_out(f"[{COLOURS['unknown']}]unknown[/]  {words}")
+    ok_rules = ", ".join(finding.rule for finding in findings if finding.status == "ok")
+    if ok_rules:
+        print_out(f"[{COLOURS['ok']}]ok[/]  {ok_rules}")

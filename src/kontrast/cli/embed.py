@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from kontrast.cli._completion import complete_part, complete_run
-from kontrast.cli._console import out, printable, progress_bar, say_loading
+from kontrast.cli._arguments import FinishedRun
+from kontrast.cli._completion import complete_part
+from kontrast.cli._console import print_path, progress_bar, say_loading
 
 
 def embed(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=complete_run)],
+    run: FinishedRun,
     data: Annotated[
         list[str],
         typer.Argument(
@@ -28,7 +29,8 @@ def embed(
     ],
     split: Annotated[str | None, typer.Option(help="The split: train, test or unlabelled; train if left out.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Rows at once; chosen by the memory of one row if left out.")
+        int | None,
+        typer.Option(min=1, help="Rows that are encoded at once; by the memory of one row if left out."),
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that decode files.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
@@ -36,7 +38,7 @@ def embed(
         int | None, typer.Option(min=1, help="The largest number of rows, balanced over the classes.")
     ] = None,
 ) -> None:
-    """Embed data with a trained encoder, normalised as in its training."""
+    """Write the features of any data, computed by a run's encoder, into a file."""
     say_loading(run)
     from kontrast.train import embedding
 
@@ -52,4 +54,4 @@ def embed(
             limit=limit,
             progress=progress,
         )
-    out.print(f"written: {printable(to)}, {rows:,} rows of {columns}", soft_wrap=True)
+    print_path("written", to, f", {rows:,} rows of {columns}")

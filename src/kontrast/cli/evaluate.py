@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
 import kontrast
-from kontrast.cli._completion import complete_part, complete_run
-from kontrast.cli._console import number, out, say_loading, steps
+from kontrast.cli._arguments import AsJson, Features, Labels, Seed
+from kontrast.cli._completion import complete_part
+from kontrast.cli._console import number, print_out, say_loading, steps, table
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -25,29 +25,24 @@ HELD_OUT = 0.2
 
 
 def evaluate(
-    features: Annotated[
-        Path,
-        typer.Argument(
-            help="features.npy [N, D], an .npz with features and labels (or x_train, y_train, …), or a run.",
-            autocompletion=complete_run,
-        ),
-    ],
-    labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
+    features: Features,
+    labels: Labels = None,
     test_features: Annotated[
-        Path | None, typer.Option(help="Features to test on, labels too if an .npz; a fifth is held out if left out.")
+        Path | None,
+        typer.Option(help="Features to test on (an .npz may have labels too). Without them a fifth is held out."),
     ] = None,
-    test_labels: Annotated[Path | None, typer.Option(help="Their labels.")] = None,
+    test_labels: Annotated[Path | None, typer.Option(help="Labels of the test features.")] = None,
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            help="A protocol's name, with options as in wang-liu:epochs=5; may be repeated; knn20, probe if left out.",
+            help="A protocol's name, with options as in wang-liu:epochs=5; may be repeated. Default: knn20, probe.",
             autocompletion=complete_part("protocol"),
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="The seed of everything random.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """Evaluate embeddings, or a run: kNN, linear probes, retrieval; every number with its protocol."""
+    """Evaluate embeddings, or a run, by kNN, linear probes and retrieval. Every number comes with its protocol."""
     from kontrast.registry import FAMILIES
 
     protocols = dict(map(_parse_protocol, protocol or ["knn20", "probe"]))
@@ -86,12 +81,12 @@ def evaluate(
         print(dump(record))
         return
     rows = f"{len(subject.train_labels):,} rows of {subject.train.shape[1]} in {subject.num_classes} classes"
-    out.print(_table(results, f"{features.name}: {rows}; {subject.split}: {len(subject.test_labels):,} rows"))
+    print_out(_table(results, f"{features.name}: {rows}; {subject.split}: {len(subject.test_labels):,} rows"))
     for result in results:
         for key, value in result.details.items():
             if isinstance(value, int | float | bool | str):
-                shown = number(float(value)) if type(value) in (int, float) else str(value)
-                out.print(f"{result.name}: {key} {shown}", highlight=False, soft_wrap=True)
+                text = number(float(value)) if type(value) in (int, float) else str(value)
+                print_out(f"{result.name}: {key} {text}")
 
 
 def _parse_protocol(text: str) -> tuple[str, dict[str, Any]]:
@@ -142,11 +137,9 @@ def _subject(
 
 
 def _table(results: Sequence[Result], title: str) -> Table:
-    table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD)
-    for column in ("top-1 %", "± error", "top-5 %"):
-        table.add_column(column, justify="right")
-    table.add_column("protocol")
+    numbers = ("top-1 %", "± error", "top-5 %")
+    accuracies = table(*numbers, "protocol", right=numbers, title=title)
     for r in results:
         top5 = "–" if r.top5 is None else f"{100 * r.top5:.2f}"
-        table.add_row(f"{100 * r.value:.2f}", f"{100 * r.error:.2f}", top5, escape(f"{r.name}: {r.protocol}"))
-    return table
+        accuracies.add_row(f"{100 * r.value:.2f}", f"{100 * r.error:.2f}", top5, escape(f"{r.name}: {r.protocol}"))
+    return accuracies

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from kontrast.cli._completion import complete_part, complete_run
-from kontrast.cli._console import out, printable, say_loading
+from kontrast.cli._arguments import FinishedRun
+from kontrast.cli._completion import complete_part
+from kontrast.cli._console import print_path, say_loading
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=complete_run)],
+    run: FinishedRun,
     to: Annotated[
         str,
         typer.Option("--to", help="safetensors, onnx, timm or torchvision.", autocompletion=complete_part("export")),
@@ -22,15 +23,15 @@ def export(
         Path | None, typer.Option("--out", "-o", help="A new or empty folder; RUN/exports/<to> if left out.")
     ] = None,
     normalise: Annotated[
-        str | None, typer.Option(help="onnx: inside (the file normalises its inputs; the default) or outside.")
+        str | None, typer.Option(help="For onnx: inside (the default: the file normalises its inputs) or outside.")
     ] = None,
-    opset: Annotated[int | None, typer.Option(help="onnx: the operator set; 18 if left out.")] = None,
+    opset: Annotated[int | None, typer.Option(help="For onnx: the version of the operators; 18 if left out.")] = None,
 ) -> None:
-    """Write a trained encoder for another tool, with a model card; the export is checked with that tool."""
+    """Export a run's encoder for another tool, with a model card. That tool loads it, and the features are compared."""
     say_loading(run)
     from kontrast.train.exports import export_run
 
     options: dict[str, Any] = {"normalise": normalise, "opset": opset}
     place = export_run(run, to, folder, **{key: value for key, value in options.items() if value is not None})
     files = ", ".join(sorted(file.name for file in place.iterdir() if not file.name.startswith(".")))
-    out.print(f"written: {printable(place)} ({escape(files)})", soft_wrap=True, highlight=False)
+    print_path("written", place, f" ({escape(files)})")

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
 from rich.table import Table
 
 import kontrast
-from kontrast.cli._completion import complete_run
-from kontrast.cli._console import number, out, printable, say_loading, steps
+from kontrast.cli._arguments import Features, Labels, Seed
+from kontrast.cli._console import number, print_out, print_path, say_loading, steps, table
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -23,26 +21,18 @@ if TYPE_CHECKING:
 
 
 def geometry(
-    features: Annotated[
-        Path,
-        typer.Argument(
-            help="features.npy [N, D], an .npz with features (labels; or x_train, y_train), or a run.",
-            autocompletion=complete_run,
-        ),
-    ],
-    labels: Annotated[Path | None, typer.Argument(help="labels.npy [N], whole numbers or strings.")] = None,
+    features: Features,
+    labels: Labels = None,
     weights: Annotated[Path | None, typer.Option(help="A classifier's weights.npy [K, D].")] = None,
     temperature: Annotated[
         float, typer.Option(help="The temperature of the loss, for penalty entropy and gradient response.")
     ] = 0.1,
     k1: Annotated[float, typer.Option(help="TCL's k1, for the gradient response.")] = 5000.0,
-    k2: Annotated[float, typer.Option(help="TCL's k2.")] = 1.0,
-    t: Annotated[float, typer.Option(help="t of the uniformity.")] = 2.0,
-    anchors: Annotated[int, typer.Option(min=1, help="Rows sampled for the measures per anchor.")] = 5000,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="The seed of that sample.")] = 0,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Take the rows as they are instead of on the unit sphere.")
-    ] = False,
+    k2: Annotated[float, typer.Option(help="TCL's k2, for the gradient response.")] = 1.0,
+    t: Annotated[float, typer.Option(help="The scale t of the uniformity.")] = 2.0,
+    anchors: Annotated[int, typer.Option(min=1, help="Rows sampled for measures that each anchor has.")] = 5000,
+    seed: Seed = 0,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not normalise the rows to length 1.")] = False,
     write: Annotated[
         Path | None, typer.Option(help="The JSON file to write; FEATURES.geometry.json if left out.")
     ] = None,
@@ -50,7 +40,7 @@ def geometry(
         bool, typer.Option("--json", help="Print the JSON instead of a table, and write no file.")
     ] = False,
 ) -> None:
-    """Measure embeddings: uniformity, rank, entropy; with labels tolerance, simplex, collapse, gradients."""
+    """Measure embeddings: uniformity, rank, entropy; with labels also tolerance, simplex, collapse and gradients."""
     say_loading(features)
     from kontrast.cli._files import load_array, load_features
     from kontrast.geometry import TooFewSamples, summary
@@ -97,21 +87,19 @@ def geometry(
     if as_json:
         print(dump(record))
         return
-    out.print(_geometry_table(lines, f"{features.name}: {len(x):,} rows of {x.shape[1]}"))
+    print_out(_geometry_table(lines, f"{features.name}: {len(x):,} rows of {x.shape[1]}"))
     if sample < len(x):
-        out.print(f"Entropy, neighbours and gradient responses: {sample:,} rows sampled (seed {seed}).")
+        print_out(f"Entropy, neighbours and gradient responses: {sample:,} rows sampled (seed {seed}).")
     for note in notes:
-        out.print(f"note: {note}", highlight=False, soft_wrap=True)
+        print_out(f"note: {note}")
     target.write_text(dump(record) + "\n")
-    out.print(f"written: {printable(target)}", soft_wrap=True)
+    print_path("written", target)
 
 
 def _geometry_table(lines: Sequence[Line], title: str) -> Table:
-    table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD)
-    for column, justify in (("measure", "left"), ("value", "right"), ("± error", "right"), ("theory", "right")):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
-    table.add_column("reached when")
+    right = ("value", "± error", "theory")
+    measures = table("measure", *right, "reached when", right=right, title=title)
     for line in lines:
         numbers = (line.value, line.error, line.theory)
-        table.add_row(line.name, *("–" if x is None else number(x) for x in numbers), line.meaning)
-    return table
+        measures.add_row(line.name, *("–" if x is None else number(x) for x in numbers), line.meaning)
+    return measures

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
+from kontrast.cli._arguments import AsJson, Out
 from kontrast.cli._completion import choices, complete_experiment
-from kontrast.cli._console import err, out, say_loading
+from kontrast.cli._console import print_err, print_out, say_loading, table
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def add(
     seeds: Annotated[
         int | None, typer.Option("--seeds", help="How many seeds; the preset's own number if left out.")
     ] = None,
-    to: Annotated[Path, typer.Option("--out", help="The folder of the run folders.")] = Path("runs"),
+    to: Out = Path("runs"),
     folder: Folder = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace cells of the ledger that have other content.")
@@ -64,8 +63,8 @@ def add(
         new = entries_of(sweep)
         entries += new
         cells = sum(entry.baseline is None for entry in new)
-        err.print(f"{sweep.design.name}: {cells} of {len(sweep.cells)} runs are done", highlight=False)
-    _print_merged(ledger.merge(entries, replace=replace), ledger.path)
+        print_err(f"{sweep.design.name}: {cells} of {len(sweep.cells)} runs are done")
+    _print_changes(ledger.merge(entries, replace=replace), ledger.path)
 
 
 @app.command("import")
@@ -76,7 +75,7 @@ def import_(
     ],
     folder: Folder = None,
 ) -> None:
-    """Check cells that somebody else ran, and merge them: this version, its recipes, no double keys."""
+    """Merge cells that somebody else ran, after a check: same version, same recipes, no cell twice."""
     from kontrast.experiments.ledger import Ledger, read_file
 
     files = [Path(word) for word in what if "=" not in word]
@@ -95,13 +94,13 @@ def import_(
 
     check_import(entries, settings)
     ledger = Ledger(_folder(folder))
-    _print_merged(ledger.merge([entry for entry, _ in entries]), ledger.path)
+    _print_changes(ledger.merge([entry for entry, _ in entries]), ledger.path)
 
 
 @app.command("list")
 def list_(
     folder: Folder = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the ledger: each design with its cells, seeds and hours."""
     from kontrast.experiments.ledger import Ledger, read_file
@@ -129,17 +128,14 @@ def list_(
     if as_json:
         print(dump({"ledger": str(ledger.path), "designs": lines}))
         return
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("experiment", "preset", "settings"):
-        table.add_column(name)
-    for name in ("cells", "places", "seeds", "baselines", "hours", "kB"):
-        table.add_column(name, justify="right")
+    right = ("cells", "places", "seeds", "baselines", "hours", "kB")
+    designs = table("experiment", "preset", "settings", *right, right=right)
     for line in lines:
         words = " ".join(f"{key}={value}" for key, value in line["settings"].items())  # type: ignore[attr-defined]
         counts = [str(line[name]) for name in ("cells", "places", "seeds", "baselines")]
         sizes = [f"{line['hours']:.1f}", f"{line['bytes'] / 1000:.0f}"]  # type: ignore[operator]
-        table.add_row(*(escape(str(line[name])) for name in ("experiment", "preset")), escape(words), *counts, *sizes)
-    out.print(table if lines else f"{ledger.path} has no cell yet; kontrast ledger add adds some", markup=False)
+        designs.add_row(*(escape(str(line[name])) for name in ("experiment", "preset")), escape(words), *counts, *sizes)
+    print_out(designs if lines else f"{ledger.path} has no cell yet; kontrast ledger add adds some", markup=False)
 
 
 def _sweep(name: str, preset: str, settings: list[str], seeds: int | None, to: Path) -> Sweep:
@@ -163,8 +159,8 @@ def _folder(option: Path | None) -> Path:
     return DEFAULT if option is None else option
 
 
-def _print_merged(merged: Merged, path: Path) -> None:
-    words = [f"{len(merged.added)} cells added"]
-    words += [f"{len(merged.replaced)} replaced"] if merged.replaced else []
-    words += [f"{len(merged.same)} were there already"] if merged.same else []
-    out.print(f"{path}: {', '.join(words)}", highlight=False, markup=False, soft_wrap=True)
+def _print_changes(changes: Merged, path: Path) -> None:
+    words = [f"{len(changes.added)} cells added"]
+    words += [f"{len(changes.replaced)} replaced"] if changes.replaced else []
+    words += [f"{len(changes.same)} were there already"] if changes.same else []
+    print_out(f"{path}: {', '.join(words)}", markup=False)

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from kontrast.cli._completion import choices
-from kontrast.cli._console import out
+from kontrast.cli._console import print_out
 from kontrast.registry import FAMILIES, Family, families
 
 KINDS = tuple(dict.fromkeys(family.plural for family in FAMILIES.values()))
@@ -19,18 +19,18 @@ def list_(
         str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.", autocompletion=choices(*KINDS, "optimisers"))
     ],
     everything: Annotated[
-        bool, typer.Option("--all", help="Every recipe, a line each, instead of the papers' counts.")
+        bool, typer.Option("--all", help="List every recipe of the papers, not only how many there are.")
     ] = False,
 ) -> None:
-    """List recipes, losses, methods, data sets, encoders, augmentations, …, with a line about each."""
+    """List the recipes, losses, methods, data sets, encoders, … that there are, with a line about each."""
     try:
-        listed = families(kind)
+        members = families(kind)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="KIND") from None
-    if listed == [FAMILIES["recipe"]] and not everything:
+    if members == [FAMILIES["recipe"]] and not everything:
         _print_recipes()
     else:
-        _print({name: about for family in listed for name, about in lines(family).items()})
+        _print({name: about for family in members for name, about in lines(family).items()})
 
 
 def lines(family: Family) -> dict[str, str]:
@@ -49,7 +49,7 @@ def _line(family: Family, name: str) -> str:
 def _print(parts: dict[str, str]) -> None:
     wide = max(map(len, parts), default=0)
     for name, about in parts.items():
-        out.print(f"[bold]{escape(f'{name:<{wide}}')}[/]  {escape(about)}", highlight=False, soft_wrap=True)
+        print_out(f"[bold]{escape(f'{name:<{wide}}')}[/]  {escape(about)}")
 
 
 def _print_recipes() -> None:
@@ -57,16 +57,16 @@ def _print_recipes() -> None:
     from kontrast.recipes import BOOKS
 
     quick, *papers = BOOKS
-    out.print(f"[dim]{escape(_first_line(quick.__doc__))}[/]", highlight=False, soft_wrap=True)
+    print_out(f"[dim]{escape(_first_line(quick.__doc__))}[/]")
     _print({name: recipe.summary for name, recipe in quick.RECIPES.items()})
-    out.print("[dim]Of the papers; `kontrast list recipes --all` lists every one:[/]", highlight=False, soft_wrap=True)
+    print_out("[dim]Of the papers; `kontrast list recipes --all` lists every one:[/]")
     for book in papers:
         sets = list(dict.fromkeys(recipe.data.name for recipe in book.RECIPES.values()))
         methods = list(dict.fromkeys(recipe.method.name for recipe in book.RECIPES.values()))
         about = _first_line(book.__doc__).rstrip(".")
-        out.print(f"[bold]{len(book.RECIPES)} recipes[/]  {escape(about)}", highlight=False, soft_wrap=True)
+        print_out(f"[bold]{len(book.RECIPES)} recipes[/]  {escape(about)}")
         what = f"{', '.join(methods)} on {', '.join(sets)}, such as {next(iter(book.RECIPES))}"
-        out.print(f"            {escape(what)}", highlight=False, soft_wrap=True)
+        print_out(f"            {escape(what)}")
 
 
 def _first_line(text: str | None) -> str:

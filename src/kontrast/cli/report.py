@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kontrast.cli._completion import complete_run
-from kontrast.cli._console import out, print_failure, printable, say_loading
+from kontrast.cli._console import print_failure, print_path, say_loading
 from kontrast.files import expanded
 
 PRESETS = ("cpu", "paper", "smoke")
@@ -34,13 +34,13 @@ def report(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="The page's file; report.html in the folder, or here for several runs, if left out."
+            "--out", help="The page's file. If left out: report.html in the folder, for several runs in this one."
         ),
     ] = None,
     figures: Annotated[
         Kind | None,
         typer.Option(
-            "--figures", help="Write every chart as a file too, beside the page (an experiment's in figures/)."
+            "--figures", help="Also write every chart as a file, beside the page (of an experiment into figures/)."
         ),
     ] = None,
     runs: Annotated[Path, typer.Option("--runs", help="The folder of the experiments that are given by name.")] = Path(
@@ -48,7 +48,7 @@ def report(
     ),
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Write one page that answers: did it work, is it good, what is wrong, what next. It needs no network."""
+    """Write one page that answers: did it work, is it good, what is wrong, what next? It can be read offline."""
     paths = [folder(name, runs) for name in what]
     say_loading(", ".join(what))
     from kontrast import pipeline
@@ -56,9 +56,9 @@ def report(
     from kontrast.runs import Run
 
     if len(paths) == 1 and not Run(paths[0]).findings_file.exists():
-        pipeline.examine(Run(paths[0]), failed=print_failure)
+        pipeline.examine(Run(paths[0]), on_error=print_failure)
     place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
-    out.print(f"report: {printable(place)}", highlight=False, soft_wrap=True)
+    print_path("report", place)
     if show:
         import webbrowser
 
@@ -78,7 +78,7 @@ def folder(name: str, runs: Path) -> Path:
 
     if name in names():
         raise ValueError(
-            f"there is no folder {folders[0]}: the experiment has not been run, or elsewhere. Run it "
+            f"there is no folder {folders[0]}: the experiment has not been run, or its folder is elsewhere. Run it "
             f"(kontrast reproduce {name}), or set its folder (--runs DIR)"
         )
     return path

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from kontrast.cli._arguments import AsJson, Out
 from kontrast.cli._completion import complete_experiment, complete_setting
-from kontrast.cli._console import err, handle_signals, out, print_failure, printable, say_loading
+from kontrast.cli._console import (
+    handle_signals,
+    print_err,
+    print_failure,
+    print_out,
+    print_path,
+    printable,
+    say_loading,
+)
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -55,7 +64,7 @@ def reproduce(
         int | None, typer.Option("--seeds", help="How many seeds; the preset's own number if left out.")
     ] = None,
     engine: Annotated[
-        EngineName, typer.Option("--engine", help="Processes here, or a Ray cluster.")
+        EngineName, typer.Option("--engine", help="Run in processes here, or on a Ray cluster.")
     ] = EngineName.local,
     jobs: Annotated[
         int | None,
@@ -72,11 +81,11 @@ def reproduce(
     address: Annotated[
         str | None, typer.Option("--address", help="The address of a Ray cluster; one is started here if left out.")
     ] = None,
-    to: Annotated[Path, typer.Option("--out", help="The folder of run folders and tables.")] = Path("runs"),
+    to: Out = Path("runs"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with an estimate of the time.")] = False,
     only_read: Annotated[
         bool,
-        typer.Option("--only-read", help="Make the tables from finished runs, here or in the ledger; run nothing."),
+        typer.Option("--only-read", help="Run nothing; make the tables from finished runs, here or in the ledger."),
     ] = False,
     ledger: Annotated[
         Path | None,
@@ -88,12 +97,12 @@ def reproduce(
     ] = None,
     judge_paper: Annotated[
         bool,
-        typer.Option("--judge-paper", help="Test the claims on the numbers that the paper prints; run nothing."),
+        typer.Option("--judge-paper", help="Run nothing; test the claims on the numbers that the paper prints."),
     ] = False,
     folders: Annotated[bool, typer.Option("--folders", help="List the run folders of every cell too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Run an experiment of a paper, or the rest of it, and show the paper's values, ours, and which claims hold."""
+    """Run what is left of a paper's experiment, and print the paper's values, ours, and which claims hold."""
     from kontrast import experiments, pipeline
     from kontrast.recipe import Recipe
 
@@ -112,9 +121,7 @@ def reproduce(
         return
     if only_read:
         if cells_as_text is None and not any(cell.done for cell in sweep.cells):
-            err.print(
-                f"no run is finished in {printable(to)}, and there is no ledger in docs/results/ledger", highlight=False
-            )
+            print_err(f"no run is finished in {printable(to)}, and there is no ledger in docs/results/ledger")
         summary = sweep.write()
     else:
         runner = _engine(engine, len(sweep.cells), jobs, threads, cpus, gpus, address)
@@ -123,17 +130,17 @@ def reproduce(
             for cell in missing:
                 if isinstance(cell.does, Recipe):
                     cell.does.check_data()
-        err.print(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do", highlight=False)
+        print_err(f"{name}: {len(sweep.cells)} runs, {len(missing)} to do")
         with handle_signals():
             summary = sweep.run(runner, _Progress(len(missing) + len(sweep.missing_baselines)))
-    page = pipeline.write_report([sweep.folder], failed=print_failure)
+    page = pipeline.write_report([sweep.folder], on_error=print_failure)
     if as_json:
         print(dump(summary))
     else:
-        out.print(tables.terminal(summary, show_folders=folders))
-        out.print(f"tables and charts: {printable(sweep.folder)}", highlight=False, soft_wrap=True)
+        print_out(tables.terminal(summary, show_folders=folders))
+        print_path("tables and charts", sweep.folder)
         if page is not None:
-            out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
+            print_path("report", page)
     if not only_read and sweep.missing:
         raise typer.Exit(1)
 
@@ -157,9 +164,9 @@ def _judge_paper(experiment: Experiment, as_json: bool) -> None:
     if as_json:
         print(dump({"experiment": experiment.name, "claims": claims}))
         return
-    out.print(f"[bold]{escape(experiment.title)}[/] ({escape(experiment.source)})", highlight=False)
-    out.print("Our claims, tested on the numbers that the paper prints; each finding says where its error comes from.")
-    out.print(tables.claims(claims, nothing="the paper prints no numbers that this claim reads"))
+    print_out(f"[bold]{escape(experiment.title)}[/] ({escape(experiment.source)})")
+    print_out("Our claims, tested on the numbers that the paper prints; each finding says where its error comes from.")
+    print_out(tables.claims(claims, nothing="the paper prints no numbers that this claim reads"))
 
 
 def _engine(
@@ -178,8 +185,8 @@ def _plan(sweep: Sweep) -> None:
     from kontrast.experiments.plan import estimate
 
     preset = sweep.experiment.presets[sweep.preset]
-    out.print(f"[bold]{escape(sweep.experiment.title)}[/] ({escape(sweep.experiment.source)})", highlight=False)
-    out.print(escape(preset.about), highlight=False)
+    print_out(f"[bold]{escape(sweep.experiment.title)}[/] ({escape(sweep.experiment.source)})")
+    print_out(escape(preset.about))
     missing = sweep.missing
     for cell in sweep.cells:
         trouble = cell.trouble
@@ -187,14 +194,14 @@ def _plan(sweep: Sweep) -> None:
         if status != "done" and cell not in missing:
             status = "in ledger"
         why = "" if trouble is None else f": {escape(trouble)}"
-        out.print(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}{why}", highlight=False, soft_wrap=True)
+        print_out(f"{status:<11} {escape(cell.name)}  {escape(cell.path.name)}{why}")
     time_needed = estimate(missing)
     count = f"{len(sweep.cells)} runs, {len(missing)} to do"
     if time_needed.seconds is None:
-        out.print(f"{count}; no estimate: {escape(time_needed.why)}", highlight=False, soft_wrap=True)
+        print_out(f"{count}; no estimate: {escape(time_needed.why)}")
     else:
         training = f"about {duration(time_needed.seconds)} of training, measured on a few steps with all cores"
-        out.print(f"{count}; {training}; evaluation comes on top", highlight=False, soft_wrap=True)
+        print_out(f"{count}; {training}; evaluation comes on top")
 
 
 class _Progress:
@@ -216,9 +223,7 @@ class _Progress:
             "again": f"its process died; trying again: {event.error}",
         }
         text = words.get(event.what, event.what)
-        err.print(
-            f"[{self.done}/{self.count}] {event.cell.name}: {text}", highlight=False, markup=False, soft_wrap=True
-        )
+        print_err(f"[{self.done}/{self.count}] {event.cell.name}: {text}", markup=False)
 
 
 def duration(seconds: float) -> str:

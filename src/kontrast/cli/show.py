@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
 
-import typer
-
-from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import out, printable, say_loading
+from kontrast.cli._arguments import AnyRecipe, Settings
+from kontrast.cli._console import print_out, printable, say_loading
 
 
 def show(
-    name: Annotated[
-        str,
-        typer.Argument(help="A recipe's name, a YAML file, or a run's folder.", autocompletion=complete_recipe_or_run),
-    ],
-    settings: Annotated[
-        list[str] | None, typer.Argument(help="Overrides, as for train.", autocompletion=complete_setting)
-    ] = None,
+    name: AnyRecipe,
+    settings: Settings = None,
 ) -> None:
-    """Print a recipe, its claim and its settings in words, with every option written out: YAML for `kontrast train`."""
+    """Print a recipe as YAML that `kontrast train` reads: its claim, its settings in words, and every option."""
     from kontrast import recipes
 
     changes = settings or []
-    checked = recipes.recipe(name).override(changes).check_parts()
+    recipe = recipes.recipe(name).override(changes).check_parts()
     say_loading(name)
     from kontrast.recipes.wording import wording
     from kontrast.train import resolve
 
-    recipe = resolve(checked)
+    recipe = resolve(recipe)
     _comment(recipe.about or recipe.name)
     if changes:
-        _comment(f"what it claims is claimed without {shlex.join(changes)}")
+        _comment(f"the claim does not cover {shlex.join(changes)}")
     for topic, text in wording(recipe).items():
         _comment(f"{topic}: {text}")
     _comment(f"command: {shlex.join(['kontrast', 'train', name, *changes])}")
@@ -42,4 +34,4 @@ def show(
 
 def _comment(text: str) -> None:
     """A comment has one line."""
-    out.print(f"# {printable(' '.join(text.split()))}", highlight=False, soft_wrap=True)
+    print_out(f"# {printable(' '.join(text.split()))}")

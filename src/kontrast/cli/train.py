@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._completion import complete_recipe_or_run, complete_setting
-from kontrast.cli._console import err, handle_signals, out, print_failure, printable, say_loading
+from kontrast.cli._arguments import AnyRecipe, AsJson, Settings
+from kontrast.cli._console import (
+    handle_signals,
+    print_err,
+    print_failure,
+    print_out,
+    print_path,
+    printable,
+    say_loading,
+    table,
+)
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -22,23 +30,11 @@ if TYPE_CHECKING:
 
 
 def train(
-    recipe: Annotated[
-        str,
-        typer.Argument(
-            help="A recipe's name (`kontrast list recipes`), a YAML file, or a run's folder.",
-            autocompletion=complete_recipe_or_run,
-        ),
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Overrides: optim.lr=0.2 train.epochs=1 data=photos/ encoder=resnet18 run.device=cuda",
-            autocompletion=complete_setting,
-        ),
-    ] = None,
+    recipe: AnyRecipe,
+    settings: Settings = None,
     to: Annotated[Path | None, typer.Option("--out", help="The folder of the run folders; runs if left out.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print result.json instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a recipe, evaluate it, and write a run folder with a report; the same command resumes an unfinished run."""
     source = load_recipe(recipe, settings or [], to)
@@ -57,19 +53,20 @@ def train(
         if is_first:
             _announce(session)
         try:
-            outcome = pipeline.perform_session(session, failed=print_failure)
+            page = pipeline.perform(session, on_error=print_failure)
         except Exception:
             if is_first and not as_json and session.has_failed:
                 _print_page(session.run.report_file)
             raise
-    if not is_first or not outcome.run.has_result:
+    run = session.run
+    if not is_first or not run.has_result:
         return
     if as_json:
-        print(dump(outcome.run.result))
+        print(dump(run.result))
         return
-    out.print(results_table([outcome.run]))
-    out.print(f"run folder: {printable(outcome.run.path)}", highlight=False, soft_wrap=True)
-    _print_page(outcome.page)
+    print_out(results_table([run]))
+    print_path("run folder", run.path)
+    _print_page(page)
 
 
 def _print_recipe(recipe: Recipe) -> None:
@@ -82,23 +79,23 @@ def _print_recipe(recipe: Recipe) -> None:
     models.refuse_tag(recipe.encoder.name)
     print(recipe.to_yaml(), end="")
     if recipe.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
-        out.print("# train.micro_batch is chosen when it is run", highlight=False, soft_wrap=True)
+        print_out("# train.micro_batch is chosen when it is run")
     else:
-        out.print(f"# {printable(Run.of(recipe).path)}", highlight=False, soft_wrap=True)
+        print_out(f"# {printable(Run.of(recipe).path)}")
 
 
 def _announce(session: Session) -> None:
     run = session.run
     if not session.has_work:
-        err.print(f"already done: {printable(run.path)}", highlight=False, soft_wrap=True)
+        print_err(f"already done: {printable(run.path)}")
     elif run.status != "done" and run.last_checkpoint.exists():
         step = run.state.step or 0
-        err.print(f"resumes at step {step}: {printable(run.path)}", highlight=False, soft_wrap=True)
+        print_err(f"resumes at step {step}: {printable(run.path)}")
 
 
 def _print_page(page: Path | None) -> None:
     if page is not None and page.exists():
-        out.print(f"report: {printable(page)}", highlight=False, soft_wrap=True)
+        print_path("report", page)
 
 
 def load_recipe(source: str, settings: list[str], to: Path | None = None) -> Recipe:
@@ -119,19 +116,18 @@ def load_recipe(source: str, settings: list[str], to: Path | None = None) -> Rec
 
 def results_table(runs: list[Run]) -> Table:
     """A table of all results of the runs: a line for each number, with its protocol."""
-    table = Table(box=SIMPLE_HEAD)
-    for column, justify in (("run", "left"), ("protocol", "left"), ("top-1", "right"), ("± error", "right")):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    results = table("run", "protocol", "top-1", "± error", right=("top-1", "± error"))
     for run in runs:
         result = run.result
         for record in result["results"]:
-            table.add_row(*_row(result["recipe"], record))
+            results.add_row(*_row(result["recipe"], record))
         if "start" in result:
             start = result["start"]["result"]
-            table.add_row(*_row(result["recipe"], {**start, "protocol": f"before the first step: {start['protocol']}"}))
+            line = {**start, "protocol": f"before the first step: {start['protocol']}"}
+            results.add_row(*_row(result["recipe"], line))
         if "note" in result:
-            table.add_row(escape(result["recipe"]), escape(result["note"]), "–", "–")
-    return table
+            results.add_row(escape(result["recipe"]), escape(result["note"]), "–", "–")
+    return results
 
 
 def _row(name: str, record: dict[str, Any]) -> tuple[str, ...]:

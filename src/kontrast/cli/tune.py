@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
+from kontrast.cli._arguments import AsJson
 from kontrast.cli._completion import choices, complete_part, complete_recipe, complete_setting
-from kontrast.cli._console import err, handle_signals, out, say_loading
+from kontrast.cli._console import handle_signals, print_err, print_out, say_loading, table
 from kontrast.cli.train import load_recipe
 from kontrast.files import dump
 
@@ -78,7 +77,7 @@ def tune(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be tried first, and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print tune.json instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search for the best settings on rows held out of training; the same command again resumes the search.
 
@@ -108,7 +107,7 @@ def tune(
         _print_plan(search)
         return
     with handle_signals():
-        record = search.run(lambda line: err.print(line, highlight=False, markup=False, soft_wrap=True))
+        record = search.run(lambda line: print_err(line, markup=False))
     if as_json:
         print(dump(record))
     else:
@@ -126,10 +125,10 @@ def _print_plan(search: Tuning) -> None:
     else:
         phase = next(procedure)
         _print(f"{phase.name}: {phase.why}")
-        for drawn in phase.settings:
-            words = ", ".join(f"{name}={_format_value(value)}" for name, value in search.setting_of(drawn).items())
+        for draw in phase.settings:
+            words = ", ".join(f"{name}={_format_value(value)}" for name, value in search.setting_of(draw).items())
             for seed in search.seeds:
-                _print(f"  {words} seed={seed}: trials/{search.trial_recipe(drawn, seed).folder}")
+                _print(f"  {words} seed={seed}: trials/{search.trial_recipe(draw, seed).folder}")
         then = {"tcl": "the next settings depend on the scores", "temperature": "then closer to the best of these"}.get(
             search.sampler, "that is all"
         )
@@ -138,21 +137,21 @@ def _print_plan(search: Tuning) -> None:
 
 
 def _print_record(search: Tuning, record: dict[str, Any]) -> None:
-    table = Table(box=SIMPLE_HEAD)
     trials = [(phase["name"], trial) for phase in record["phases"] for trial in phase["trials"]]
     names = list(trials[0][1]["setting"])
     scale, unit = (100.0, " (%)") if record["accuracy"] else (1.0, "")
-    for column in (*(name.replace("_", " ") for name in names), "phase", f"score{unit}", "against the first", ""):
-        table.add_column(column, justify="left" if column in ("phase", "") else "right")
+    columns = [name.replace("_", " ") for name in names]
+    scores = (f"score{unit}", "against the first")
+    settings = table(*columns, "phase", *scores, "", right=(*columns, *scores))
     for phase, trial in trials:
-        table.add_row(
+        settings.add_row(
             *(escape(_format_value(trial["setting"][name])) for name in names),
             escape(phase),
             _format_score(trial["score"], scale) if trial["score"] else trial["state"],
             _format_comparison(trial["against_first"], scale) if trial is not trials[0][1] else "–",
             "chosen" if trial["setting"] == record["chosen"] else "",
         )
-    out.print(table)
+    print_out(settings)
     lines = [f"score: {record['by']}, {record['held_out']:.0%}; the test rows were not used"]
     if len(record["seeds"]) > 1:
         lines.append("±: Student's 95 % interval over seeds; differences seed by seed")
@@ -168,7 +167,7 @@ def _print_record(search: Tuning, record: dict[str, Any]) -> None:
 
 
 def _print(line: str) -> None:
-    out.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_out(line, markup=False)
 
 
 def _format_value(value: Any) -> str:
@@ -178,8 +177,8 @@ def _format_value(value: Any) -> str:
 
 
 def _format_score(score: dict[str, Any], scale: float, sign: str = "") -> str:
-    spread = "" if score["half"] is None else f" ± {scale * score['half']:.2f}"
-    return f"{scale * score['mean']:{sign}.2f}{spread}"
+    interval = "" if score["half"] is None else f" ± {scale * score['half']:.2f}"
+    return f"{scale * score['mean']:{sign}.2f}{interval}"
 
 
 def _format_comparison(comparison: dict[str, Any], scale: float) -> str:

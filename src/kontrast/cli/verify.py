@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from kontrast.cli._console import out, say_loading
+from kontrast.cli._arguments import AsJson, Seed
+from kontrast.cli._console import print_out, say_loading
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 def verify(
     only: Annotated[
-        list[str] | None, typer.Option(help="A check's name or pattern (sce-*); may be given again.")
+        list[str] | None, typer.Option(help="A check's name, or a pattern such as sce-*; may be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="The seed of the random inputs.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of lines.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """Check every lemma, theorem and identity of the papers; status 1 if one fails or none ran."""
+    """Check every lemma, theorem and identity of the papers. Exit code 1 if one fails, or none was run."""
     say_loading("the checks")
     from kontrast.theory import verify as outcomes
 
@@ -32,24 +33,22 @@ def verify(
         results.append(outcome)
         if not as_json:
             _print_outcome(outcome)
-    failed = [outcome for outcome in results if not outcome.holds]
+    failures = [outcome for outcome in results if not outcome.holds]
     if as_json:
         print(dump([dataclasses.asdict(outcome) for outcome in results]))
     else:
         seconds = sum(outcome.seconds for outcome in results)
-        verdict = f"[red]{len(failed)} fail" if failed else "[green]all hold"
-        out.print(f"{len(results)} checks in {seconds:.0f} s, seed {seed}: {verdict}[/]")
-        for outcome in failed:
-            out.print(f"  [red]fails[/] {outcome.name}", highlight=False)
-    if failed or not results:
+        verdict = f"[red]{len(failures)} fail" if failures else "[green]all hold"
+        print_out(f"{len(results)} checks in {seconds:.0f} s, seed {seed}: {verdict}[/]")
+        for outcome in failures:
+            print_out(f"  [red]fails[/] {outcome.name}")
+    if failures or not results:
         raise typer.Exit(1)
 
 
 def _print_outcome(outcome: Outcome) -> None:
     verdict = "[green]holds[/]" if outcome.holds else "[bold red]FAILS[/]"
     error = f"{outcome.error:.1e}" if math.isfinite(outcome.error) else str(outcome.error)
-    out.print(
-        f"{verdict}  {error:>7}  [bold]{outcome.name}[/]  {escape(outcome.statement)}", highlight=False, soft_wrap=True
-    )
+    print_out(f"{verdict}  {error:>7}  [bold]{outcome.name}[/]  {escape(outcome.statement)}")
     details = [outcome.source, outcome.conditions and f"if {outcome.conditions}", outcome.failure]
-    out.print(f"                [dim]{escape('; '.join(d for d in details if d))}[/]", highlight=False, soft_wrap=True)
+    print_out(f"                [dim]{escape('; '.join(d for d in details if d))}[/]")

@@ -158,11 +158,13 @@ def _absolute(path: str) -> str:
 
 def _train(recipe: Recipe) -> bool:
     from kontrast import pipeline
-    from kontrast.train import resolve
+    from kontrast.train import Session, resolve
 
     if resolve(recipe).hash != recipe.hash:  # its run would lie in another folder than the cell's
         raise ValueError(f"recipe={recipe.name}: must be resolved to be a cell. Use kontrast.train.resolve(recipe).")
-    return pipeline.perform(recipe, page=False).had_work
+    session = Session(recipe)
+    pipeline.perform(session, page=False)
+    return session.has_work
 
 
 def _call(task: Task, run: Run) -> bool:

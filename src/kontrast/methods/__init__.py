@@ -21,6 +21,7 @@ A method holds the networks, and whatever memory it needs, as one module; it wor
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -29,53 +30,34 @@ from kontrast.methods._base import Method, Network, Setting, ViewBatch
 from kontrast.registry import FAMILIES
 
 METHODS = FAMILIES["method"]
+names, options_of = METHODS.names, METHODS.options
+find: Callable[[str], type[Method]] = METHODS.find
 
 __all__ = ["METHODS", "Method", "Network", "Setting", "ViewBatch", "find", "method", "names", "options_of"]
-
-
-def names() -> list[str]:
-    """Every method's name."""
-    return METHODS.names()
-
-
-def find(name: str) -> type[Method]:
-    """The class of this name.
-
-    Raises:
-        ValueError: an unknown name; the error names the nearest one.
-
-    >>> find("spucon")
-    Traceback (most recent call last):
-        ...
-    ValueError: no method 'spucon'; did you mean 'supcon'? Known: ce, ce-fix, ce-l2, instance, ...
-    """
-    return METHODS[name]  # type: ignore[no-any-return]
-
-
-def options_of(name: str) -> dict[str, Any]:
-    """A method's options with their defaults.
-
-    >>> options_of("tcl")
-    {'temperature': 0.1, 'k1': 5000.0, 'k2': 1.0}
-    """
-    return METHODS.options(name)
 
 
 def method(name: str, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, **options: Any) -> Method:
     """The method of this name around an encoder and a head.
 
     Args:
-        name: one of `names`.
-        encoder: what is trained.
-        head: from the encoder's features to the embeddings of the loss.
-        setting: what the method cannot know by itself (how many samples, classes and steps there are); a method that
-            needs one of these says so.
-        **options: the method's own (`options_of`).
+        name: One of `names`.
+        encoder: The encoder that is trained.
+        head: From the encoder's features to the embeddings of the loss.
+        setting: What the method cannot know by itself (how many samples, classes and steps there are); a method that
+            needs one of these raises an error without it.
+        **options: The method's own (`options_of`).
+
+    Returns:
+        The method, one module with all networks.
 
     Raises:
-        ValueError: an unknown name or option; the error names the nearest one.
+        ValueError: The name or an option is unknown (the error names the nearest one), or a value is wrong.
+
+    >>> from kontrast import models
+    >>> encoder = models.encoder("mlp", in_features=4, features=8, seed=0)
+    >>> method("tcl", encoder, models.head("none", in_dim=8), k1=10.0).response
+    (10.0, 1.0)
     """
-    passed: dict[str, Any] = (
-        {"setting": setting or Setting()} if "setting" in inspect.signature(find(name)).parameters else {}
-    )
-    return METHODS.make(name, encoder, head, **passed, **options)  # type: ignore[no-any-return]
+    if "setting" in inspect.signature(find(name)).parameters:
+        options["setting"] = setting or Setting()
+    return METHODS.make(name, encoder, head, **options)  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ a constructor and `objective` are a method.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from kontrast import distributed, losses, models
 from kontrast.geometry import bounds
 
 LossOptions = Mapping[str, Mapping[str, Any]]  # the name of a loss → a method's options for it
+OptionWords = Mapping[str, str]  # the name of an option → how a methods section says it
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,11 @@ class Setting:
     seed: int = 0
 
     def need(self, name: str, who: str) -> int:
-        """The number of this name.
+        """The number of this name, which a method cannot do without.
+
+        Args:
+            name: A field of the setting.
+            who: Who needs it, for the error.
 
         Raises:
             ValueError: It was not passed.
@@ -78,7 +83,12 @@ class ViewBatch:
 
 
 class Network(nn.Module):
-    """An encoder and a head, one after the other: ``x → z``."""
+    """An encoder and a head, one after the other: ``x → z``.
+
+    Args:
+        encoder: From inputs to features.
+        head: From features to embeddings.
+    """
 
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
         super().__init__()
@@ -102,6 +112,7 @@ class Method(nn.Module, ABC):
         most_views: How many views at most; None is any number.
         estimator_losses: The losses by which `kontrast.sklearn.ContrastiveEncoder` trains with this method, each with
             the options that it passes; none by default. If the method needs labels, it is taken for data with labels.
+        option_words: How `words` says an option, ``{}`` being its value. A subclass declares its own options alone.
         loss: The loss; a method that has one gets its temperature into log lines and monitors.
     """
 
@@ -109,6 +120,7 @@ class Method(nn.Module, ABC):
     fewest_views: ClassVar[int] = 1
     most_views: ClassVar[int | None] = None
     estimator_losses: ClassVar[LossOptions] = {}
+    option_words: ClassVar[OptionWords] = {"loss": "{} loss", "temperature": "temperature τ = {}"}
 
     loss: losses.Loss
     network: Network
@@ -141,7 +153,15 @@ class Method(nn.Module, ABC):
     # ---------------------------------------------------------------------------------------- the parts of a step
 
     def keys(self, views: Tensor, seed: int) -> Tensor | None:
-        """What the loss compares with, without gradient ``[n, V', D]``; None if that is the embeddings themselves."""
+        """What the loss compares with, without gradient; None (the default) if that is the embeddings themselves.
+
+        Args:
+            views: ``[n, V, …]``, the whole batch of this rank or a part of it.
+            seed: For random numbers of the method, such as an order of the keys.
+
+        Returns:
+            The keys ``[n, V', D]``.
+        """
         return None
 
     def embed(self, views: Tensor) -> Tensor:
@@ -152,10 +172,16 @@ class Method(nn.Module, ABC):
 
     @abstractmethod
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
-        """The loss of the whole batch, a scalar."""
+        """The loss of the whole batch, a scalar with gradient.
+
+        Args:
+            z: The embeddings ``[n, V', D]`` (`embed`).
+            keys: What they are compared with (`keys`), or None.
+            batch: Labels and row numbers; with micro-batches its views have been embedded in parts.
+        """
 
     def remember(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> None:
-        """Keep the embeddings, keys and views of the step for `after_step`, `report` and `standing`."""
+        """Store the arguments of `objective` for `after_step`, `report` and `standing`."""
         self._last = z.detach(), keys, batch
 
     def step(self, batch: ViewBatch) -> dict[str, Tensor]:
@@ -191,9 +217,9 @@ class Method(nn.Module, ABC):
         v = batch.views.shape[1]
         if v < self.fewest_views or (self.most_views is not None and v > self.most_views):
             most = "or more" if self.most_views is None else f"to {self.most_views}"
-            needed = f"{self.fewest_views}" if self.most_views == self.fewest_views else f"{self.fewest_views} {most}"
+            count = f"{self.fewest_views}" if self.most_views == self.fewest_views else f"{self.fewest_views} {most}"
             raise ValueError(
-                f"views has shape {list(batch.views.shape)}: must have {needed} views of each sample for "
+                f"views has shape {list(batch.views.shape)}: must have {count} views of each sample for "
                 f"{type(self).__name__}, got {v}"
             )
         if self.needs_labels and batch.labels is None:
@@ -207,6 +233,23 @@ class Method(nn.Module, ABC):
             protocol: The protocol's name. The options of a recipe take precedence.
         """
         return {}
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, number: Callable[[float], str]) -> str:
+        """The options that are set, as a methods section has them: by `option_words`, else ``name = value``.
+
+        Args:
+            options: All options of the method, as a resolved recipe has them.
+            number: Formats a number.
+        """
+        words = {name: text for kind in cls.__mro__[::-1] for name, text in vars(kind).get("option_words", {}).items()}
+        return ", ".join(
+            words.get(name, f"{name} = {{}}").format(
+                value if isinstance(value, str) or value is True else number(value)
+            )
+            for name, value in options.items()
+            if value is not None and value is not False
+        )
 
     @torch.no_grad()
     def report(self) -> dict[str, float]:
@@ -231,7 +274,10 @@ class Method(nn.Module, ABC):
         return None if limits is None else bounds.Standing(*limits, value)
 
     def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch | None:
-        """What the batch of all ranks consists of, for `kontrast.losses.Loss.limits`; None (the default) if unknown."""
+        """What the batch of all ranks consists of, for `kontrast.losses.Loss.limits`; None (the default) if unknown.
+
+        The arguments are those of `objective`.
+        """
         return None
 
     @property
@@ -243,6 +289,11 @@ class Method(nn.Module, ABC):
     @property
     def class_weights(self) -> Tensor | None:
         """The weights of the method's linear classifier ``[K, D]``; None (the default) if it has none."""
+        return None
+
+    @property
+    def memory_bank(self) -> models.MemoryBank | None:
+        """The memory bank with a slot for each training row; None (the default) if there is none."""
         return None
 
     @property

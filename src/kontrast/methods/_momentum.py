@@ -9,6 +9,9 @@ of the whole batch, 8 in sce's code); with batch norm across ranks and neither, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,7 +19,7 @@ from torch import Tensor, nn
 from kontrast import distributed, losses, models
 from kontrast.data.loader import Stream, generator
 from kontrast.geometry import penalty_entropy
-from kontrast.methods._base import Method, Network, Setting, ViewBatch, out_dim
+from kontrast.methods._base import Method, Network, OptionWords, Setting, ViewBatch, out_dim
 from kontrast.sphere import unit_rows
 
 SMALL_BATCHES = {"key_parts": 1}  # batch norm over an eighth of a small batch would be noise
@@ -38,6 +41,14 @@ class MomentumMethod(Method):
     """
 
     fewest_views = most_views = 2
+    option_words: ClassVar[OptionWords] = {
+        "target_temperature": "target temperature τ_m = {}",
+        "queue": "queue of {} keys",
+        "momentum": "momentum encoder {}",
+        "symmetric": "both directions",
+        "shuffle_keys": "keys shuffled",
+        "key_parts": "batch norm of the keys in {} parts",
+    }
 
     def __init__(
         self,
@@ -111,6 +122,15 @@ class MomentumMethod(Method):
 
     def _one_way(self, online: Tensor, target: Tensor) -> Tensor:
         return self.loss(online, target, self.queue.rows)  # type: ignore[no-any-return]
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, number: Callable[[float], str]) -> str:
+        """Those of the base class; the momentum with its schedule."""
+        course = "constant" if options["momentum_schedule"] == "constant" else "rising to 1 along a cosine"
+        changes: dict[str, Any] = {"momentum": f"{number(options['momentum'])}, {course}", "momentum_schedule": None}
+        if options["key_parts"] == 1:
+            changes["key_parts"] = None
+        return super().words({**options, **changes}, number=number)
 
     def after_step(self) -> None:
         """Update the target, and add the keys to the queue: the loss has used the queue without them."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from kontrast import distributed, losses
 from kontrast.data.loader import Stream, seed_of
-from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, everyone, out_dim
+from kontrast.methods._base import LossOptions, Method, OptionWords, Setting, ViewBatch, everyone, out_dim
 
 
 class CE(Method):
@@ -33,6 +33,10 @@ class CE(Method):
 
     needs_labels = True
     estimator_losses: ClassVar[LossOptions] = {"cross-entropy": {}}
+    option_words: ClassVar[OptionWords] = {
+        "energy_penalty": "penalty μ = {} on the hyperspherical energy of the weights",
+        "energy_power": "energy power s = {}",
+    }
     loss: losses.CrossEntropyLoss | losses.SimplexCrossEntropyLoss
 
     def __init__(
@@ -77,8 +81,8 @@ class CE(Method):
         z, _, batch = self._last
         assert batch.labels is not None
         z = z.float().flatten(0, 1)
-        right = (z @ self.loss.weight.T.float()).argmax(1) == batch.labels.repeat_interleave(len(z) // len(batch))
-        return {"batch_accuracy": float(right.float().mean()), "largest_norm": float(z.norm(dim=1).max())}
+        is_right = (z @ self.loss.weight.T.float()).argmax(1) == batch.labels.repeat_interleave(len(z) // len(batch))
+        return {"batch_accuracy": float(is_right.float().mean()), "largest_norm": float(z.norm(dim=1).max())}
 
     @property
     def class_weights(self) -> Tensor:

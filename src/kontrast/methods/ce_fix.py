@@ -6,14 +6,15 @@ The simplex is built in closed form (`kontrast.simplex`); the published code's i
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
 from kontrast import losses
 from kontrast.data.loader import Stream, generator
-from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._base import LossOptions, OptionWords, Setting
 from kontrast.methods.ce import CE
 from kontrast.sphere import unit
 
@@ -30,6 +31,7 @@ class CEFix(CE):
     """
 
     estimator_losses: ClassVar[LossOptions] = {"simplex-cross-entropy": {}}
+    option_words: ClassVar[OptionWords] = {"radius": "weights of length {}", "weights": "fixed at {}"}
 
     def __init__(
         self,
@@ -45,7 +47,13 @@ class CEFix(CE):
         shape = self.loss.weight.shape
         self.loss = losses.SimplexCrossEntropyLoss(*shape, radius=radius, seed=seed)
         if weights == "random":
-            drawn = torch.randn(shape, generator=generator(seed, Stream.NETWORK, 3))
-            self.loss.weight.copy_(radius * unit(drawn))
+            directions = unit(torch.randn(shape, generator=generator(seed, Stream.NETWORK, 3)))
+            self.loss.weight.copy_(radius * directions)
         elif weights != "simplex":
             raise ValueError(f"method.weights={weights!r}: must be 'simplex' or 'random'")
+
+    @classmethod
+    def words(cls, options: Mapping[str, Any], *, number: Callable[[float], str]) -> str:
+        """Those of the base class; where the weights are fixed in words."""
+        weights = "a regular simplex" if options["weights"] == "simplex" else f"{options['weights']} directions"
+        return super().words({**options, "weights": weights}, number=number)

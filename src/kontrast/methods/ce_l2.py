@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._base import LossOptions, OptionWords, Setting
 from kontrast.methods.ce import CE
 
 
@@ -26,12 +26,13 @@ class CEL2(CE):
     """
 
     estimator_losses: ClassVar[LossOptions] = {}
+    option_words: ClassVar[OptionWords] = {"weight_penalty": "penalty λ = {}"}
 
     def __init__(
         self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, weight_penalty: float = 5e-4
     ) -> None:
         super().__init__(encoder, head, setting=setting)
         num_classes, dim = self.loss.weight.shape
-        learned = losses.CrossEntropyLoss(num_classes, dim, weight_penalty)
-        learned.load_state_dict(self.loss.state_dict())
-        self.loss = learned
+        loss = losses.CrossEntropyLoss(num_classes, dim, weight_penalty)
+        loss.load_state_dict(self.loss.state_dict())
+        self.loss = loss

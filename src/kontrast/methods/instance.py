@@ -4,8 +4,7 @@
     2.  loss = L(f, v_i, bank)                 the positive is the sample's own slot, all other slots are negatives
     3.  v_i ← normalised mean of v_i and f     after the optimiser's step
 
-L is Wang & Liu's "ordinary" contrastive loss, "hard" (only the nearest negatives), "simple" (no softmax at all), or
-"hard-simple". "simple" and "hard-simple" know no temperature.
+L is one of Wang & Liu's four contrastive losses (`kontrast.methods._wang_liu`).
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from torch import Tensor, nn
 
 from kontrast import losses, models
 from kontrast.data.loader import Stream, generator
-from kontrast.methods._base import Method, Setting, ViewBatch, out_dim
+from kontrast.methods._base import Setting, ViewBatch, out_dim
+from kontrast.methods._wang_liu import WangLiuMethod, choose_loss
 
-KINDS = ("ordinary", "hard", "simple", "hard-simple")
 
-
-class Instance(Method):
+class Instance(WangLiuMethod):
     """Instance discrimination, with one of Wang & Liu's four losses.
 
     Args:
@@ -51,23 +49,15 @@ class Instance(Method):
     ) -> None:
         setting = setting or Setting()
         super().__init__(encoder, head)
-        if loss not in KINDS:
-            raise ValueError(f"method.loss={loss!r}: must be one of {', '.join(KINDS)}")
-        by_name: dict[str, losses.Loss] = {
-            "ordinary": losses.InfoNCELoss(temperature),
-            "hard": losses.HardContrastiveLoss(temperature, hard_negatives),
-            "simple": losses.SimpleContrastiveLoss(),
-            "hard-simple": losses.SimpleContrastiveLoss(hard_negatives=hard_negatives),
-        }
-        self.loss = by_name[loss]
+        self.loss = choose_loss(loss, losses.InfoNCELoss(temperature), temperature, hard_negatives)
         samples = setting.need("num_samples", "instance discrimination, one slot a sample,")
         draw = generator(setting.seed, Stream.KEYS)
         self.bank = models.MemoryBank(samples, out_dim(head), bank_momentum, generator=draw)
 
     def objective(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
         """The loss of the view against the bank (step 2 of the module docstring)."""
-        own = _indices(batch)
-        return self.loss(z[:, 0], self.bank.keys(own), self.bank.rows, own_index=own)  # type: ignore[no-any-return]
+        rows = _indices(batch)
+        return self.loss(z[:, 0], self.bank.keys(rows), self.bank.rows, own_index=rows)  # type: ignore[no-any-return]
 
     def after_step(self) -> None:
         """Update the slots of the batch (step 3 of the module docstring)."""
@@ -81,8 +71,12 @@ class Instance(Method):
         if self._last is None:
             return {}
         z, _, batch = self._last
-        own = self.bank.keys(_indices(batch))
-        return {"positive_similarity": float(torch.cosine_similarity(z[:, 0].float(), own, dim=1).mean())}
+        slots = self.bank.keys(_indices(batch))
+        return {"positive_similarity": float(torch.cosine_similarity(z[:, 0].float(), slots, dim=1).mean())}
+
+    @property
+    def memory_bank(self) -> models.MemoryBank:
+        return self.bank
 
     def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
         return losses.Batch(num_negatives=max(len(self.bank) - 1, 1))

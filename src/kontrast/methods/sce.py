@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from kontrast import losses, models
-from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._base import LossOptions, OptionWords, Setting
 from kontrast.methods._momentum import SMALL_BATCHES, MomentumMethod
 
 
@@ -41,6 +41,11 @@ class SCE(MomentumMethod):
 
     loss: losses.SCELoss
     estimator_losses: ClassVar[LossOptions] = {"sce": SMALL_BATCHES}
+    option_words: ClassVar[OptionWords] = {
+        "contrastive_weight": "λ = {}",
+        "self_logit": "self slot {}",
+        "predictor": "predictor {}",
+    }
 
     def __init__(
         self,

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from kontrast import losses
-from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, how_many
-from kontrast.methods.instance import KINDS
+from kontrast.methods._base import LossOptions, Setting, ViewBatch, how_many
+from kontrast.methods._wang_liu import WangLiuMethod, choose_loss
 
 
-class SimCLR(Method):
+class SimCLR(WangLiuMethod):
     """SimCLR, with one of Wang & Liu's four losses.
 
     Args:
@@ -57,8 +57,8 @@ class SimCLR(Method):
         warmup_steps: int = 0,
     ) -> None:
         super().__init__(encoder, head)
-        if loss not in KINDS:
-            raise ValueError(f"method.loss={loss!r}: must be one of {', '.join(KINDS)}")
+        self.loss = self.main = choose_loss(loss, losses.NTXentLoss(temperature), temperature, hard_negatives)
+        self.first = losses.NTXentLoss(temperature)
         if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int) or warmup_steps < 0:
             raise ValueError(f"method.warmup_steps={warmup_steps!r}: must be a number of steps, 0 or more")
         total = None if setting is None else setting.total_steps
@@ -67,14 +67,6 @@ class SimCLR(Method):
                 f"method.warmup_steps={warmup_steps}: must be below the run's {total} steps, else the {loss} loss is "
                 "never used. Lower it, or train longer"
             )
-        by_name: dict[str, losses.Loss] = {
-            "ordinary": losses.NTXentLoss(temperature),
-            "hard": losses.HardContrastiveLoss(temperature, hard_negatives),
-            "simple": losses.SimpleContrastiveLoss(),
-            "hard-simple": losses.SimpleContrastiveLoss(hard_negatives=hard_negatives),
-        }
-        self.loss = self.main = by_name[loss]
-        self.first = losses.NTXentLoss(temperature)
         self.warmup_steps = warmup_steps
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 

@@ -32,8 +32,11 @@ def names() -> list[str]:
 def find(name: str) -> Recipe:
     """The recipe of this name.
 
+    Args:
+        name: One of `names`.
+
     Raises:
-        ValueError: an unknown name; the error names the nearest one.
+        ValueError: The name is unknown; the error names the nearest one.
 
     >>> find("tlc-fashion-mini")
     Traceback (most recent call last):
@@ -50,8 +53,16 @@ def find(name: str) -> Recipe:
 def recipe(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Recipe:
     """A recipe by name, from a YAML file, a run folder, a mapping, or as it is, with overrides.
 
-    A known name is that recipe, whatever files there are. The recipe of a run folder continues in that folder, wherever
-    it lies by now. Overrides are sections or dotted keys.
+    Args:
+        source: The recipe. A registered name is that recipe, even if there is a file of this name. The recipe of a run
+            folder resumes in that folder, wherever it lies now.
+        overrides: Sections or dotted keys.
+
+    Returns:
+        The recipe; its options need not be complete (`kontrast.train.resolve`).
+
+    Raises:
+        ValueError: There is no such recipe, the file is none, or an override is wrong.
 
     >>> recipe({"name": "mine", "method": "supcon", "train": {"epochs": 1}}).name
     'mine'
@@ -85,9 +96,8 @@ def _of_run(folder: Path) -> Recipe:
         raise ValueError(
             f"{folder} has no recipe.yaml; expected the folder of a run. Images to train on: data={folder}"
         )
-    stored = Recipe.read(file)
-    place = folder.resolve()
-    return stored.override({"run.out": str(place.parent)}) if place.name == stored.folder else stored
+    recipe, place = Recipe.read(file), folder.resolve()
+    return recipe.override({"run.out": str(place.parent)}) if place.name == recipe.folder else recipe
 
 
 def __getattr__(name: str) -> Any:

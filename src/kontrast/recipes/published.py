@@ -25,7 +25,7 @@ from kontrast.recipe import Recipe
 WANG_LIU_TEMPERATURES = (0.05, 0.07, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def _swept(*accuracies: float) -> dict[float, float]:
+def _by_temperature(*accuracies: float) -> dict[float, float]:
     return dict(zip(WANG_LIU_TEMPERATURES, accuracies, strict=True))
 
 
@@ -34,24 +34,24 @@ def _swept(*accuracies: float) -> dict[float, float]:
 # (below), 65.49 here and 63.57 there, hard 73.78 and 74.28; all other shared cells agree.
 WANG_LIU: dict[str, dict[str, dict[float, float]]] = {
     "cifar10": {
-        "ordinary": _swept(76.10, 79.75, 81.82, 83.78, 83.27, 83.22, 82.54, 82.97, 82.69, 82.67, 81.97, 82.21),
-        "hard": _swept(76.22, 79.20, 80.44, 83.28, 83.63, 84.14, 84.31, 84.60, 84.19, 84.60, 84.45, 84.19),
+        "ordinary": _by_temperature(76.10, 79.75, 81.82, 83.78, 83.27, 83.22, 82.54, 82.97, 82.69, 82.67, 81.97, 82.21),
+        "hard": _by_temperature(76.22, 79.20, 80.44, 83.28, 83.63, 84.14, 84.31, 84.60, 84.19, 84.60, 84.45, 84.19),
     },
     "cifar100": {
-        "ordinary": _swept(49.80, 51.82, 52.46, 56.05, 56.44, 55.47, 54.17, 53.05, 50.99, 50.08, 50.21, 48.33),
-        "hard": _swept(49.21, 50.77, 51.91, 55.61, 56.55, 55.66, 57.37, 57.17, 57.54, 57.15, 56.53, 56.77),
+        "ordinary": _by_temperature(49.80, 51.82, 52.46, 56.05, 56.44, 55.47, 54.17, 53.05, 50.99, 50.08, 50.21, 48.33),
+        "hard": _by_temperature(49.21, 50.77, 51.91, 55.61, 56.55, 55.66, 57.37, 57.17, 57.54, 57.15, 56.53, 56.77),
     },
     "svhn": {
-        "ordinary": _swept(88.96, 92.55, 94.21, 95.46, 95.47, 95.36, 94.66, 94.47, 94.17, 93.22, 92.66, 92.07),
-        "hard": _swept(89.07, 91.82, 93.37, 94.58, 94.79, 94.62, 94.93, 95.06, 95.02, 95.03, 95.08, 95.26),
+        "ordinary": _by_temperature(88.96, 92.55, 94.21, 95.46, 95.47, 95.36, 94.66, 94.47, 94.17, 93.22, 92.66, 92.07),
+        "hard": _by_temperature(89.07, 91.82, 93.37, 94.58, 94.79, 94.62, 94.93, 95.06, 95.02, 95.03, 95.08, 95.26),
     },
     "imagenet100": {
-        "ordinary": _swept(63.91, 71.53, 74.59, 75.41, 75.10, 72.98, 71.10, 70.47, 69.03, 67.91, 65.93, 65.49),
-        "hard": _swept(61.54, 68.33, 72.10, 74.53, 74.21, 75.04, 74.84, 74.46, 74.70, 74.28, 74.74, 73.78),
+        "ordinary": _by_temperature(63.91, 71.53, 74.59, 75.41, 75.10, 72.98, 71.10, 70.47, 69.03, 67.91, 65.93, 65.49),
+        "hard": _by_temperature(61.54, 68.33, 72.10, 74.53, 74.21, 75.04, 74.84, 74.46, 74.70, 74.28, 74.74, 73.78),
     },
 }
 
-Measured = tuple[float, float, float]
+MainTable = tuple[float, float, float]
 _MAIN: tuple[tuple[str, float | None], ...] = (
     *(("ordinary", t) for t in (0.07, 0.3, 0.7, 1.0)),
     ("simple", None),
@@ -60,26 +60,26 @@ _MAIN: tuple[tuple[str, float | None], ...] = (
 )
 
 
-def _measured(*triples: Measured) -> dict[tuple[str, float | None], Measured]:
+def _main_table(*triples: MainTable) -> dict[tuple[str, float | None], MainTable]:
     return dict(zip(_MAIN, triples, strict=True))
 
 
 # Wang & Liu, main text, Table 1: linear accuracy, −uniformity, tolerance. Tolerance is the mean over pairs of the same
 # class: as their equation (11) is written it could not exceed 0.1 on CIFAR-10. Which split is not stated.
-WANG_LIU_MAIN: dict[str, dict[tuple[str, float | None], Measured]] = {
-    "cifar10": _measured(
+WANG_LIU_MAIN: dict[str, dict[tuple[str, float | None], MainTable]] = {
+    "cifar10": _main_table(
         (79.75, 3.86, 0.04), (83.27, 3.60, 0.178), (82.69, 3.17, 0.333), (82.21, 2.96, 0.372), (74.83, 1.68, 0.61),
         (79.20, 3.88, 0.034), (83.63, 3.89, 0.0267), (84.19, 3.87, 0.030), (84.19, 3.86, 0.030), (84.84, 3.85, 0.030),
     ),
-    "cifar100": _measured(
+    "cifar100": _main_table(
         (51.82, 3.86, 0.10), (56.44, 3.60, 0.269), (50.99, 3.18, 0.331), (48.33, 2.96, 0.343), (39.31, 2.12, 0.39),
         (50.77, 3.87, 0.088), (56.55, 3.88, 0.124), (57.54, 3.87, 0.158), (56.77, 3.86, 0.172), (55.71, 3.86, 0.174),
     ),
-    "svhn": _measured(
+    "svhn": _main_table(
         (92.55, 3.88, 0.032), (95.47, 3.65, 0.137), (94.17, 3.27, 0.186), (92.07, 3.05, 0.197), (70.83, 1.50, 0.074),
         (91.82, 3.89, 0.025), (94.79, 3.91, 0.021), (95.02, 3.90, 0.021), (95.26, 3.88, 0.023), (94.99, 3.85, 0.026),
     ),
-    "imagenet100": _measured(
+    "imagenet100": _main_table(
         (71.53, 3.917, 0.093), (75.10, 3.693, 0.380), (69.03, 3.323, 0.427), (63.57, 3.08, 0.456),
         (48.09, 1.742, 0.528),
         (68.33, 3.929, 0.067), (74.21, 3.932, 0.096), (74.70, 3.927, 0.121), (74.28, 3.923, 0.134),
@@ -88,10 +88,10 @@ WANG_LIU_MAIN: dict[str, dict[tuple[str, float | None], Measured]] = {
 }  # fmt: skip
 
 
-Compared = dict[tuple[str, int], tuple[float, float | None]]
+Accuracies = dict[tuple[str, int], tuple[float, float | None]]
 
 
-def _against(supcon: tuple[float, float], tcl: tuple[float, float], longer: tuple[float, float]) -> Compared:
+def _against(supcon: tuple[float, float], tcl: tuple[float, float], longer: tuple[float, float]) -> Accuracies:
     return {
         ("supcon", 150): supcon,
         ("tcl", 150): tcl,
@@ -102,7 +102,7 @@ def _against(supcon: tuple[float, float], tcl: tuple[float, float], longer: tupl
 
 # TCL, supplement, Table 1 (150 epochs) and Table 2 (250): top-1 accuracy and half-width of the 95 % interval, by method
 # and epochs in all (100 or 200 contrastive, 50 linear). How the interval was computed is not stated; Table 2 has none.
-TCL: dict[str, Compared] = {
+TCL: dict[str, Accuracies] = {
     "cifar10": _against((96.16, 0.11), (96.30, 0.10), (96.7, 96.8)),
     "cifar100": _against((78.45, 0.64), (79.30, 0.45), (81.0, 81.6)),
     "fashion-mnist": _against((95.42, 0.08), (95.58, 0.11), (95.5, 95.7)),
@@ -198,7 +198,7 @@ def printed_set(data: object, sets: Iterable[str]) -> str | None:
     """
     name = Path(str(data)).stem
     whole = PARTS.get(name, name)
-    return next((known for known in sets if whole == known or whole.startswith(f"{known}-")), None)
+    return next((printed for printed in sets if whole == printed or whole.startswith(f"{printed}-")), None)
 
 
 # -------------------------------------------------------------------------------------------------- claims of recipes

@@ -50,7 +50,7 @@ def best_temperatures(data: str) -> tuple[float, float]:
 
 def _method(method: str, data: str) -> dict[str, Any]:
     tau, tau_m = best_temperatures(data)
-    chosen: dict[str, Any] = {
+    temperatures: dict[str, Any] = {
         "sce": {"temperature": tau, "target_temperature": tau_m, "contrastive_weight": 0.5},
         "moco": {"temperature": tau},
         "ressl": {"temperature": 0.1, "target_temperature": 0.04},
@@ -59,10 +59,10 @@ def _method(method: str, data: str) -> dict[str, Any]:
         memory = {"queue": 8192, "momentum": 0.99, "momentum_schedule": "cosine", "symmetric": True}
         memory |= {"shuffle_keys": False, "key_parts": 1}  # batch norm over all devices, in both networks
         predictor = {"predictor": "sce-predictor"} if method == "sce" else {}
-        return {"name": method, **chosen, **memory, **predictor}
+        return {"name": method, **temperatures, **memory, **predictor}
     queue, momentum = (16_384, 0.996) if data in MEDIUM else (4096, 0.99)
     memory = {"queue": queue, "momentum": momentum, "momentum_schedule": "constant"}
-    return {"name": method, **chosen, **memory, "shuffle_keys": True, "key_parts": 8}
+    return {"name": method, **temperatures, **memory, "shuffle_keys": True, "key_parts": 8}
 
 
 def _small(data: str) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def _claim(method: str, data: str) -> Claim:
     what = f"{WORDS[method]} on {TITLES[data]}"
     if data == "imagenet100":
         by_weight = SCE_LAMBDA[data]
-        swept = ", ".join(f"{value:g} at λ = {weight:g}" for weight, value in by_weight.items())
+        values = ", ".join(f"{value:g} at λ = {weight:g}" for weight, value in by_weight.items())
         expected = {
-            "sce": f"linear top-1 {by_weight[0.5]:g} % at λ = 0.5 ({swept})",
+            "sce": f"linear top-1 {by_weight[0.5]:g} % at λ = 0.5 ({values})",
             "moco": f"linear top-1 {by_weight[1.0]:g} %, SCE's at λ = 1",
             "ressl": f"linear top-1 near SCE's {by_weight[0.0]:g} % at λ = 0, which is ReSSL with a ceiling; {UNKNOWN}",
         }[method]

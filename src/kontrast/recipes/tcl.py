@@ -78,13 +78,13 @@ def _sections(
     out: int = 128,
     augmentation: str | None = None,
 ) -> dict[str, Any]:
-    """A recipe's sections; what is not given is the set's."""
+    """A recipe's sections; a setting that is left out is that of the data set."""
     usual_batch, *rates, usual_k1 = SETTINGS[data]
-    chosen: dict[str, Any] = {"name": method}
+    options: dict[str, Any] = {"name": method}
     if method in ("supcon", "tcl"):
-        chosen["temperature"] = 0.1
+        options["temperature"] = 0.1
     if method == "tcl":
-        chosen |= {"k1": usual_k1 if k1 is None else k1, "k2": k2}
+        options |= {"k1": usual_k1 if k1 is None else k1, "k2": k2}
     view = augmentation or ("crop-flip" if data == "fashion-mnist" else "autoaugment")
     large = data == "imagenet100"
     return {
@@ -92,7 +92,7 @@ def _sections(
         "augment": [view, view],
         "encoder": {"name": encoder, "stem": "large" if large else "small"},
         "head": {"name": "tcl", "out": out} if method in ("supcon", "tcl") else "none",
-        "method": chosen,
+        "method": options,
         "optim": {"name": "sgd", "lr": lr or rates[method == "tcl"], "momentum": 0.9, "weight_decay": 1e-4},
         "schedule": {"name": "cosine", "per": "epoch", "late": True, "final": 1e-3},
         "train": {"epochs": epochs, "batch_size": batch or usual_batch, "sampler": "shuffled"},
@@ -145,8 +145,8 @@ def _studied(method: str, name: str, what: str, section: str, **changes: Any) ->
     sections = _sections(method, STUDIED, **changes)
     if Recipe.of({"name": plain.name, "about": plain.about, **sections}) == plain:
         return plain
-    if (made := RECIPES.get(f"{plain.name}-{name}")) is not None:
-        return made
+    if (recipe := RECIPES.get(f"{plain.name}-{name}")) is not None:
+        return recipe
     expected = f"accuracy beside the {TCL[STUDIED][method, 150][0]:.2f} % of the plain setting; {UNKNOWN}"
     claim = Claim(f"{WORDS[method]} on {TITLES[STUDIED]}, {what}", f"TCL, supplement, {section}", expected, HARDWARE)
     return _BOOK.add(f"{plain.name}-{name}", claim, **sections)
@@ -193,9 +193,9 @@ def augmentation_study(augmentation: str, method: str) -> Recipe:
     return _studied(method, augmentation, augmentation, "section 2.2.4", augmentation=augmentation, k2=k2)
 
 
-def _one_of(what: str, value: Any, known: Any) -> Any:
-    if value not in known:
-        raise ValueError(f"{what} is {value!r}; the study has {', '.join(map(str, known))}")
+def _one_of(what: str, value: Any, allowed: Any) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{what} is {value!r}; the study has {', '.join(map(str, allowed))}")
     return value
 
 

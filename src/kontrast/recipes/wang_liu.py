@@ -63,13 +63,13 @@ def _claim(data: str, loss: str) -> Claim:
 
 
 def _method(data: str, loss: str) -> dict[str, Any]:
-    """Only what the loss looks at: the simple ones know no temperature, the soft ones keep every negative."""
-    chosen: dict[str, Any] = {"name": "instance", "loss": loss, "bank_momentum": 0.5}
+    """The options that the loss uses: the simple losses have no temperature, the soft ones keep every negative."""
+    options: dict[str, Any] = {"name": "instance", "loss": loss, "bank_momentum": 0.5}
     if loss in TABLES:
-        chosen["temperature"] = best_temperature(data, loss)
+        options["temperature"] = best_temperature(data, loss)
     if loss.startswith("hard"):
-        chosen["hard_negatives"] = 4095
-    return chosen
+        options["hard_negatives"] = 4095
+    return options
 
 
 _BOOK = Book()

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kontrast import augment, evaluate
+from kontrast.methods import METHODS
 from kontrast.optim import SCHEDULES
 from kontrast.recipe import Augment, Part, Recipe
 from kontrast.registry import STRENGTHS
@@ -96,9 +97,10 @@ def _views(augmentation: Augment, size: int | None) -> str:
 
 def _preset(view: Part, several: bool) -> str:
     strengths = dict.fromkeys(STRENGTHS)  # one that is not set is never named
-    known = augment.options_of(view.name)
-    left = {key: value for key, value in known.items() if not several or strengths.get(key, ...) is value}
-    return augment.describe(view.name).rstrip(".") + _changed(view, left)
+    defaults = augment.options_of(view.name)
+    if several:
+        defaults = {key: value for key, value in defaults.items() if strengths.get(key, ...) is value}
+    return augment.describe(view.name).rstrip(".") + _options(view, defaults)
 
 
 def _operations(steps: tuple[Part, ...]) -> str:
@@ -109,19 +111,15 @@ def _operations(steps: tuple[Part, ...]) -> str:
             key: list(value) if isinstance(value, tuple) else value
             for key, value in augment.operation_options(step.name).items()
         }
-        each.append(step.name + _changed(step, defaults))
+        each.append(step.name + _options(step, defaults))
     return ", ".join(each)
 
 
 def _encoder(part: Part) -> str:
     stem = part.options.get("stem")
-    chosen = {
-        k: v
-        for k, v in part.options.items()
-        if k in ("width", "depth", "hidden", "features", "pretrained", "norm") and v
-    }
-    more = [STEMS[stem]] if stem in STEMS else []
-    return ", ".join([ENCODERS.get(part.name, part.name), *more, *(f"{k} {v}" for k, v in chosen.items())])
+    names = ("width", "depth", "hidden", "features", "pretrained", "norm")
+    options = [f"{name} {value}" for name, value in part.options.items() if name in names and value]
+    return ", ".join([ENCODERS.get(part.name, part.name), *([STEMS[stem]] if stem in STEMS else []), *options])
 
 
 def _head(part: Part) -> str:
@@ -135,47 +133,9 @@ def _head(part: Part) -> str:
 
 
 def _method(part: Part) -> str:
-    """Every option in words; what the chosen loss does not look at is left out."""
-    options = dict(part.options)
-    loss = str(options.get("loss", ""))
-    if loss and not loss.startswith("hard"):
-        options.pop("hard_negatives", None)
-    if loss.endswith("simple"):
-        options.pop("temperature", None)
-    return ", ".join([part.name, *(text for name, value in options.items() if (text := _option(name, value, options)))])
-
-
-def _option(name: str, value: Any, options: Mapping[str, Any]) -> str:
-    if value is None or value is False or name == "momentum_schedule":  # named with the momentum
-        return ""
-    if (name, value) in (("key_parts", 1), ("warmup_steps", 0)):
-        return ""
-    amount = value if isinstance(value, str) or value is True else number(value)
-    follows = "constant" if options.get("momentum_schedule") == "constant" else "rising to 1 along a cosine"
-    known = {
-        "temperature": f"temperature τ = {amount}",
-        "target_temperature": f"target temperature τ_m = {amount}",
-        "contrastive_weight": f"λ = {amount}",
-        "k1": f"k1 = {amount}",
-        "k2": f"k2 = {amount}",
-        "weight_penalty": f"penalty λ = {amount}",
-        "energy_penalty": f"penalty μ = {amount} on the hyperspherical energy of the weights",
-        "energy_power": f"energy power s = {amount}",
-        "radius": f"weights of length {amount}",
-        "weights": f"fixed at {'a regular simplex' if amount == 'simplex' else f'{amount} directions'}",
-        "loss": f"{amount} loss",
-        "warmup_steps": f"after {amount} steps of NT-Xent",
-        "hard_negatives": f"the {amount} nearest negatives",
-        "bank_momentum": f"memory bank of all training images with momentum {amount}",
-        "queue": f"queue of {amount} keys",
-        "momentum": f"momentum encoder {amount}, {follows}",
-        "symmetric": "both directions",
-        "predictor": f"predictor {amount}",
-        "shuffle_keys": "keys shuffled",
-        "key_parts": f"batch norm of the keys in {amount} parts",
-        "self_logit": f"self slot {amount}",
-    }
-    return known.get(name, f"{name} {amount}")
+    """Every option in words; what the loss does not use is left out."""
+    words = METHODS[part.name].words(part.options, number=number)
+    return f"{part.name}, {words}" if words else part.name
 
 
 def _training(recipe: Recipe) -> str:
@@ -212,11 +172,10 @@ def _protocol(part: Part) -> str:
     text = importlib.import_module(evaluate.PROTOCOLS[part.name].__module__).__doc__ or ""
     _, *rest = (" ".join(piece.split()) for piece in text.strip().split("\n\n"))
     prose = rest[0] if rest and rest[0].startswith(("SGD", "Small")) else ""
-    changed = _changed(part, {})
-    return f"{part.name}{changed}: {' '.join([title, prose]).strip()}".rstrip(".")
+    return f"{part.name}{_options(part, {})}: {' '.join([title, prose]).strip()}".rstrip(".")
 
 
-def _changed(part: Part, defaults: Mapping[str, Any]) -> str:
-    """The options that are not the default's, in brackets."""
-    found = [f"{name} {value}" for name, value in part.options.items() if defaults.get(name, ...) != value]
-    return f" ({', '.join(found)})" if found else ""
+def _options(part: Part, defaults: Mapping[str, Any]) -> str:
+    """The options that differ from the defaults, in brackets."""
+    options = [f"{name} {value}" for name, value in part.options.items() if defaults.get(name, ...) != value]
+    return f" ({', '.join(options)})" if options else ""

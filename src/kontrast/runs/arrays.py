@@ -75,10 +75,10 @@ def fit_arrays(arrays: Arrays, messages: list[str]) -> Arrays:
         x = arrays.get(name)
         if x is None or not x.size:
             continue
-        own = {axis: length for axis, length in zip(axes, x.shape, strict=False) if axis != "*"}
+        sizes = {axis: length for axis, length in zip(axes, x.shape, strict=False) if axis != "*"}
         fits = x.ndim == len(axes) and _has_kind(x, kind)
-        if fits and all(lengths.get(axis, length) == length for axis, length in own.items()):
-            lengths |= own
+        if fits and all(lengths.get(axis, length) == length for axis, length in sizes.items()):
+            lengths |= sizes
             result[name] = x
         else:
             form = ", ".join(str(lengths.get(axis, axis)) for axis in axes)
@@ -102,6 +102,9 @@ def read_features(path: Path, key: str) -> tuple[np.ndarray[Any, Any], np.ndarra
     Args:
         path: features.npz, or another file that `write_features` wrote.
         key: A hash of what the features depend on.
+
+    Returns:
+        Training and test features, or None.
     """
     try:
         arrays = read_npz(path, "it is made anew")
@@ -111,7 +114,20 @@ def read_features(path: Path, key: str) -> tuple[np.ndarray[Any, Any], np.ndarra
 
 
 def write_features(path: Path, key: str, train: np.ndarray[Any, Any], test: np.ndarray[Any, Any]) -> None:
-    """Write training and test features for `read_features`; atomic."""
+    """Write training and test features for `read_features`; atomic.
+
+    Args:
+        path: The file; its folder is created.
+        key: A hash of what the features depend on.
+        train: Features of the training rows.
+        test: Features of the test rows.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_features(Path(folder) / "features.npz", "a key", np.ones((3, 2)), np.ones((1, 2)))
+    ...     [len(x) for x in read_features(Path(folder) / "features.npz", "a key")]
+    [3, 1]
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
         np.savez(file, key=np.array(key), train=train, test=test)

@@ -16,39 +16,27 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kontrast.files import expanded, read_json, read_regular, write_atomically, write_json
+from kontrast.files import read_json, read_regular, write_atomically, write_json
 from kontrast.runs.reading import validate
-from kontrast.runs.run import Run
+from kontrast.runs.run import File, Folder, Run
 from kontrast.runs.schemas import Summary
 
 AGAIN = "make it again: kontrast reproduce … --only-read"
 CHART = ".vl.json"
 
 
-@dataclass(frozen=True)
-class ExperimentFolder:
+class ExperimentFolder(Folder):
     """An experiment, by its folder.
 
     Args:
         path: The folder; it need not exist yet.
     """
 
-    path: Path
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        object.__setattr__(self, "path", expanded(path))
-
-    @property
-    def summary_file(self) -> Path:
-        return self.path / "result.json"
-
-    @property
-    def report_file(self) -> Path:
-        return self.path / "report.html"
+    summary_file = File("result.json")
+    report_file = File("report.html")
 
     @property
     def summary(self) -> Summary:
@@ -61,7 +49,11 @@ class ExperimentFolder:
 
     @property
     def summary_values(self) -> dict[str, Any]:
-        """result.json as plain values."""
+        """result.json as plain values.
+
+        Raises:
+            ValueError: The folder has none, or it is damaged.
+        """
         try:
             return read_json(self.summary_file, AGAIN)
         except FileNotFoundError:
@@ -70,14 +62,18 @@ class ExperimentFolder:
             ) from None
 
     def charts(self) -> dict[str, dict[str, Any]]:
-        """The Vega-Lite specification of each chart, by name."""
-        found = {}
+        """The Vega-Lite specification of each chart, by name.
+
+        Raises:
+            ValueError: A chart's file is damaged.
+        """
+        charts = {}
         for file in sorted(self.path.glob(f"*{CHART}")):
             try:
-                found[file.name.removesuffix(CHART)] = json.loads(read_regular(file).decode())
+                charts[file.name.removesuffix(CHART)] = json.loads(read_regular(file).decode())
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"{file} is damaged ({error}); {AGAIN}") from error
-        return found
+        return charts
 
     def run(self, folder: str) -> Run | None:
         """A run beside the experiment, by its folder's name; None if it does not exist or the name is a path."""
@@ -85,37 +81,39 @@ class ExperimentFolder:
         return Run(path) if Path(folder).name == folder and path.is_dir() else None
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write result.json."""
         write_json(self.summary_file, summary)
 
     def write_table(self, kind: Literal["csv", "md", "tex"], text: str) -> None:
+        """Write the table in one of its formats.
+
+        Args:
+            kind: The format, which is the file's ending.
+            text: The content.
+        """
         write_atomically(self.path / f"table.{kind}", text.encode())
 
     def write_chart(self, name: str, spec: Mapping[str, Any], svg: str) -> None:
+        """Write a chart.
+
+        Args:
+            name: The chart's name.
+            spec: Its Vega-Lite specification.
+            svg: The picture.
+        """
         write_json(self.path / f"{name}{CHART}", spec)
         write_atomically(self.path / f"{name}.svg", svg.encode())
 
 
-@dataclass(frozen=True)
-class TuneFolder:
+class TuneFolder(Folder):
     """A search of `kontrast tune`, by its folder.
 
     Args:
         path: The folder; it need not exist yet.
     """
 
-    path: Path
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        object.__setattr__(self, "path", expanded(path))
-
-    @property
-    def record_file(self) -> Path:
-        return self.path / "tune.json"
-
-    @property
-    def journal_file(self) -> Path:
-        """Optuna's journal of the search, one JSON line for each event."""
-        return self.path / "optuna.jsonl"
+    record_file = File("tune.json")
+    journal_file = File("optuna.jsonl")  # Optuna's journal of the search, one JSON line for each event
 
     @property
     def record(self) -> dict[str, Any] | None:

@@ -61,12 +61,19 @@ class MetricsLog:
         self._packed = bytearray(self._packer.compress(content if lines is None else lines))
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write one line at once; a line that does not fit on the disk leaves nothing behind."""
+        """Write one line at once.
+
+        Args:
+            record: The values by name.
+
+        Raises:
+            kontrast.files.NotWritten: The disk is full; nothing of the line is left.
+        """
         line = (json.dumps(finite(record), allow_nan=False) + "\n").encode()
-        left = memoryview(line)
+        unwritten = memoryview(line)
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) :]
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._file.truncate(self.offset)

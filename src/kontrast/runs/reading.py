@@ -9,29 +9,19 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from kontrast.files import RUN_AGAIN, read_regular
-from kontrast.registry import one_line, quoted
+from kontrast.recipe import describe_error
+from kontrast.registry import quoted
 from kontrast.runs.schemas import METRICS_LINE, MetricsLine
 
 Model = TypeVar("Model", bound=BaseModel)
 MOST_MESSAGES = 5  # per file, then their number
-EXPECTED = {
-    "string_type": "a string",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "list_type": "a list",
-    "finite_number": "a finite number",
-}
 _WRONG: Any = object()  # marks a value that is left out
 
 
@@ -79,7 +69,7 @@ def validate(model: type[Model], values: Any, path: Path, *, hint: str = RUN_AGA
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise ValueError(f"{path} is damaged ({describe(error.errors()[0])}); {hint}") from None
+        raise ValueError(f"{path} is damaged ({describe_error(error.errors()[0])}); {hint}") from None
 
 
 def fit(model: type[Model], values: Any, name: str, messages: list[str]) -> Model | None:
@@ -108,7 +98,7 @@ def fit(model: type[Model], values: Any, name: str, messages: list[str]) -> Mode
             break
         except ValidationError as error:
             items = error.errors()
-            problems += [describe(item) for item in items]
+            problems += [describe_error(item) for item in items]
             if any(not _mark_wrong(values, item["loc"], item["type"]) for item in items):
                 break
             values = _without_marked(values)
@@ -139,13 +129,13 @@ def read_metrics_file(path: Path, messages: list[str] | None = None) -> list[Met
             raise
         messages.append(describe_damage(path, error))
         return []
-    found, problems = [], []
+    records, problems = [], []
     for number, line in enumerate(lines, 1):
         try:
             if line:
-                found.append(METRICS_LINE.validate_python(json.loads(line)))
+                records.append(METRICS_LINE.validate_python(json.loads(line)))
         except (ValueError, RecursionError) as error:
-            reason = describe(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
+            reason = describe_error(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
             if messages is None:
                 raise ValueError(
                     f"line {number} of {path} is damaged ({reason}); if the run is not done, the same recipe again "
@@ -156,18 +146,7 @@ def read_metrics_file(path: Path, messages: list[str] | None = None) -> list[Met
         messages += problems[:MOST_MESSAGES]
         if len(problems) > MOST_MESSAGES:
             messages.append(f"{path.name} is damaged: {len(problems) - MOST_MESSAGES:,} more lines do not fit")
-    return found
-
-
-def describe(item: Mapping[str, Any]) -> str:
-    """One error of pydantic as ``field=value: must be …``."""
-    where = one_line(".".join(str(part)[:40] for part in item["loc"])) or "it"
-    if item["type"] == "missing":
-        return f"{where}: is missing"
-    expected = EXPECTED.get(item["type"])
-    message = str(item["msg"]).removeprefix("Value error, ")
-    text = f"must be {expected}" if expected else f"{message[0].lower()}{message[1:]}"
-    return f"{where}={quoted(item['input'])}: {text}"
+    return records
 
 
 def describe_damage(path: Path, error: Exception) -> str:

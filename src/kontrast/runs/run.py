@@ -93,8 +93,38 @@ class Contents:
         return self.analysis.geometry or self.result.geometry or Geometry()
 
 
-@dataclass(frozen=True)
-class Run:
+class File:
+    """A file of a folder, as an attribute: its path.
+
+    Args:
+        name: The file's name, relative to the folder.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: Folder, owner: type[Folder]) -> Path:
+        return folder.path / self.name
+
+
+@dataclass(frozen=True, init=False)
+class Folder:
+    """A folder with files of fixed names; it can be passed wherever a path can.
+
+    Args:
+        path: The folder, or its path; it need not exist yet.
+    """
+
+    path: Path
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        object.__setattr__(self, "path", expanded(path))
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+class Run(Folder):
     """A run, by its folder.
 
     Args:
@@ -104,10 +134,23 @@ class Run:
     True
     """
 
-    path: Path
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        object.__setattr__(self, "path", expanded(path))
+    recipe_file = File("recipe.yaml")
+    state_file = File("run.json")
+    metrics_file = File("metrics.jsonl")
+    last_checkpoint = File("checkpoints/last.pt")
+    previous_checkpoint = File("checkpoints/previous.pt")
+    best_checkpoint = File("checkpoints/best.pt")  # the weights that were best in validation
+    weights_file = File("encoder.safetensors")
+    card_file = File("model.json")
+    result_file = File("result.json")
+    analysis_file = File("analysis.json")
+    arrays_file = File("analysis.npz")
+    features_file = File("features.npz")  # features of all rows, stored by later evaluations
+    findings_file = File("doctor.json")
+    report_file = File("report.html")
+    task_file = File("task.json")  # what a task of an experiment calls, in place of a recipe
+    points_file = File("points.npz")  # of a task that moves free points on a sphere, which knows the arrays' names
+    log_file = File("log.txt")  # what an engine's worker printed
 
     @staticmethod
     def of(recipe: Recipe) -> Run:
@@ -138,7 +181,17 @@ class Run:
         return read_json(self.result_file, RUN_AGAIN)
 
     def value(self, protocol: str) -> float:
-        """The accuracy by a protocol's name, such as ``"knn20"``."""
+        """The accuracy by a protocol.
+
+        Args:
+            protocol: The protocol's name, such as ``"knn20"``.
+
+        Returns:
+            The accuracy, from 0 to 1.
+
+        Raises:
+            ValueError: There is no result yet, or none by this protocol.
+        """
         results = self.read_result().results
         for result in results:
             if result.name == protocol and result.value is not None:
@@ -154,82 +207,9 @@ class Run:
         """The trained encoder, in eval mode on the CPU: `kontrast.load`."""
         from kontrast.train import load  # the one stage that a root module names: loaded when it is called
 
-        return load(self.path)
+        return load(self)
 
-    # -------------------------------------------------------------------------------------------------------- the files
-
-    @property
-    def recipe_file(self) -> Path:
-        return self.path / "recipe.yaml"
-
-    @property
-    def state_file(self) -> Path:
-        return self.path / "run.json"
-
-    @property
-    def metrics_file(self) -> Path:
-        return self.path / "metrics.jsonl"
-
-    @property
-    def last_checkpoint(self) -> Path:
-        return self.path / "checkpoints" / "last.pt"
-
-    @property
-    def previous_checkpoint(self) -> Path:
-        return self.path / "checkpoints" / "previous.pt"
-
-    @property
-    def best_checkpoint(self) -> Path:
-        """The weights that were best in validation."""
-        return self.path / "checkpoints" / "best.pt"
-
-    @property
-    def weights_file(self) -> Path:
-        return self.path / "encoder.safetensors"
-
-    @property
-    def card_file(self) -> Path:
-        return self.path / "model.json"
-
-    @property
-    def result_file(self) -> Path:
-        return self.path / "result.json"
-
-    @property
-    def analysis_file(self) -> Path:
-        return self.path / "analysis.json"
-
-    @property
-    def arrays_file(self) -> Path:
-        return self.path / "analysis.npz"
-
-    @property
-    def features_file(self) -> Path:
-        """Features of all rows, kept by later evaluations."""
-        return self.path / "features.npz"
-
-    @property
-    def findings_file(self) -> Path:
-        return self.path / "doctor.json"
-
-    @property
-    def report_file(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def task_file(self) -> Path:
-        """What a task of an experiment calls, in place of a recipe."""
-        return self.path / "task.json"
-
-    @property
-    def points_file(self) -> Path:
-        """Arrays of a task that moves free points on a sphere; the task and its report know their names."""
-        return self.path / "points.npz"
-
-    @property
-    def log_file(self) -> Path:
-        """What an engine's worker printed."""
-        return self.path / "log.txt"
+    # ---------------------------------------------------------------------------------------------------- what there is
 
     @property
     def has_recipe(self) -> bool:
@@ -250,9 +230,9 @@ class Run:
         """Whether the page shows a result and is younger than every file that a later step writes."""
         if not self.report_file.exists() or not self.has_result:
             return False
-        drawn = self.report_file.stat().st_mtime_ns
+        report_time = self.report_file.stat().st_mtime_ns
         sources = (self.state_file, self.result_file, self.findings_file)
-        return all(drawn > file.stat().st_mtime_ns for file in sources if file.exists())
+        return all(report_time > file.stat().st_mtime_ns for file in sources if file.exists())
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -310,9 +290,9 @@ class Run:
         text, values, recipe = self._read_recipe(messages)
         state = read_json_file(self.state_file, State, messages, hint=RUN_AGAIN) or State()
         if messages is not None and state.status == "done":
-            there = {name: digest for name, digest in state.files.items() if (self.path / name).is_file()}
-            changed = files.changed(self.path, there)
-            messages += [f"{name} is not what the run wrote; {RUN_AGAIN}" for name in changed]
+            digests = {name: digest for name, digest in state.files.items() if (self.path / name).is_file()}
+            names = files.changed(self.path, digests)
+            messages += [f"{name} is not what the run wrote; {RUN_AGAIN}" for name in names]
         examination = read_json_file(self.findings_file, Examination, messages)
         return Contents(
             run=self,
@@ -359,9 +339,15 @@ class Run:
     def begin(self, recipe: Recipe) -> list[Path]:
         """Create the folder and write the recipe, unless they exist.
 
+        Args:
+            recipe: The resolved recipe.
+
         Returns:
             The folders that were created, inner ones first: `discard` takes them if the run is refused before its
             first step.
+
+        Raises:
+            ValueError: The folder cannot be created.
         """
         created = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         try:
@@ -416,7 +402,12 @@ class Run:
         write_json(self.state_file, {**before, **now})
 
     def write_task(self, call: str, options: Mapping[str, Any]) -> None:
-        """Write task.json: the function that an experiment calls, and its arguments."""
+        """Write task.json.
+
+        Args:
+            call: The function that the experiment calls.
+            options: Its arguments.
+        """
         write_json(self.task_file, TaskCall(call=call, options=dict(options)).model_dump())
 
     def task_files(self) -> list[str]:
@@ -425,10 +416,16 @@ class Run:
         return sorted(names - {self.state_file.name, self.log_file.name})
 
     def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write result.json."""
         write_json(self.result_file, result)
 
     def write_analysis(self, record: Mapping[str, Any], arrays: Arrays) -> None:
-        """Write analysis.npz and analysis.json."""
+        """Write analysis.npz and analysis.json.
+
+        Args:
+            record: The content of analysis.json.
+            arrays: The arrays of analysis.npz, by name.
+        """
         import numpy as np
 
         with whole_file(self.arrays_file) as file:
@@ -436,7 +433,12 @@ class Run:
         write_json(self.analysis_file, record)
 
     def write_encoder(self, weights: bytes, card: Mapping[str, Any]) -> None:
-        """Write encoder.safetensors and model.json."""
+        """Write encoder.safetensors and model.json.
+
+        Args:
+            weights: The content of encoder.safetensors.
+            card: The content of model.json.
+        """
         write_atomically(self.weights_file, weights)
         write_json(self.card_file, card)
 
@@ -454,19 +456,19 @@ class Run:
     def changed_files(self) -> list[str]:
         """Files of a finished run that are gone, or are no longer what it wrote."""
         state = self.state
-        lacks = state.status == "done" and "result.json" not in state.files and not self.has_result
-        return files.changed(self.path, state.files) + ["result.json"] * lacks
+        lacks_result = state.status == "done" and "result.json" not in state.files and not self.has_result
+        return files.changed(self.path, state.files) + ["result.json"] * lacks_result
 
     def check(self, recipe: Recipe) -> None:
         """Raise a ValueError if the folder holds another recipe's run, or its data file has changed since."""
         state = self.state
-        done = state.status == "done"
-        if (state.hash or recipe.hash) != recipe.hash or (done and state.hash is None):
+        is_done = state.status == "done"
+        if (state.hash or recipe.hash) != recipe.hash or (is_done and state.hash is None):
             raise ValueError(
                 f"{self.path} holds the run of another recipe (run.json has the hash {state.hash}, expected is "
                 f"{recipe.hash}). Remove the folder, or choose another --out"
             )
-        if done or self.has_checkpoint:
+        if is_done or self.has_checkpoint:
             self.check_data(recipe)
 
     def check_data(self, recipe: Recipe) -> None:
@@ -490,13 +492,13 @@ class Run:
         """
         self._check_entries()
         try:
-            opened = (self.path / ".lock").open("a")
+            lock_file = (self.path / ".lock").open("a")
         except OSError as error:
             raise ValueError(
                 f"the run folder {self.path} cannot be written to: {error.strerror}; check its permissions, or choose "
                 "another --out"
             ) from error
-        with opened as file:
+        with lock_file as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -556,7 +558,7 @@ def file_digest(data: str) -> str | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _digest(path: Path, size: int, changed: int) -> str:
+def _digest(path: Path, size: int, modified: int) -> str:
     return files.digest(path)[:16]
 
 
@@ -566,11 +568,11 @@ def commit() -> str | None:
 
     def git(*words: str) -> str | None:
         try:
-            done = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
+            process = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError):
             return None
-        return done.stdout.strip()
+        return process.stdout.strip()
 
     # Installed into an environment inside somebody else's checkout, this file is not tracked by it.
-    found = git("rev-parse", "--short", "HEAD") if git("ls-files", "--error-unmatch", Path(__file__).name) else None
-    return None if found is None else found + ("+" if git("status", "--porcelain", "-uno") else "")
+    head = git("rev-parse", "--short", "HEAD") if git("ls-files", "--error-unmatch", Path(__file__).name) else None
+    return None if head is None else head + ("+" if git("status", "--porcelain", "-uno") else "")

@@ -8,12 +8,13 @@
 """
 
 from kontrast.runs import Run
+from kontrast.train.encoder_files import load
 from kontrast.train.evaluation import protocol_defaults, subject_of
 from kontrast.train.job import Job, make_job
 from kontrast.train.loop import Training
 from kontrast.train.machine import pick_device
 from kontrast.train.resolving import resolve
-from kontrast.train.running import Session, load
+from kontrast.train.running import Session
 from kontrast.train.stopping import NonFiniteLoss, Stopped
 
 __all__ = [

@@ -68,9 +68,9 @@ def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Resul
     arrays: dict[str, Tensor] = {"features": h, "rows": rows}
     if part.labels is not None:
         arrays["labels"] = part.labels
-    predicted = next((r.predictions for r in results if len(r.predictions) == len(split)), None)
-    if predicted is not None:
-        arrays["predictions"] = predicted
+    predictions = next((r.predictions for r in results if len(r.predictions) == len(split)), None)
+    if predictions is not None:
+        arrays["predictions"] = predictions
         if split.labels is not None:
             arrays["test_labels"] = split.labels
     near = _neighbours(job, split, subject)
@@ -79,15 +79,15 @@ def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Resul
         arrays |= _samples(job)
         arrays["thumbnail_rows"] = _limited_rows(part, PICTURED, job.recipe.seed)
         arrays["thumbnails"] = _thumbnails(part, arrays["thumbnail_rows"])
-    z, apart = _embeddings(job, part)
+    z, separation = _embeddings(job, part)
     simplex, cosines = _simplex(job)
-    arrays |= apart | _of_bank(job) | cosines
+    arrays |= separation | _of_bank(job) | cosines
     options = {
         "temperature": 0.1 if method.temperature is None else method.temperature,
         "anchors": 1000,
         "seed": job.recipe.seed,
     }
-    measured = {
+    record = {
         "features": _geometry(h, part.labels, options),
         "embeddings": _geometry(z, part.labels, options),
         "simplex": simplex,
@@ -102,9 +102,9 @@ def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Resul
     }
     plain: dict[str, Any] = {name: value.numpy() for name, value in arrays.items()}
     plain |= _file_names(job, split, subject, arrays)
-    run.write_analysis({"geometry": measured, "class_names": job.data.class_names, "kind": job.data.kind}, plain)
+    run.write_analysis({"geometry": record, "class_names": job.data.class_names, "kind": job.data.kind}, plain)
     method.train()
-    return measured
+    return record
 
 
 def _geometry(x: Tensor, labels: Tensor | None, options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -121,8 +121,8 @@ def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
         return z, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", geometry.TooFewSamples)
-        apart = geometry.local_separation(z, key, nearest=CLOSEST)
-    return z, {"positive": apart.positive.float(), "nearest": apart.nearest.float()}
+        separation = geometry.local_separation(z, key, nearest=CLOSEST)
+    return z, {"positive": separation.positive.float(), "nearest": separation.nearest.float()}
 
 
 @torch.no_grad()
@@ -133,8 +133,8 @@ def _of_bank(job: Job) -> dict[str, Tensor]:
     norm has the batch's own statistics. A copy of the network is used, since that mode moves its running statistics.
     Nothing for methods without a bank.
     """
-    bank = getattr(job.method, "bank", None)
-    if not isinstance(bank, models.MemoryBank) or len(bank) < 3 or len(bank) != len(job.train):
+    bank = job.method.memory_bank
+    if bank is None or len(bank) < 3 or len(bank) != len(job.train):
         return {}
     rows = _limited_rows(job.train, MOST, job.recipe.seed)
     views = FixedViews(job, job.train.subset(rows))
@@ -143,8 +143,8 @@ def _of_bank(job: Job) -> dict[str, Tensor]:
         if isinstance(part, models.SyncBatchNorm):
             part.alone = True  # the first rank analyses; the others wait for it
     parts = []
-    for some in torch.tensor_split(torch.arange(len(rows)), -(-len(rows) // job.recipe.train.batch_size)):
-        z = network(views.of(slice(int(some[0]), int(some[-1]) + 1))[:, 0].to(job.device))
+    for chunk in torch.tensor_split(torch.arange(len(rows)), -(-len(rows) // job.recipe.train.batch_size)):
+        z = network(views.of(slice(int(chunk[0]), int(chunk[-1]) + 1))[:, 0].to(job.device))
         parts.append(z.float().cpu())
     entries = bank.rows.float().cpu()
     with warnings.catch_warnings():
@@ -209,7 +209,7 @@ def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Te
 
 
 def _file_names(job: Job, split: Split, subject: Subject | None, arrays: dict[str, Tensor]) -> dict[str, Any]:
-    """The files of the rows that are analysed, asked for and found, as far as the rows are files."""
+    """The files of the analysed rows, of the queries and of their neighbours, where the rows are files."""
     among = job.train if subject is None else job.data.train
     file_names: dict[str, Any] = {}
     for name, rows, of in (
@@ -218,9 +218,9 @@ def _file_names(job: Job, split: Split, subject: Subject | None, arrays: dict[st
         ("neighbour_names", "neighbours", among),
     ):
         if of.names is not None and rows in arrays:
-            known = of.names
+            names = of.names
             # A name that is not UTF-8 comes from Python with surrogates, which no page takes.
-            words = [known[i].encode(errors="backslashreplace").decode() for i in arrays[rows].flatten().tolist()]
+            words = [names[i].encode(errors="backslashreplace").decode() for i in arrays[rows].flatten().tolist()]
             file_names[name] = np.array(words).reshape(tuple(arrays[rows].shape))
     return file_names
 

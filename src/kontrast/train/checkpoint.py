@@ -13,7 +13,7 @@ Only tensors and plain containers are stored, and only they are ever loaded. A f
 torch.load reads such a file. One without the comment (older than the digests) is not verified.
 
 A run has two, the newest and the one before it: if the newest is damaged the run resumes from the other, and since
-what is trained is a function of the step, it ends the same.
+training is a function of the step, it ends the same.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def load(path: Path) -> dict[str, Any]:
     try:
         file = open_regular(path)
     except NotRegularFile as error:
-        raise _damaged(path, str(error)) from None
+        raise _damage(path, str(error)) from None
     with file:
         _verify(path, file)
         file.seek(0)
@@ -94,9 +94,9 @@ def load(path: Path) -> dict[str, Any]:
             raise
         except Exception as error:
             reason = str(error).partition("\n")[0]
-            raise _damaged(path, f"it cannot be read as a checkpoint: {reason}") from error
+            raise _damage(path, f"it cannot be read as a checkpoint: {reason}") from error
     if not isinstance(state, dict):
-        raise _damaged(path, f"it holds {type(state).__name__}; expected a checkpoint of kontrast")
+        raise _damage(path, f"it holds {type(state).__name__}; expected a checkpoint of kontrast")
     return state
 
 
@@ -156,11 +156,11 @@ def load_best(path: Path, recipe_hash: str, step: int | None = None) -> dict[str
     try:
         state = load(path)
     except FileNotFoundError:
-        raise _damaged(path, "it is missing") from None
+        raise _damage(path, "it is missing") from None
     if state.get("hash", recipe_hash) != recipe_hash:
-        raise _damaged(path, f"it is of another recipe, {state['hash']!r} and not {recipe_hash!r}")
+        raise _damage(path, f"it is of another recipe, {state['hash']!r} and not {recipe_hash!r}")
     if step is not None and state.get("step") != step:
-        raise _damaged(path, f"it is of step {state.get('step')}, and {step} was the best")
+        raise _damage(path, f"it is of step {state.get('step')}, and {step} was the best")
     return state
 
 
@@ -181,20 +181,20 @@ def _verify(path: Path, file: BinaryIO) -> None:
         signature, _, comment = END.unpack(file.read(END.size))
         if signature == SIGNATURE and comment == 0:
             return
-    left = size - BYTES
-    file.seek(max(left - len(MARK), 0))
-    if left < len(MARK) or file.read(len(MARK)) != MARK:
-        raise _damaged(path, f"its {size} bytes do not end with a digest, so it was cut short or is no checkpoint")
+    remaining = size - BYTES
+    file.seek(max(remaining - len(MARK), 0))
+    if remaining < len(MARK) or file.read(len(MARK)) != MARK:
+        raise _damage(path, f"its {size} bytes do not end with a digest, so it was cut short or is no checkpoint")
     file.seek(0)
     digest = hashlib.sha256()
-    while part := file.read(min(CHUNK, left)):
+    while part := file.read(min(CHUNK, remaining)):
         digest.update(part)
-        left -= len(part)
+        remaining -= len(part)
     if digest.digest() != file.read(BYTES):
-        raise _damaged(path, "its content does not match its digest, so it has changed since it was written")
+        raise _damage(path, "its content does not match its digest, so it has changed since it was written")
 
 
-def _damaged(path: Path, why: str) -> Damaged:
+def _damage(path: Path, why: str) -> Damaged:
     return Damaged(
         f"{path} is damaged ({why}); put back a copy of it, or remove the folder {path.parent}, and the run is trained "
         "from the beginning"
@@ -248,30 +248,30 @@ class State:
             "random": random_states(),
         }
 
-    def restore(self, saved: dict[str, Any]) -> int:
+    def restore(self, state: dict[str, Any]) -> int:
         """Restore a checkpoint that has no `mismatch`; returns the offset of the log."""
-        self.method.load_state_dict(saved["method"])
-        self.optimiser.load_state_dict(saved["optimiser"])
-        self.precision.load_state_dict(saved["precision"])
-        self.patience = Patience(**{**saved["patience"], "most": self.patience.most})
-        self.step, self.sums, self.stopped_early = saved["step"], dict(saved["sums"]), saved["stopped_early"]
-        self.fitted_at = saved.get("fitted_at")
-        set_random_states(saved["random"])
-        return int(saved["offset"])
+        self.method.load_state_dict(state["method"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.precision.load_state_dict(state["precision"])
+        self.patience = Patience(**{**state["patience"], "most": self.patience.most})
+        self.step, self.sums, self.stopped_early = state["step"], dict(state["sums"]), state["stopped_early"]
+        self.fitted_at = state.get("fitted_at")
+        set_random_states(state["random"])
+        return int(state["offset"])
 
 
-def mismatch(saved: dict[str, Any], recipe_hash: str, data: str) -> str:
+def mismatch(state: dict[str, Any], recipe_hash: str, data: str) -> str:
     """Why a checkpoint's content is not this run's; empty if it is.
 
     >>> mismatch({"format": FORMAT, "hash": "a"}, "b", "c")
     "it is of another recipe, 'a' and not 'b'"
     """
-    for key, mine, what in (("format", FORMAT, "version"), ("hash", recipe_hash, "recipe"), ("data", data, "data")):
-        if key in saved and saved[key] != mine:
+    for key, expected, what in (("format", FORMAT, "version"), ("hash", recipe_hash, "recipe"), ("data", data, "data")):
+        if key in state and state[key] != expected:
             other = "other data" if what == "data" else f"another {what}"
-            return f"it is of {other}, {saved[key]!r} and not {mine!r}"
-    lacking = sorted(KEYS - set(saved))
-    return f"it lacks {', '.join(lacking)}" if lacking else ""
+            return f"it is of {other}, {state[key]!r} and not {expected!r}"
+    missing = sorted(KEYS - set(state))
+    return f"it lacks {', '.join(missing)}" if missing else ""
 
 
 def random_states() -> dict[str, Any]:
@@ -290,9 +290,9 @@ def random_states() -> dict[str, Any]:
 def set_random_states(states: dict[str, Any]) -> None:
     """Restore what `random_states` gave.
 
-    >>> states, drawn = random_states(), random.random()
+    >>> states, number = random_states(), random.random()
     >>> set_random_states(states)
-    >>> random.random() == drawn
+    >>> random.random() == number
     True
     """
     torch.set_rng_state(states["torch"])
@@ -304,7 +304,7 @@ def set_random_states(states: dict[str, Any]) -> None:
         torch.cuda.set_rng_state_all(states["cuda"])
 
 
-def log_of(saved: dict[str, Any]) -> bytes | None:
+def log_of(state: dict[str, Any]) -> bytes | None:
     """The lines of the log before a checkpoint; None in checkpoints older than these lines."""
-    packed = saved.get("log")
+    packed = state.get("log")
     return None if packed is None else zlib.decompress(packed.numpy().tobytes())

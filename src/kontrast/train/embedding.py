@@ -17,7 +17,7 @@ from kontrast.evaluate.result import Progress
 from kontrast.files import expanded
 from kontrast.runs import Run
 from kontrast.train import feature_files
-from kontrast.train.export import crop_of, read_card, rebuild
+from kontrast.train.encoder_files import crop_of, load, read_card
 from kontrast.train.machine import pick_device
 
 TRAIN = "train"
@@ -61,8 +61,8 @@ def embed(
     """
     target = expanded(to)
     feature_files.check(target)
-    run = run if isinstance(run, Run) else Run(run)
-    card, encoder, place = read_card(run), rebuild(run), pick_device(device)
+    run = Run(run)
+    card, encoder, place = read_card(run), load(run), pick_device(device)
     inputs = card["input"]
     fraction = crop_of(run, inputs)
     data_set = _load(data, split or TRAIN, inputs, fraction)
@@ -118,9 +118,9 @@ def _load(data: Any, split: str, inputs: dict[str, Any], fraction: float | None)
     if files is not None or (isinstance(data, str | os.PathLike) and expanded(data).is_dir()):
         options["memory"] = 0  # each file is read once, and keeps its name
     data_set = load_data(data, **options)
-    have = [name for name in SPLITS if getattr(data_set, name) is not None]
-    if split not in have:
-        raise ValueError(f"{_describe(data)} has no split {split!r}; it has {', '.join(have)}")
+    splits = [name for name in SPLITS if getattr(data_set, name) is not None]
+    if split not in splits:
+        raise ValueError(f"{_describe(data)} has no split {split!r}; it has {', '.join(splits)}")
     rows: Split = getattr(data_set, split)
     shape, expected = rows.inputs.shape, tuple(inputs["shape"])
     if data_set.kind != inputs["kind"] or (not is_image and shape != expected):
@@ -147,14 +147,14 @@ def _describe(data: Any) -> str:
 def _paths(inputs: Inputs, data: Any) -> list[str] | None:
     """The files of the rows, as in the list or relative to the data's folder; None if the rows are not files."""
     if isinstance(inputs, Rows):
-        every = _paths(inputs.inputs, data)
-        return None if every is None else [every[i] for i in inputs.rows.tolist()]
+        paths = _paths(inputs.inputs, data)
+        return None if paths is None else [paths[i] for i in inputs.rows.tolist()]
     if not isinstance(inputs, Folder):
         return None
     files = _files(data)
     if files is not None:
-        named = {os.path.abspath(expanded(name)): name for name in files}
-        return [os.fsencode(named[path]).decode(errors="replace") for path in inputs.paths]
+        names = {os.path.abspath(expanded(name)): name for name in files}
+        return [os.fsencode(names[path]).decode(errors="replace") for path in inputs.paths]
     folder = expanded(data) if isinstance(data, str | os.PathLike) else Path()
     if not isinstance(data, str | os.PathLike) or not folder.is_dir():  # a set by name, wherever its files lie
         folder = Path(os.path.commonpath([os.path.dirname(path) for path in inputs.paths]))

@@ -16,7 +16,7 @@ from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
 from kontrast.evaluate.features import fraction_of
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train.export import rebuild
+from kontrast.train.encoder_files import load
 from kontrast.train.job import Job, load_data, make_encoder, view_size
 from kontrast.train.machine import pick_device
 from kontrast.train.progress import StderrConsole
@@ -103,11 +103,11 @@ def _baselines(job: Job) -> list[tuple[str, dict[str, Any]]]:
 class _Progress:
     """`announce` for a protocol's progress, at most every ten seconds."""
 
-    def __init__(self, recipe: Recipe, pause: float = 10.0) -> None:
-        self.recipe, self.pause, self.last = recipe, pause, time.monotonic()
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe, self.last = recipe, time.monotonic()
 
     def __call__(self, what: str, done: int, of: int) -> None:
-        if time.monotonic() - self.last > self.pause:
+        if time.monotonic() - self.last > 10.0:
             self.last = time.monotonic()
             announce(self.recipe, f"evaluating, {what} {done}/{of}")
 
@@ -124,13 +124,13 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         data: The data again, if they were given from Python.
 
     Returns:
-        The subject.
+        The subject, with the encoder, the data and the labels.
 
     Raises:
         ValueError: The run is not finished, its data have changed, or ``data`` are not what it learned from.
     """
-    run = run if isinstance(run, Run) else Run(run)
-    encoder, recipe = rebuild(run), run.recipe
+    run = Run(run)
+    encoder, recipe = load(run), run.recipe
     data_set = None
     if data is not None:
         other, data_set = bind(recipe, data)
@@ -143,9 +143,9 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
     else:
         recipe = with_path_of_start(recipe, run)
     run.check_data(recipe)
-    loaded, train, _ = load_data(recipe, data_set)
-    size = view_size(recipe, loaded, train)
-    return _subject(recipe, encoder, loaded, size, pick_device(device), cache=run.features_file)
+    data_set, train, _ = load_data(recipe, data_set)
+    size = view_size(recipe, data_set, train)
+    return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
 
 
 def with_path_of_start(recipe: Recipe, run: Run) -> Recipe:
@@ -180,7 +180,21 @@ def untrained_subject(recipe: Recipe) -> Subject:
 
 
 def protocol_defaults(recipe: Recipe, protocol: str) -> dict[str, Any]:
-    """What the recipe's method sets of a protocol: `kontrast.methods.Method.protocol_options`."""
+    """The options that a recipe's method sets for a protocol (`kontrast.methods.Method.protocol_options`).
+
+    Args:
+        recipe: The recipe.
+        protocol: The protocol's name.
+
+    Returns:
+        The options by name; none if the protocol's own defaults suit the method.
+
+    Raises:
+        ValueError: There is no such method.
+
+    >>> protocol_defaults(Recipe.of({"method": "ce", "train": {"epochs": 1}}), "graf-means")
+    {'normalize': False}
+    """
     return methods.find(recipe.method.name).protocol_options(protocol)
 
 

@@ -96,8 +96,8 @@ def _parquet(file: BinaryIO, batches: Iterator[Array], dim: int, table: Table) -
     pa, parquet = _pyarrow()
     kinds = [("features", pa.list_(pa.float32(), dim))]
     kinds += [] if table.labels is None else [("label", pa.int64())]
-    named = table.labels is not None and table.class_names is not None
-    kinds += [("class", pa.dictionary(pa.int32(), pa.string()))] if named else []
+    has_names = table.labels is not None and table.class_names is not None
+    kinds += [("class", pa.dictionary(pa.int32(), pa.string()))] if has_names else []
     kinds += [] if table.paths is None else [("path", pa.string())]
     about = json.dumps(finite(table.about), ensure_ascii=False, allow_nan=False)
     schema = pa.schema(kinds, metadata={"kontrast": about})

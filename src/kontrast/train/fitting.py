@@ -60,7 +60,7 @@ class Fit:
         return values
 
 
-def fit_linear(z: Tensor, labels: Tensor, num_classes: int, iterations: int = ITERATIONS) -> Tensor:
+def fit_linear(z: Tensor, labels: Tensor, num_classes: int) -> Tensor:
     """(2): the weights ``[K, D]`` for unit rows ``z [N, D]``.
 
     >>> z = unit(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]))
@@ -80,7 +80,7 @@ def fit_linear(z: Tensor, labels: Tensor, num_classes: int, iterations: int = IT
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
-    for _ in range(0, iterations, AT_ONCE):
+    for _ in range(0, ITERATIONS, AT_ONCE):
         if share_predicted(z, labels, w) == 1.0:
             break
         with torch.enable_grad():

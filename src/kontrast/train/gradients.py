@@ -37,6 +37,13 @@ DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 class Precision:
     """How a step is computed; ``float16`` scales the loss so that small gradients survive.
 
+    Args:
+        name: ``float32``, ``bfloat16`` or ``float16``.
+        device: Where the networks are.
+
+    Raises:
+        ValueError: The name is unknown, or the device cannot compute in it.
+
     >>> Precision("float32", torch.device("cpu")).scale(torch.tensor(2.0))
     tensor(2.)
     """
@@ -91,11 +98,11 @@ def backward(
         The loss, without gradient.
 
     >>> from kontrast import methods, models
-    >>> def made():
+    >>> def small_method():
     ...     encoder = models.encoder("mlp", in_features=4, features=8, batch_norm=False, seed=0)
     ...     return methods.method("supcon", encoder, models.head("none", in_dim=8))
     >>> batch = ViewBatch(torch.randn(12, 2, 4, generator=torch.Generator().manual_seed(0)), torch.arange(12) % 3)
-    >>> whole, cached = made(), made()
+    >>> whole, cached = small_method(), small_method()
     >>> bool((backward(whole, batch) - backward(cached, batch, pieces=4)).abs() < 1e-6)
     True
     >>> pairs = zip(whole.parameters(), cached.parameters())
@@ -112,17 +119,17 @@ def backward(
     method.check(batch)
     views = batch.views.tensor_split(pieces)
     with torch.no_grad(), unchanged_buffers(*method.embedding_modules), precision.autocast():
-        embedded = []
+        embeddings = []
         for i, piece in enumerate(views):
             _seed(batch, rank, i)
-            embedded.append(method.embed(piece))  # (1)
+            embeddings.append(method.embed(piece))  # (1)
     keys = []
     with precision.autocast():
         for i, piece in enumerate(views):
             _seed(batch, rank, pieces + i)
             keys.append(method.keys(piece, seed_of(batch.seed, i)))
     targets = torch.cat([key for key in keys if key is not None]) if keys[0] is not None else None
-    z = torch.cat(embedded).float().requires_grad_()
+    z = torch.cat(embeddings).float().requires_grad_()
     with precision.autocast():
         loss = method.objective(z, targets, batch)
     precision.scale(loss).backward()  # type: ignore[no-untyped-call]  # (2)

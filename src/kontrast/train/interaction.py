@@ -42,18 +42,18 @@ def forces(z: Tensor, labels: Tensor, temperature: float) -> tuple[Tensor, Tenso
     >>> bool(pull[0, 1] > 0)  # the first row is drawn to the second, which is of its class
     True
     """
-    own = labels[:, None] == labels
-    own.fill_diagonal_(False)
+    same = labels[:, None] == labels
+    same.fill_diagonal_(False)
     s = (z @ z.T / temperature).fill_diagonal_(-torch.inf)
-    count = own.sum(1, keepdim=True)
-    slope = torch.where(count > 0, s.softmax(1) - own / count.clamp_min(1), 0.0)
+    count = same.sum(1, keepdim=True)
+    slope = torch.where(count > 0, s.softmax(1) - same / count.clamp_min(1), 0.0)
     c = slope + slope.T  # (2)
 
     def along_sphere(weights: Tensor) -> Tensor:
         total = -(weights @ z) / temperature
         return total - (total * z).sum(1, keepdim=True) * z
 
-    return along_sphere(c * own), along_sphere(c * ~own)
+    return along_sphere(c * same), along_sphere(c * ~same)
 
 
 def shares(pull: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
@@ -63,10 +63,10 @@ def shares(pull: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
     >>> share.tolist(), net.tolist()
     ([0.25], [0.5])
     """
-    own, other, both = (torch.linalg.vector_norm(force, dim=-1) for force in (pull, push, pull + push))
-    total = own + other
+    pulls, pushes, sums = (torch.linalg.vector_norm(force, dim=-1) for force in (pull, push, pull + push))
+    total = pulls + pushes
     total = torch.where(total > 0, total, torch.nan)
-    return other / total, both / total
+    return pushes / total, sums / total
 
 
 def agreement(force: Tensor) -> Tensor:
@@ -95,16 +95,16 @@ def measure(z: Tensor, labels: Tensor, temperature: float, *, batch_size: int, s
     # In double precision: forces of collapsed classes are differences of nearly equal numbers.
     z = torch.nn.functional.normalize(z.double(), dim=1)
     for m in OWN:
-        measured = []
-        holds = [i for i, own in enumerate(rows) if len(own) >= m]
+        parts = []
+        holds = [i for i, members in enumerate(rows) if len(members) >= m]
         for i in [holds[k] for k in torch.randperm(len(holds), generator=draw)[:CLASSES].tolist()]:
             others = torch.cat([other for j, other in enumerate(rows) if j != i])
             if m <= batch_size // 2 and len(others) >= batch_size - m:
-                own = rows[i][torch.randperm(len(rows[i]), generator=draw)[:m]]
-                drawn = [others[torch.randperm(len(others), generator=draw)[: batch_size - m]] for _ in range(DRAWS)]
-                measured.append(_of_rows(z, labels, temperature, own, drawn))
-        if measured:
-            values = torch.cat(measured).nanmean(0).tolist()
+                anchors = rows[i][torch.randperm(len(rows[i]), generator=draw)[:m]]
+                draws = [others[torch.randperm(len(others), generator=draw)[: batch_size - m]] for _ in range(DRAWS)]
+                parts.append(_of_rows(z, labels, temperature, anchors, draws))
+        if parts:
+            values = torch.cat(parts).nanmean(0).tolist()
             values_by_name |= {
                 f"interaction/{name}_{m}": value
                 for name, value in zip(("share", "net", "agreement"), values, strict=True)
@@ -113,14 +113,14 @@ def measure(z: Tensor, labels: Tensor, temperature: float, *, batch_size: int, s
     return values_by_name
 
 
-def _of_rows(z: Tensor, labels: Tensor, temperature: float, own: Tensor, drawn: list[Tensor]) -> Tensor:
-    """(4), (5), (6) of the rows ``own`` ``[m, 3]``, the first two averaged over batches."""
+def _of_rows(z: Tensor, labels: Tensor, temperature: float, anchors: Tensor, draws: list[Tensor]) -> Tensor:
+    """(4), (5), (6) of the anchors ``[m, 3]``, the first two averaged over batches: one for each draw of other rows."""
     pulls, pushes = [], []
-    for others in drawn:
-        batch = torch.cat([own, others])
+    for others in draws:
+        batch = torch.cat([anchors, others])
         pull, push = forces(z[batch], labels[batch], temperature)
-        pulls.append(pull[: len(own)])
-        pushes.append(push[: len(own)])
+        pulls.append(pull[: len(anchors)])
+        pushes.append(push[: len(anchors)])
     pull, push = torch.stack(pulls), torch.stack(pushes)
     share, net = shares(pull, push)
     return torch.stack([share.nanmean(0), net.nanmean(0), agreement(pull + push)], dim=1)

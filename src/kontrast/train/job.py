@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,11 @@ class Job:
     start: models.Encoder | None = None
 
     @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input of the encoder in evaluation: ``(D,)`` or ``(C, S, S)``."""
+        return shape_of_inputs(self.data, self.size)
+
+    @property
     def steps_per_epoch(self) -> int:
         """Batches of one pass over the data."""
         return self.sampler.steps
@@ -96,8 +102,8 @@ class Job:
                 f"train.micro_batch={micro}: must be a number here; only kontrast.run and kontrast train choose one. "
                 "Use 64, say"
             )
-        own = math.ceil(self.recipe.train.batch_size / distributed.world_size())
-        return 1 if micro is None else math.ceil(own / micro)
+        images = math.ceil(self.recipe.train.batch_size / distributed.world_size())
+        return 1 if micro is None else math.ceil(images / micro)
 
     def augment(self, batch: Any) -> methods.ViewBatch:
         """The views of a batch, on the device; their random draws depend on seed, epoch and step alone."""
@@ -118,8 +124,18 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
         device: Where the networks go.
         data_set: The data set of a recipe whose data came from Python (`kontrast.data.bind`).
 
+    Returns:
+        The job; `Training` trains it.
+
     Raises:
         ValueError: The parts of the recipe do not fit each other or the data, or memory does not suffice.
+
+    >>> from kontrast.train import resolve
+    >>> small = {"data": {"name": "digits", "limit": 60}, "encoder": "mlp", "method": "supcon", "augment": ["none"] * 2}
+    >>> recipe = resolve(Recipe.of({**small, "train": {"epochs": 2, "batch_size": 30}}))
+    >>> job = make_job(recipe, torch.device("cpu"))
+    >>> job.total_steps, job.input_shape
+    (4, (64,))
     """
     data, train, validation = load_data(recipe, data_set)
     if methods.find(recipe.method.name).needs_labels:
@@ -214,18 +230,29 @@ def held_out(split: Split, fraction: float, seed: int) -> Tensor:
 
 def make_encoder(recipe: Recipe, data: DataSet, size: int | None) -> models.Encoder:
     """The encoder of a recipe for these data, at its random (or pretrained) start."""
-    options = dict(recipe.encoder.options)
+    name, shape = recipe.encoder.name, shape_of_inputs(data, size)
+    if data.kind == "vector" and not models.takes_vectors(name):
+        raise ValueError(
+            f"encoder={name}: must be an encoder of vectors, as {data.name!r} holds vectors {shape}. Use encoder=mlp"
+        )
     seed = seed_of(recipe.seed, Stream.NETWORK, 0)
-    if data.kind == "vector":
-        if not models.takes_vectors(recipe.encoder.name):
-            raise ValueError(
-                f"encoder={recipe.encoder.name}: must be an encoder of vectors, as {data.name!r} holds vectors "
-                f"{data.train.inputs.shape}. Use encoder=mlp"
-            )
-        assert data.train.inputs.shape is not None
-        return models.encoder(recipe.encoder.name, in_features=data.train.inputs.shape[0], seed=seed, **options)
-    channels = len(data.mean)
-    return models.encoder(recipe.encoder.name, in_channels=channels, image_size=size, seed=seed, **options)
+    return models.encoder(name, **options_of_inputs(shape), seed=seed, **recipe.encoder.options)
+
+
+def shape_of_inputs(data: DataSet, size: int | None) -> tuple[int, ...]:
+    """The shape of one input of the encoder in evaluation; ``size`` is the side of images, from `view_size`."""
+    shape = data.train.inputs.shape if size is None else (len(data.mean), size, size)
+    assert shape is not None
+    return shape
+
+
+def options_of_inputs(shape: Sequence[int]) -> dict[str, Any]:
+    """The options of an encoder that the shape of one input decides.
+
+    >>> options_of_inputs((64,)), options_of_inputs((3, 32, 32))
+    ({'in_features': 64}, {'in_channels': 3, 'image_size': 32})
+    """
+    return {"in_features": shape[0]} if len(shape) == 1 else {"in_channels": shape[0], "image_size": shape[-1]}
 
 
 def view_size(recipe: Recipe, data: DataSet, train: Split) -> int | None:

@@ -82,13 +82,11 @@ class Training:
         self.offset, self.lines = 0, None
         self.started = False
         # Rank 0's checkpoint, or its first weights, are everyone's: others may have no such folder.
-        saved = distributed.share(self._saved() if self.main else None)
-        if saved is not None:
-            self.offset, self.lines = self.state.restore(saved), log_of(saved)
+        state = distributed.share(self._load_checkpoint() if self.main else None)
+        if state is not None:
+            self.offset, self.lines = self.state.restore(state), log_of(state)
             if recipe.train.patience is not None and self.state.patience.best_step and self.main:
-                checkpoint.load_best(
-                    folder.best_checkpoint, recipe.hash
-                )  # at the end it will be needed: better to know now
+                checkpoint.load_best(folder.best_checkpoint, recipe.hash)  # the end needs it: an error comes now
         elif distributed.active():
             job.method.load_state_dict(distributed.share(job.method.state_dict()))
         self.standing: Any = None  # where the loss stood at the last line of the log
@@ -98,12 +96,12 @@ class Training:
         if recipe.run.compile:
             job.method.encoder.compile()
 
-    def _saved(self) -> dict[str, Any] | None:
+    def _load_checkpoint(self) -> dict[str, Any] | None:
         why = functools.partial(mismatch, recipe_hash=self.job.recipe.hash, data=self.data)
         return checkpoint.newest(self.folder.last_checkpoint, self.folder.previous_checkpoint, why)
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether there is nothing left to train."""
         return self.state.step >= self.job.total_steps or self.state.stopped_early
 
@@ -118,13 +116,13 @@ class Training:
             Stopped: A signal asked to stop; everything is saved.
             NonFiniteLoss: The loss is infinite or not a number.
         """
-        loggers = self._loggers() if self.main and not self.finished else []
+        loggers = self._loggers() if self.main and not self.is_finished else []
         metrics = None
         try:
             metrics = MetricsLog(self.folder.metrics_file, self.offset, self.lines) if self.main else None
             self.started = True
             on_start()
-            if not self.finished:
+            if not self.is_finished:
                 self._steps(metrics, loggers)
         finally:
             for logger in loggers:
@@ -289,14 +287,14 @@ class _Clock:
     """
 
     def __init__(self, images: int) -> None:
-        self.images, self.steps, self.waited, self.since = images, 0, 0.0, time.monotonic()
+        self.images, self.steps, self.waiting_seconds, self.since = images, 0, 0.0, time.monotonic()
 
     def waiting(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The same batches; the time until each is there counts as waiting."""
         while True:
             start = time.monotonic()
             batch = next(batches, None)
-            self.waited += time.monotonic() - start
+            self.waiting_seconds += time.monotonic() - start
             if batch is None:
                 return
             yield batch
@@ -306,12 +304,12 @@ class _Clock:
 
     def read(self) -> dict[str, float]:
         now = time.monotonic()
-        passed = max(now - self.since, 1e-9)
+        seconds = max(now - self.since, 1e-9)
         speed = {
-            "images_per_second": round(self.steps * self.images / passed, 1),
-            "waiting": round(self.waited / passed, 4),
+            "images_per_second": round(self.steps * self.images / seconds, 1),
+            "waiting": round(self.waiting_seconds / seconds, 4),
         }
-        self.steps, self.waited, self.since = 0, 0.0, now
+        self.steps, self.waiting_seconds, self.since = 0, 0.0, now
         return speed
 
 
@@ -349,8 +347,8 @@ def views_now(batches: Iterable[Batch], augment: Callable[[Batch], ViewBatch]) -
 def views_ahead(batches: Iterable[Batch], augment: Callable[[Batch], ViewBatch]) -> Iterator[Views]:
     """For every batch a function that waits for its views, which a second thread makes; an error there is raised here.
 
-    >>> found = views_ahead([1, 2, 3], lambda batch: 10 * batch)
-    >>> [views() for views in found]
+    >>> functions = views_ahead([1, 2, 3], lambda batch: 10 * batch)
+    >>> [views() for views in functions]
     [10, 20, 30]
     """
     threads = torch.get_num_threads()

@@ -25,6 +25,9 @@ def pick_device(name: str) -> torch.device:
     Args:
         name: ``auto`` is a GPU if there is one (each process its own), else the CPU; else a device of torch.
 
+    Returns:
+        The device.
+
     Raises:
         ValueError: There is no such device.
 

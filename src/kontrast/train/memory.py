@@ -25,7 +25,7 @@ FULL = re.compile("out of memory|not enough memory|allocate memory|storage size 
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether it says so, in Python's words or in one of torch's.
+    """Whether an error says that memory ran out, in Python's words or in one of torch's.
 
     >>> out_of_memory(MemoryError()), out_of_memory(RuntimeError("CUDA out of memory.")), out_of_memory(KeyError("x"))
     (True, True, False)
@@ -92,7 +92,7 @@ def _control_groups(root: Path) -> Iterator[int]:
         if not second and "memory" not in controllers.split(","):
             continue
         top = root / "sys/fs/cgroup" if second else root / "sys/fs/cgroup/memory"
-        limit, used, cached = (
+        limit_file, usage_file, cache_key = (
             ("memory.max", "memory.current", "inactive_file")
             if second
             else ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
@@ -103,8 +103,8 @@ def _control_groups(root: Path) -> Iterator[int]:
                 break
             with suppress(OSError, ValueError):  # "max" is no limit
                 stat = dict(entry.split() for entry in (group / "memory.stat").read_text().splitlines())
-                taken = int((group / used).read_text()) - int(stat.get(cached, 0))
-                yield int((group / limit).read_text()) - taken
+                usage = int((group / usage_file).read_text()) - int(stat.get(cache_key, 0))
+                yield int((group / limit_file).read_text()) - usage
 
 
 def _address_space() -> int | None:
@@ -121,7 +121,7 @@ def _address_space() -> int | None:
 
 @cache
 def keep_freed_memory() -> bool:
-    """Once for this process; whether the system's allocator could be told.
+    """Let the allocator keep freed memory, once for this process; whether it could be set.
 
     >>> keep_freed_memory() in (True, False)
     True
@@ -129,12 +129,12 @@ def keep_freed_memory() -> bool:
     if not _has_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt
-    accepted = [mallopt(TRIM_THRESHOLD, LARGE), mallopt(TOP_PAD, PAD), mallopt(MMAP_THRESHOLD, LARGE)]
-    return bool(all(accepted))
+    results = [mallopt(TRIM_THRESHOLD, LARGE), mallopt(TOP_PAD, PAD), mallopt(MMAP_THRESHOLD, LARGE)]
+    return bool(all(results))
 
 
 def release_freed_memory() -> bool:
-    """Give what is freed, and kept by the allocator, back to the system; whether it could be told.
+    """Give freed memory that the allocator keeps back to the system; whether it could be asked to.
 
     Called where a run goes from one thing to another (data read, trained): 1.5 GB that a training step needed are else
     held while the run is evaluated and its report drawn, and what comes next is added to them.

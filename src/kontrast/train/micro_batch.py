@@ -98,7 +98,7 @@ def _peak_bytes(job: Job, views: Tensor) -> int:
 
 def choose_size(job: Job) -> Job:
     """Replace ``auto`` in the job's recipe by (2), and print a line about it. Every rank must call it."""
-    need, free, images = measure(job), _free(job), own_images(job.recipe)
+    need, free, images = measure(job), _free(job), images_per_process(job.recipe)
     budget = math.inf if free is None else free / 2
     size = distributed.least(images_at_once(need, images, budget, job.method.fewest_at_once))
     whole = size >= images
@@ -131,9 +131,8 @@ def images_at_once(need: Need, images: int, budget: float, fewest: int) -> int:
 
 def warn_if_too_large(job: Job) -> None:
     """Warn if a step of this recipe needs more memory than is free. Every rank must call it."""
-    free, images, micro = _free(job), own_images(job.recipe), job.recipe.train.micro_batch
-    shape = job.train.inputs.shape or (len(job.data.mean), job.size or 1, job.size or 1)
-    largest = 4 * math.prod(shape) * len(job.views) * images * RATIO
+    free, images, micro = _free(job), images_per_process(job.recipe), job.recipe.train.micro_batch
+    largest = 4 * math.prod(job.input_shape) * len(job.views) * images * RATIO
     # Measuring takes a moment, and most runs are far from any limit.
     if distributed.least(int(free is None or largest < free)):
         return
@@ -155,7 +154,7 @@ def warn_if_too_large(job: Job) -> None:
 # ------------------------------------------------------------------------------------------------ the recipe
 
 
-def own_images(recipe: Recipe) -> int:
+def images_per_process(recipe: Recipe) -> int:
     """Images of a batch for one process."""
     return math.ceil(recipe.train.batch_size / distributed.world_size())
 
@@ -165,11 +164,11 @@ def with_micro_batch(recipe: Recipe, value: int | str | None) -> Recipe:
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"micro_batch": value})})
 
 
-def request_record(recipe: Recipe, used: Recipe) -> dict[str, Any]:
+def request_record(recipe: Recipe, actual: Recipe) -> dict[str, Any]:
     """The entry of run.json for a recipe with ``auto`` and the recipe that is trained; empty without ``auto``."""
     if recipe.train.micro_batch != AUTO:
         return {}
-    return {"micro_batch": {"asked": AUTO, "hash": recipe.hash, "value": used.train.micro_batch}}
+    return {"micro_batch": {"asked": AUTO, "hash": recipe.hash, "value": actual.train.micro_batch}}
 
 
 def with_size_of_run(recipe: Recipe) -> Recipe:

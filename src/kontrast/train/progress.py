@@ -18,7 +18,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -40,7 +40,7 @@ MARK = 0.5  # seconds between two marks of where the run was, and of the shortes
 
 
 class StderrConsole(Console):
-    """A console on standard error that falls silent when that can no longer be written, and nothing ends.
+    """A console on standard error; if that can no longer be written, it falls silent and the run goes on.
 
     Deviates: rich ends the process with status 1 when nobody reads what it prints.
 
@@ -64,10 +64,18 @@ class StderrConsole(Console):
 
 
 class Progress:
-    """Told every step, draws when it is time.
+    """Draws the progress of a run when it is time; `update` is called after every step.
 
-    ``quiet`` says nothing at all, ``interval`` is the shortest time in seconds between two lines where there is no
-    terminal, ``steps_per_epoch`` adds the epoch, ``clock`` gives seconds.
+    Args:
+        total_steps: Steps of the whole run.
+        start_step: Steps before this process began.
+        images_per_step: Images of a step.
+        description: The run's name.
+        console: Where it is drawn; standard error by default.
+        quiet: Whether nothing is drawn at all.
+        interval: The shortest time in seconds between two lines where there is no terminal.
+        steps_per_epoch: Adds the epoch.
+        clock: Gives seconds.
 
     >>> import io
     >>> out = io.StringIO()
@@ -104,13 +112,12 @@ class Progress:
         self._loss: Any = None
         self._standing: Standing | None = None
         self._lr: float | None = None
-        self._extra: Mapping[str, float] = {}
-        self._drawn: int | None = None
+        self._last_step_on_screen: int | None = None
         self._begin()
 
     def _begin(self) -> None:
         now = self._clock()
-        self._started, self._next, self._next_mark = now, now + self._pause, now + MARK
+        self._start, self._next, self._next_mark = now, now + self._pause, now + MARK
         self._paused, self._paused_at = 0.0, self.step  # seconds of all pauses, the step of the last one
         self._marks: deque[tuple[float, float, int]] = deque([(now, now, self.step)])  # time, time without pauses, step
 
@@ -119,7 +126,7 @@ class Progress:
         if self._bar and not self.quiet:
             # What is printed meanwhile goes above the bar, unless it goes to a file.
             shared = sys.stdout is not None and sys.stdout.isatty()
-            frame = self._frame(self._started)
+            frame = self._frame(self._start)
             self._live = Live(frame, console=self.console, auto_refresh=False, redirect_stdout=shared)
             self._live.start(refresh=True)
         return self
@@ -127,7 +134,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self.quiet and (self._drawn != self.step or self._live is not None):
+        if not self.quiet and (self._last_step_on_screen != self.step or self._live is not None):
             self._draw(self._clock())
         if self._live is not None:
             self._live.stop()
@@ -139,9 +146,8 @@ class Progress:
         loss: Any = None,
         standing: Standing | None = None,
         lr: float | None = None,
-        extra: Mapping[str, float] | None = None,
     ) -> None:
-        """So many steps are done. What is None stays as it was; ``loss`` may be a tensor, read when it is drawn."""
+        """Note that ``step`` steps are done; None leaves a value as it was. A tensor is read when it is drawn."""
         self.step = step
         if loss is not None:
             self._loss = loss
@@ -149,8 +155,6 @@ class Progress:
             self._standing = standing
         if lr is not None:
             self._lr = lr
-        if extra is not None:
-            self._extra = extra
         if self.quiet:
             return
         now = self._clock()
@@ -162,7 +166,7 @@ class Progress:
 
     @contextmanager
     def pause(self, step: int) -> Iterator[None]:
-        """What is done inside is no part of the step that came before it, which was the ``step``-th."""
+        """Time spent inside belongs to no step; ``step`` is the number of steps so far."""
         began = self._clock()
         try:
             yield
@@ -172,7 +176,7 @@ class Progress:
                 self._paused, self._paused_at = self._paused + took, step
 
     def note(self, text: str) -> None:
-        """A line of its own, above the bar."""
+        """Print a line of its own, above the bar."""
         if not self.quiet:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
@@ -200,7 +204,7 @@ class Progress:
             return None
         return (self.step - step) * self.images_per_step / (now - then)
 
-    def _left(self, now: float) -> float | None:
+    def _time_left(self, now: float) -> float | None:
         """(1); None before the first step."""
         _, then, step = self._marks[0]
         at_work = now - self._paused
@@ -214,7 +218,7 @@ class Progress:
     # ---------------------------------------------------------------------------------------- what is drawn
 
     def _draw(self, now: float) -> None:
-        self._drawn = self.step
+        self._last_step_on_screen = self.step
         if self._live is not None:
             self._live.update(self._frame(now), refresh=True)
         else:
@@ -238,13 +242,13 @@ class Progress:
 
     def _speed(self, now: float) -> list[str]:
         if self.step >= self.total_steps:
-            passed = max(now - self._started, 1e-9)
-            rate = (self.step - self.start_step) * self.images_per_step / passed
-            return [f"{rate:,.0f} images/s", f"{_time(passed)} in all"]
-        rate_now, left = self._rate(now), self._left(now)
-        if rate_now is None or left is None:
+            seconds = max(now - self._start, 1e-9)
+            rate = (self.step - self.start_step) * self.images_per_step / seconds
+            return [f"{rate:,.0f} images/s", f"{_time(seconds)} in all"]
+        recent_rate, left = self._rate(now), self._time_left(now)
+        if recent_rate is None or left is None:
             return []
-        return [f"{rate_now:,.0f} images/s", f"{_time(left)} left"]
+        return [f"{recent_rate:,.0f} images/s", f"{_time(left)} left"]
 
     def _standing_now(self) -> list[str]:
         parts = []
@@ -260,7 +264,7 @@ class Progress:
                 parts.append(f"{100 * share:.0f} % of the way")
         if self._lr is not None:
             parts.append(f"lr {self._lr:.3g}")
-        return [*parts, *(f"{name} {value:.4g}" for name, value in self._extra.items())]
+        return parts
 
 
 def _time(seconds: float) -> str:

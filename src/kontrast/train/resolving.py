@@ -60,9 +60,9 @@ def with_all_options(family: str, part: Part) -> Part:
     >>> with_all_options("schedule", Part(name="multi_step", milestones=[60]))
     Part(name='multi-step', milestones=[60], factor=0.1)
     """
-    known = FAMILIES[family]
-    options = {name: _plain(value) for name, value in {**known.options(part.name), **part.options}.items()}
-    return Part.model_validate({"name": known.canonical(part.name), **options})
+    registered = FAMILIES[family]
+    options = {name: _plain(value) for name, value in {**registered.options(part.name), **part.options}.items()}
+    return Part.model_validate({"name": registered.canonical(part.name), **options})
 
 
 def _views(recipe: Recipe) -> tuple[View, ...]:

@@ -17,19 +17,20 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from kontrast import distributed, models
+from kontrast import distributed
 from kontrast.data import DataSet, check_in_reach
 from kontrast.evaluate import Result, Subject
 from kontrast.recipe import Recipe
 from kontrast.runs import Run, data_digest, timestamp
 from kontrast.train import checkpoint, micro_batch
 from kontrast.train.analysis import analyse
+from kontrast.train.encoder_files import export
 from kontrast.train.evaluation import (
     announce,
     evaluate_head,
@@ -37,7 +38,6 @@ from kontrast.train.evaluation import (
     evaluate_start,
     reason_not_to_evaluate,
 )
-from kontrast.train.export import export, rebuild
 from kontrast.train.job import Job, keep_memory, make_job, warn_of_size
 from kontrast.train.loop import Training
 from kontrast.train.machine import machine, processes
@@ -93,7 +93,7 @@ class Session:
             created = run.begin(self.recipe) if is_first else []
             if distributed.active():
                 dist.barrier()  # nobody looks for a checkpoint before the folder is there
-            with _locked(run):
+            with run.lock() if is_first else nullcontext():
                 # Another process may have finished or repaired the run just before.
                 status = distributed.share(run.status)
                 self.has_work = status != "done" or not verify_finished_run(run, verbose=False)
@@ -115,8 +115,8 @@ class Session:
 
         run.json is written when everything is made and the first step may be taken.
         """
-        self._begun, self._clock = timestamp(), time.monotonic()
-        self._before, digest = self.run.state, data_digest(self.recipe)
+        self._start_time, self._start = timestamp(), time.monotonic()
+        self._earlier, digest = self.run.state, data_digest(self.recipe)
         job = self.job = self.job or self.make_job()
         warn_of_size(job)
         micro_batch.warn_if_too_large(job)
@@ -201,7 +201,7 @@ class Session:
             return
         run.restore_recipe(recipe)
         about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, "data_file": digest}
-        first = {} if self._before.status else {"started": self._begun}
+        first = {} if self._earlier.status else {"started": self._start_time}
         mark = micro_batch.request_record(self.requested, recipe)
         run.note("training", **about, **first, **mark, **machine(job.device))
         if job.start is not None and job.start.loaded is not None:
@@ -247,7 +247,7 @@ class Session:
         return [{**result.record(), "seeds": [self.recipe.seed]} for result in results]
 
     def _seconds(self) -> float:
-        return round((self._before.seconds or 0.0) + time.monotonic() - self._clock, 1)
+        return round((self._earlier.seconds or 0.0) + time.monotonic() - self._start, 1)
 
     def _note_failure(self, error: BaseException) -> None:
         if isinstance(error, Stopped | KeyboardInterrupt):
@@ -256,16 +256,6 @@ class Session:
             self.has_failed = True
             with suppress(OSError):  # on a full disk the note fails too, and its error would hide this one
                 self.run.note("failed", error=f"{type(error).__name__}: {error}", seconds=self._seconds())
-
-
-@contextmanager
-def _locked(run: Run) -> Iterator[None]:
-    """`Run.lock`, held by the first of the processes that train this run."""
-    if distributed.rank() != 0:
-        yield
-        return
-    with run.lock():
-        yield
 
 
 def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
@@ -280,10 +270,10 @@ def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
     Raises:
         ValueError: Files have changed, and there is no checkpoint, or several processes run.
     """
-    changed = run.changed_files()
-    if not changed:
+    names = run.changed_files()
+    if not names:
         return True
-    problem = f"{', '.join(changed)} of {run.path} {'is' if len(changed) == 1 else 'are'} not what the run wrote"
+    problem = f"{', '.join(names)} of {run.path} {'is' if len(names) == 1 else 'are'} not what the run wrote"
     if not run.last_checkpoint.exists():
         raise ValueError(
             f"{problem}, and there is no checkpoint to make it from; put back a copy, or remove the folder"
@@ -293,15 +283,3 @@ def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:
     if verbose:
         print(f"{problem}; made again from the last checkpoint", file=sys.stderr)
     return False
-
-
-def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
-    """The encoder of a finished run, in eval mode, on the CPU: `kontrast.load`.
-
-    Args:
-        run: The run, or its folder.
-
-    Raises:
-        ValueError: The folder has no encoder, or its files are damaged.
-    """
-    return rebuild(run if isinstance(run, Run) else Run(run))

@@ -1,4 +1,4 @@
-r"""Where an encoder starts: checked before the data are read, told when it is loaded, and compared with the end.
+r"""Where an encoder starts: checked before the data are read, described when it is loaded, compared with the end.
 
 `check_start` reads the file of `encoder.pretrained` and compares it with the encoder that the recipe names. Before the
 data are read nobody knows the channels and the size of the images, so an encoder of 3 channels is made (on torch's meta
@@ -51,10 +51,10 @@ def check_start(recipe: Recipe) -> None:
         report, tensors = models.fit_weights(encoder, file)
     except ValueError as error:
         raise ValueError(f"encoder.pretrained={file}: {error}") from None
-    own = _without_counters(encoder.state_dict())
-    if len(_without_counters(tensors)) < LEAST * len(own):
+    expected, available = len(_without_counters(encoder.state_dict())), len(_without_counters(tensors))
+    if available < LEAST * expected:
         raise ValueError(
-            f"encoder.pretrained={file}: has {len(_without_counters(tensors))} of the {len(own)} tensors of encoder "
+            f"encoder.pretrained={file}: has {available} of the {expected} tensors of encoder "
             f"{part.name}, so most of it would start from random weights ({report}). Use the encoder that the file is "
             "of, or give the file's tensors this encoder's names."
         )
@@ -130,8 +130,8 @@ def compare_with_start(recipe: Recipe, start: Subject, end: Subject, results: li
 def paired_difference(before: Tensor, after: Tensor) -> dict[str, Any]:
     """(1) of two runs of one test: which rows were right before and after, bool ``[M]``.
 
-    >>> right, then = torch.tensor([True, True, True, False]), torch.tensor([True, False, False, True])
-    >>> {name: round(value, 3) for name, value in paired_difference(right, then).items()}
+    >>> before, after = torch.tensor([True, True, True, False]), torch.tensor([True, False, False, True])
+    >>> {name: round(value, 3) for name, value in paired_difference(before, after).items()}
     {'value': -0.25, 'error': 0.415, 'lost': 2, 'won': 1, 'test_rows': 4}
     """
     rows = len(before)

@@ -21,8 +21,9 @@ SIGNALS = [
 class Stopped(Exception):
     """A signal asked to stop, and everything is saved.
 
-    Attributes:
+    Args:
         signum: The number of the signal.
+        step: The last step that was done.
     """
 
     def __init__(self, signum: int, step: int) -> None:
@@ -37,7 +38,7 @@ class NonFiniteLoss(ValueError):
 
 
 class Signals:
-    """The signal that asked to stop; None if there was none."""
+    """``signum`` is the signal that asked to stop; None if there was none."""
 
     signum: int | None = None
 
@@ -56,9 +57,9 @@ def listening() -> Iterator[Signals]:
         signals.signum = signum
 
     always = ("SIGTERM", "SIGINT")
-    caught = [s for s in SIGNALS if s.name in always or signal.getsignal(s) is not signal.SIG_IGN]
+    to_catch = [s for s in SIGNALS if s.name in always or signal.getsignal(s) is not signal.SIG_IGN]
     try:
-        before = {s: signal.signal(s, receive) for s in caught}
+        before = {s: signal.signal(s, receive) for s in to_catch}
     except ValueError:  # not in the main thread, which alone receives signals
         yield signals
         return
@@ -96,7 +97,7 @@ def check_finite(value: float, *, step: int, lr: float, temperature: float | Non
 
 @dataclass
 class Patience:
-    """Early stopping: the best validation so far, and how many came after it without a better one.
+    """Early stopping: the best validation so far, and how many came after it.
 
     >>> patience = Patience(2)
     >>> [patience.better(value) for value in (0.5, 0.6, 0.6, 0.55)], patience.over

@@ -12,7 +12,7 @@ from torch import nn
 import kontrast
 from kontrast import models
 from kontrast.files import write_json
-from kontrast.train.export import loading_code, plain_state
+from kontrast.train.encoder_files import loading_code, plain_state
 
 RESULT = {
     "weights": "last, step 9",

@@ -98,7 +98,7 @@ def run_trial(recipe: Recipe, check: Check = never_stop) -> Outcome:
         run.note("interrupted")
     session = Trial(recipe, check)
     try:
-        pipeline.perform_session(session, page=False)
+        pipeline.perform(session, page=False)
     except _StopEarly as reason:
         run.note("stopped early", note=str(reason))
     except NonFiniteLoss:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from kontrast import models
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
-from kontrast.train.export import DIGEST, crop_of, describe_resize, preparing_code, read_card, rebuild
+from kontrast.train.encoder_files import DIGEST, crop_of, describe_resize, load, preparing_code, read_card
 
 TOLERANCE = 1e-4
 """The largest difference between the features of a copy and the run's, relative to the largest feature. Rounding in
@@ -46,7 +46,7 @@ class Source:
         crop = crop_of(run, record["input"])
         if crop is not None:  # the card of an older run lacks it
             record["input"]["crop"] = crop
-        encoder = rebuild(run)
+        encoder = load(run)
         record.pop(DIGEST, None)  # the digest of the run's own file
         if isinstance(encoder, models.ImageEncoder):
             encoder.channels_last = False
@@ -90,7 +90,15 @@ class Source:
         return values.view(1, -1, *[1] * (len(self.shape) - 1))
 
     def check_features(self, other: nn.Module, what: str) -> None:
-        """Raise ValueError if a network gives other features than the encoder; ``what`` is its name in the error."""
+        """Compare the features of a network with the encoder's.
+
+        Args:
+            other: The network.
+            what: Its name, for the error.
+
+        Raises:
+            ValueError: They differ by more than rounding.
+        """
         with torch.no_grad():
             for rows in BATCHES:
                 x = self.samples(rows)
@@ -98,7 +106,13 @@ class Source:
 
 
 class Target(ABC):
-    """Base of the targets: a format that an encoder can be exported to. A new target needs `write`."""
+    """Base of the targets: a format that an encoder can be exported to. A new target needs `write`.
+
+    Attributes:
+        library: The library that loads the format, as model hubs name it.
+    """
+
+    library: ClassVar[str] = "pytorch"
 
     def refusal(self, source: Source) -> str | None:
         """Why this encoder cannot be exported to the format; None (the default) if it can."""
@@ -108,8 +122,15 @@ class Target(ABC):
     def write(self, source: Source, folder: Path) -> str:
         """Write the weights into an empty folder and check them.
 
+        Args:
+            source: The run that is exported.
+            folder: The folder.
+
         Returns:
             The lines of Python that load them from there.
+
+        Raises:
+            ValueError: The features of the copy differ from the run's (`Source.check_features`).
         """
 
     def describe_inputs(self, source: Source) -> str:
@@ -153,5 +174,5 @@ def check_agreement(theirs: Tensor, mine: Tensor, what: str) -> None:
 
 
 def _few(values: list[float], most: int = 4) -> str:
-    shown = ", ".join(f"{value:.4g}" for value in values[:most])
-    return f"({shown}{', … (all in model.json)' if len(values) > most else ''})"
+    first = ", ".join(f"{value:.4g}" for value in values[:most])
+    return f"({first}{', … (all in model.json)' if len(values) > most else ''})"

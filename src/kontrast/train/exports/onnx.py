@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kontrast.train.export import preparing_code
+from kontrast.train.encoder_files import preparing_code
 from kontrast.train.exports._target import BATCHES, Source, Target, check_agreement
 
 LINES = """import numpy, onnxruntime
@@ -31,7 +31,14 @@ LARGEST = 2_000_000_000  # bytes of weights; a file of ONNX itself, a protocol b
 
 
 class Onnx(Target):
-    """encoder.onnx; ``normalise`` says where the inputs are normalised, ``opset`` which operators are used."""
+    """encoder.onnx.
+
+    Args:
+        normalise: Where the inputs are normalised: ``inside`` the file, or ``outside`` by its caller.
+        opset: The version of ONNX's operators.
+    """
+
+    library = "onnx"
 
     def __init__(self, *, normalise: str = "inside", opset: int = 18) -> None:
         if normalise not in ("inside", "outside"):

@@ -8,8 +8,7 @@ from pathlib import Path
 from safetensors.torch import save
 
 from kontrast.files import write_atomically, write_json
-from kontrast.runs import Run
-from kontrast.train.export import DIGEST, loading_code, plain_state, rebuild
+from kontrast.train.encoder_files import DIGEST, load, loading_code, plain_state
 from kontrast.train.exports._target import Source, Target
 
 
@@ -24,5 +23,5 @@ class Safetensors(Target):
         code = source.encoder.source_file()
         if code is not None:
             write_atomically(folder / code[0], code[1].encode())
-        source.check_features(rebuild(Run(folder)), "the copy in safetensors")
+        source.check_features(load(folder), "the copy in safetensors")
         return loading_code(source.encoder, source.name, source.options, source.shape)

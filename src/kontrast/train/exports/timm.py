@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save
 
 from kontrast.files import write_atomically, write_json
-from kontrast.train.export import plain_state
+from kontrast.train.encoder_files import plain_state
 from kontrast.train.exports._target import Source, Target
 
 LINES = """import timm
@@ -26,6 +26,8 @@ model.eval()"""
 
 class Timm(Target):
     """config.json and model.safetensors."""
+
+    library = "timm"
 
     def refusal(self, source: Source) -> str | None:
         try:
@@ -37,7 +39,7 @@ class Timm(Target):
     def write(self, source: Source, folder: Path) -> str:
         timm = _timm()
         architecture, arguments = source.encoder.timm_model()
-        known = timm.get_pretrained_cfg(architecture, allow_unregistered=True)
+        defaults = timm.get_pretrained_cfg(architecture, allow_unregistered=True)
         inputs = source.card["input"]
         rgb = source.shape[0] == 3  # timm takes the weights of a first layer for RGB, and adapts them to other channels
         about = {
@@ -48,14 +50,14 @@ class Timm(Target):
             "pretrained_cfg": {
                 "tag": f"kontrast-{source.card['hash']}",
                 "input_size": list(source.shape),
-                "fixed_input_size": bool(getattr(known, "fixed_input_size", False)),
+                "fixed_input_size": bool(getattr(defaults, "fixed_input_size", False)),
                 "mean": inputs["mean"],
                 "std": inputs["std"],
                 "interpolation": "bilinear",
                 **({"crop_pct": inputs["crop"], "crop_mode": "center"} if "crop" in inputs else {}),
                 "num_classes": 0,
-                "first_conv": getattr(known, "first_conv", None) if rgb else None,
-                "classifier": getattr(known, "classifier", None),
+                "first_conv": getattr(defaults, "first_conv", None) if rgb else None,
+                "classifier": getattr(defaults, "classifier", None),
             },
         }
         write_json(folder / "config.json", about)

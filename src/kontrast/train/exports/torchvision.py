@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from kontrast.files import write_atomically
-from kontrast.train.export import loading_code, plain_state
+from kontrast.train.encoder_files import loading_code, plain_state
 from kontrast.train.exports._target import Source, Target
 
 
@@ -32,7 +32,7 @@ class Torchvision(Target):
         model.load_state_dict(torch.load(folder / "encoder.pth", weights_only=True))
         source.check_features(model.eval(), "torchvision's model")
         lines = loading_code(source.encoder, source.name, source.options, source.shape)
-        read = 'torch.load("encoder.pth", weights_only=True)'
-        return lines.replace('load_file("encoder.safetensors")', read).replace(
+        load = 'torch.load("encoder.pth", weights_only=True)'
+        return lines.replace('load_file("encoder.safetensors")', load).replace(
             "from safetensors.torch import load_file\n", ""
         )

@@ -10,6 +10,7 @@ Each needs a package of its own, which is imported when the logger is asked for:
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,28 +19,9 @@ from kontrast.registry import FAMILIES
 from kontrast.train.loggers._logger import Logger
 
 LOGGERS = FAMILIES["logger"]
+names, find = LOGGERS.names, LOGGERS.find
 
 __all__ = ["LOGGERS", "Logger", "find", "names", "open_loggers"]
-
-
-def names() -> list[str]:
-    """Every logger's name, installed or not."""
-    return LOGGERS.names()
-
-
-def find(name: str) -> type[Logger]:
-    """The class of this name.
-
-    Raises:
-        ValueError: an unknown name; the error names the nearest one.
-
-    >>> find("tensorbord")
-    Traceback (most recent call last):
-        ...
-    ValueError: no logger 'tensorbord'; did you mean 'tensorboard'? Known: mlflow, tensorboard, wandb
-    """
-    kind: type[Logger] = LOGGERS[name]
-    return kind
 
 
 def open_loggers(
@@ -64,15 +46,13 @@ def open_loggers(
     Returns:
         The loggers. If one of them cannot be opened, the others are closed again and its error is raised.
     """
-    chosen = {logger: dict((options or {}).get(logger, {})) for logger in names}
-    for logger, its_options in chosen.items():
+    options_by_name = {logger: (options or {}).get(logger, {}) for logger in names}
+    for logger, its_options in options_by_name.items():
         LOGGERS.check(logger, its_options)
-    opened: list[Logger] = []
-    try:
-        for logger, its_options in chosen.items():
-            opened.append(LOGGERS.make(logger, Path(folder), name, dict(recipe), resume_step, **its_options))
-    except BaseException:
-        for other in opened:
-            other.close()
-        raise
-    return opened
+    loggers: list[Logger] = []
+    with contextlib.ExitStack() as stack:
+        for logger, its_options in options_by_name.items():
+            loggers.append(LOGGERS.make(logger, Path(folder), name, dict(recipe), resume_step, **its_options))
+            stack.callback(loggers[-1].close)
+        stack.pop_all()  # all are open: the caller closes them
+    return loggers

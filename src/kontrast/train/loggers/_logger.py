@@ -9,18 +9,31 @@ from typing import Any
 
 
 class Logger(ABC):
-    """Opened for a run's folder, with the run's name and recipe; ``resume_step`` steps are behind it."""
+    """Base of the loggers. A new one needs a constructor, `log` and `close`.
+
+    Args:
+        folder: The run folder.
+        name: The run's name.
+        recipe: Its recipe, as plain values.
+        resume_step: The step after which the run resumes; 0 if it starts.
+        options: The logger's own options.
+    """
 
     @abstractmethod
     def __init__(self, folder: Path, name: str, recipe: dict[str, Any], resume_step: int, **options: Any) -> None: ...
 
     @abstractmethod
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """The values at a step, counted from 1."""
+        """Log values.
+
+        Args:
+            step: The step, counted from 1.
+            values: The values by name.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """Nothing more comes."""
+        """Called at the end of the run, also if it fails."""
 
 
 def flat(recipe: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

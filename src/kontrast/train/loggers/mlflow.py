@@ -16,13 +16,22 @@ from typing import Any
 
 from kontrast.train.loggers._logger import Logger, flat, read_or_create
 
-KEPT = "mlflow-run.txt"
+ID_FILE = "mlflow-run.txt"
 LONGEST = 500  # characters of a parameter that every server takes
 AT_ONCE = 100  # parameters in one request
 
 
 class MLflow(Logger):
-    """Values as metrics, the recipe as parameters; ``experiment`` and ``tracking_uri`` are the service's own."""
+    """Values as metrics, the recipe as parameters.
+
+    Args:
+        folder: The run folder.
+        name: The run's name.
+        recipe: Its recipe, as plain values.
+        resume_step: Not used: MLflow takes a step twice.
+        experiment: MLflow's experiment, which is created if it does not exist.
+        tracking_uri: The server; by default ``MLFLOW_TRACKING_URI``, else a local file.
+    """
 
     def __init__(
         self,
@@ -40,9 +49,9 @@ class MLflow(Logger):
             raise ImportError("the logger mlflow needs a package: pip install kontrast[mlflow]") from error
         uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or _local(folder)
         self._client = tracking.MlflowClient(tracking_uri=uri)
-        known = (folder / KEPT).exists()
-        self.id = read_or_create(folder / KEPT, lambda: self._new(experiment, name))
-        if known:
+        resumes = (folder / ID_FILE).exists()
+        self.id = read_or_create(folder / ID_FILE, lambda: self._new(experiment, name))
+        if resumes:
             self._client.update_run(self.id, status="RUNNING")
             return
         params = [self._entities.Param(key, str(value)[:LONGEST]) for key, value in flat(recipe)]
@@ -61,7 +70,7 @@ class MLflow(Logger):
         self._client.log_batch(self.id, metrics=metrics)
 
     def close(self) -> None:
-        """Marks the run as finished; one that is resumed runs again."""
+        """Mark the run as finished; if it is resumed, it is marked as running again."""
         self._client.set_terminated(self.id)
 
 

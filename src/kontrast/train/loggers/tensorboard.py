@@ -17,7 +17,14 @@ FOLDER = "tensorboard"
 
 
 class TensorBoard(Logger):
-    """Scalars under their names; the recipe as text."""
+    """Scalars under their names; the recipe as text.
+
+    Args:
+        folder: The run folder.
+        name: The run's name.
+        recipe: Its recipe, as plain values.
+        resume_step: The step after which the run resumes; 0 if it starts.
+    """
 
     def __init__(self, folder: Path, name: str, recipe: dict[str, Any], resume_step: int) -> None:
         try:
@@ -34,11 +41,11 @@ class TensorBoard(Logger):
             self._writer.add_text("recipe", f"{name}\n\n```json\n{text}\n```", 0)  # type: ignore[no-untyped-call]
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Each value a scalar."""
+        """Write each value as a scalar."""
         for name, value in values.items():
             self._writer.add_scalar(name, float(value), step)  # type: ignore[no-untyped-call]
         self._writer.flush()  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
-        """Ends the file."""
+        """Close the file."""
         self._writer.close()  # type: ignore[no-untyped-call]

@@ -17,11 +17,21 @@ from typing import Any
 
 from kontrast.train.loggers._logger import Logger, read_or_create
 
-KEPT = "wandb-id.txt"
+ID_FILE = "wandb-id.txt"
 
 
 class WandB(Logger):
-    """Values under their names, the recipe as config; ``project``, ``entity`` and ``mode`` are the service's own."""
+    """Values under their names, the recipe as config.
+
+    Args:
+        folder: The run folder.
+        name: The run's name.
+        recipe: Its recipe, as plain values.
+        resume_step: Not used: the service's x-axis is our own step.
+        project: The service's project.
+        entity: The user or team; by default the one that is logged in.
+        mode: ``online`` or ``offline``; by default ``WANDB_MODE``, else ``online``.
+    """
 
     def __init__(
         self,
@@ -39,7 +49,7 @@ class WandB(Logger):
         except ImportError as error:
             raise ImportError("the logger wandb needs a package: pip install kontrast[wandb]") from error
         mode = mode or os.environ.get("WANDB_MODE") or "online"
-        self.id = read_or_create(folder / KEPT, lambda: uuid.uuid4().hex[:12])
+        self.id = read_or_create(folder / ID_FILE, lambda: uuid.uuid4().hex[:12])
         self._run = wandb.init(
             project=project,
             entity=entity,
@@ -59,5 +69,5 @@ class WandB(Logger):
         self._run.log({"step": step, **values})
 
     def close(self) -> None:
-        """Hands over what is left."""
+        """Send what is left."""
         self._run.finish()

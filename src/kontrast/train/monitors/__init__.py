@@ -17,59 +17,50 @@ Each takes a `Snapshot` and gives named values, like the measures of `kontrast.g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kontrast.registry import FAMILIES
 from kontrast.train.monitors._monitor import Monitor, Snapshot
 
 MONITORS = FAMILIES["monitor"]
+names = MONITORS.names
+find: Callable[[str], Monitor] = MONITORS.make  # monitors have no options
 
 __all__ = ["MONITORS", "Monitor", "Snapshot", "default", "find", "measure", "names"]
 
 
-def names() -> list[str]:
-    """Every monitor's name."""
-    return MONITORS.names()
-
-
-def find(name: str) -> Monitor:
-    """The monitor of this name.
-
-    Raises:
-        ValueError: an unknown name; the error names the nearest one.
-
-    >>> find("uniformty")
-    Traceback (most recent call last):
-        ...
-    ValueError: no monitor 'uniformty'; did you mean 'uniformity'? Known: effective-rank, entropy, ...
-    """
-    made: Monitor = MONITORS.make(name)
-    return made
-
-
 def default(*, labels: bool, views: int, temperature: bool = True, response: bool = False) -> list[str]:
-    """The monitors that can run: whether the rows have labels, how many views, whether the loss has a temperature.
+    """The names of the monitors that can run.
 
-    ``response`` adds the gradient response, which is SupCon's and TCL's.
+    Args:
+        labels: Whether the held-out images have labels.
+        views: How many views of each image there are.
+        temperature: Whether the method's loss has a temperature.
+        response: Whether the loss responds to hard samples as SupCon's and TCL's do.
 
     >>> default(labels=True, views=1)
     ['effective-rank', 'entropy', 'knn', 'tolerance', 'uniformity']
     """
-    there = {"labels": labels, "temperature": temperature, "response": response}
-
-    def can(monitor: Monitor) -> bool:
-        needed = {
-            "labels": monitor.needs_labels,
-            "temperature": monitor.needs_temperature,
-            "response": monitor.of_responses,
-        }
-        return views >= monitor.fewest_views and all(there[what] for what, needs in needed.items() if needs)
-
-    return [name for name in names() if can(find(name))]
+    return [
+        name
+        for name in names()
+        if find(name).obstacle(labels=labels, views=views, temperature=temperature, response=response) is None
+    ]
 
 
 def measure(names: Iterable[str], snapshot: Snapshot) -> dict[str, float]:
-    """All values of some monitors; one that the snapshot is not enough for is an error."""
+    """All values of some monitors.
+
+    Args:
+        names: The monitors.
+        snapshot: What they measure.
+
+    Returns:
+        The values by name, such as ``monitor/uniformity``.
+
+    Raises:
+        ValueError: A name is unknown, or the snapshot lacks what a monitor needs.
+    """
     values: dict[str, float] = {}
     for name in names:
         values |= find(name)(snapshot)

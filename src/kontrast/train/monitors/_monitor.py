@@ -62,20 +62,34 @@ class Monitor(ABC):
 
     def __call__(self, snapshot: Snapshot) -> dict[str, float]:
         """`values`, each under ``monitor/``; an error if something is missing that this monitor needs."""
-        self._check(snapshot)
+        obstacle = self.obstacle(
+            labels=snapshot.labels is not None,
+            views=snapshot.embeddings.shape[1],
+            temperature=snapshot.temperature is not None,
+        )
+        if obstacle is not None:
+            name = type(self).__module__.rpartition(".")[2].replace("_", "-")
+            raise ValueError(f"monitor {name!r} {obstacle}: leave it out")
         with warnings.catch_warnings():
             # The batch is small on purpose: what it gives is to be compared with itself at other steps.
             warnings.simplefilter("ignore", TooFewSamples)
             return {f"monitor/{name}": float(value) for name, value in self.values(snapshot).items()}
 
-    def _check(self, snapshot: Snapshot) -> None:
-        who = f"monitor {type(self).__module__.rpartition('.')[2].replace('_', '-')!r}"
-        if self.needs_labels and snapshot.labels is None:
-            raise ValueError(f"{who} compares classes, and the held-out images have no labels: leave it out")
-        if self.needs_temperature and snapshot.temperature is None:
-            raise ValueError(f"{who} depends on the loss's temperature, and this loss has none: leave it out")
-        if snapshot.embeddings.shape[1] < self.fewest_views:
-            raise ValueError(
-                f"{who} compares {self.fewest_views} views of an image, and there is {snapshot.embeddings.shape[1]}: "
-                f"leave it out"
-            )
+    def obstacle(self, *, labels: bool, views: int, temperature: bool, response: bool = True) -> str | None:
+        """Why this monitor cannot run; None if it can.
+
+        Args:
+            labels: Whether the held-out images have labels.
+            views: How many views of each image there are.
+            temperature: Whether the method's loss has a temperature.
+            response: Whether the loss responds to hard samples as SupCon's and TCL's do.
+        """
+        if self.needs_labels and not labels:
+            return "compares classes, and the held-out images have no labels"
+        if self.needs_temperature and not temperature:
+            return "depends on the loss's temperature, and this loss has none"
+        if views < self.fewest_views:
+            return f"compares {self.fewest_views} views of an image, and there is {views}"
+        if self.of_responses and not response:
+            return "measures the response to hard samples, which this loss has not"
+        return None

@@ -15,8 +15,8 @@ class EffectiveRank(Monitor):
     """``effective_rank`` of the encoder's output, ``effective_rank_embeddings`` of the head's (the first view's).
 
     >>> import torch
-    >>> found = EffectiveRank()(Snapshot(features=torch.eye(4), embeddings=torch.ones(4, 1, 8)))
-    >>> {name: round(value, 4) for name, value in found.items()}
+    >>> values = EffectiveRank()(Snapshot(features=torch.eye(4), embeddings=torch.ones(4, 1, 8)))
+    >>> {name: round(value, 4) for name, value in values.items()}
     {'monitor/effective_rank': 4.0, 'monitor/effective_rank_embeddings': 1.0}
     """
 

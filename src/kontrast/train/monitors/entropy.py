@@ -19,8 +19,8 @@ class Entropy(Monitor):
 
     >>> import torch
     >>> x = torch.eye(5)
-    >>> found = Entropy()(Snapshot(features=x, embeddings=x[:, None], temperature=0.1))  # four negatives, all alike
-    >>> {name: round(value, 4) for name, value in found.items()}
+    >>> values = Entropy()(Snapshot(features=x, embeddings=x[:, None], temperature=0.1))  # four negatives, all alike
+    >>> {name: round(value, 4) for name, value in values.items()}
     {'monitor/entropy': 1.3863, 'monitor/entropy_share': 1.0}
     """
 

@@ -51,16 +51,16 @@ class GradientResponse(Monitor):
         if v < 2 and len(torch.unique(groups)) == m:
             return {}  # no anchor has a positive
         k1, k2 = snapshot.k1 or 0.0, 1.0 if snapshot.k2 is None else snapshot.k2
-        alone = (k1, k2) == (0.0, 1.0)
+        is_supcon = (k1, k2) == (0.0, 1.0)
         response = geometry.gradient_response(
             snapshot.embeddings.flatten(0, 1),
             groups.repeat_interleave(v),
             temperature=snapshot.temperature,
-            k1=[k1] if alone else [k1, 0.0],
-            k2=[k2] if alone else [k2, 1.0],
+            k1=[k1] if is_supcon else [k1, 0.0],
+            k2=[k2] if is_supcon else [k2, 1.0],
         )
         values = {}
-        for i, suffix in enumerate([""] if alone else ["", "_supcon"]):
+        for i, suffix in enumerate([""] if is_supcon else ["", "_supcon"]):
             values[f"response_positive{suffix}"] = float(response.positive[:, i, i].double().mean())
             values[f"response_negative{suffix}"] = float(response.negative[:, i, i].double().mean())
         return values

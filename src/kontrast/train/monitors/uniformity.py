@@ -16,8 +16,8 @@ class Uniformity(Monitor):
 
     >>> import torch
     >>> opposite = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
-    >>> found = Uniformity()(Snapshot(features=opposite, embeddings=opposite[:, None]))  # log e^{−2·4}
-    >>> {name: round(value, 4) for name, value in found.items()}
+    >>> values = Uniformity()(Snapshot(features=opposite, embeddings=opposite[:, None]))  # log e^{−2·4}
+    >>> {name: round(value, 4) for name, value in values.items()}
     {'monitor/uniformity': -8.0, 'monitor/uniformity_features': -8.0}
     """
 

@@ -17,9 +17,8 @@ import torch
 from safetensors.torch import save
 
 from kontrast.pipeline import run_recipe
-from kontrast.runs import Run
 from kontrast.train import load
-from kontrast.train.export import read_weights, rebuild
+from kontrast.train.encoder_files import read_weights
 from tests.train.exports.made import made
 from tests.train.small import recipe
 
@@ -94,7 +93,7 @@ def test_the_lines_of_a_transformer_make_it_for_its_size(tmp_path: Path) -> None
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"has no model\.json; expected the folder of a finished run"):
-        rebuild(Run(tmp_path))
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("harm", ["flipped", "cut", "cut without a digest"])
@@ -127,11 +126,11 @@ def test_a_card_of_other_types_is_damaged(tmp_path: Path) -> None:
             inside[way[-1]] = value
         (run / "model.json").write_text(json.dumps(harmed if way else value))
         with contextlib.suppress(ValueError):
-            rebuild(Run(run))
+            load(run)
             continue
         told += 1
     assert told > len(ways) * len(VALUES) // 2
     for value in ("x", 5, None, {"kind": "image"}, {**whole["input"], "shape": [1, "x", 28]}):
         (run / "model.json").write_text(json.dumps({**whole, "input": value}))
         with pytest.raises(ValueError, match=r"model\.json is damaged \(.*\); run its recipe again"):
-            rebuild(Run(run))
+            load(run)

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+import safetensors.torch
 from torch import Tensor
 
 import kontrast
@@ -30,9 +30,9 @@ from kontrast import models
 from kontrast.data.folder import OTHER
 from kontrast.evaluate.features import FRACTION
 from kontrast.files import RUN_AGAIN, read_regular
-from kontrast.registry import one_line
-from kontrast.runs import ModelCard, Run
-from kontrast.train.job import Job
+from kontrast.registry import FAMILIES, one_line
+from kontrast.runs import Run
+from kontrast.train.job import Job, options_of_inputs
 
 KONTRAST = """from kontrast import models
 from safetensors.torch import load_file
@@ -56,15 +56,13 @@ def prepared(path):  # an image file → float32 [1, {channels}, {size}, {size}]
     image = F.to_dtype(image, torch.float32, scale=True)
     return {last}[None]"""
 DIGEST = "weights_sha256"
-OF_TRAINING = ("pretrained", "norm")
-"""Options of an encoder that say how it is trained, not what it is."""
 
 
 def export(job: Job, run: Run) -> None:
     """Write encoder.safetensors and model.json."""
     encoder = job.method.encoder
     assert isinstance(encoder, models.Encoder)
-    content = save(plain_state(encoder), metadata={"format": "pt"})
+    content = safetensors.torch.save(plain_state(encoder), metadata={"format": "pt"})
     run.write_encoder(content, {**card(job, encoder), DIGEST: hashlib.sha256(content).hexdigest()})
 
 
@@ -79,10 +77,9 @@ def plain_state(encoder: models.Encoder) -> dict[str, Tensor]:
 def card(job: Job, encoder: models.Encoder) -> dict[str, Any]:
     """The content of model.json: all that is needed to rebuild the encoder, and words for people."""
     recipe, data = job.recipe, job.data
-    shape = list(job.train.inputs.shape or (len(data.mean), job.size, job.size))
     inputs: dict[str, Any] = {
         "kind": data.kind,
-        "shape": shape if data.kind == "vector" else [len(data.mean), job.size, job.size],
+        "shape": list(job.input_shape),
         "range": "pixels / 255, then (x − mean) / std" if data.kind == "image" else "(x − mean) / std",
         "mean": list(data.mean),
         "std": list(data.std),
@@ -91,7 +88,8 @@ def card(job: Job, encoder: models.Encoder) -> dict[str, Any]:
         inputs["crop"] = FRACTION if job.train.inputs.shape is None else 1.0
         inputs["resize"] = describe_resize(inputs)
     unread = [file for file, why in data.skipped if why != OTHER]
-    options = {option: value for option, value in recipe.encoder.options.items() if option not in OF_TRAINING}
+    of_training = FAMILIES["encoder"].common  # how an encoder starts and is trained, not what it is
+    options = {option: value for option, value in recipe.encoder.options.items() if option not in of_training}
     record: dict[str, Any] = {
         "encoder": {"name": recipe.encoder.name, **options},
         "input": inputs,
@@ -116,28 +114,32 @@ def loading_code(encoder: models.Encoder, name: str, options: Mapping[str, Any],
     code = encoder.loading_code()
     if code is not None:
         return code
-    of_data = {"in_features": shape[0]} if len(shape) == 1 else {"in_channels": shape[0], "image_size": shape[-1]}
-    arguments = ", ".join(f"{option}={value!r}" for option, value in {**of_data, **options}.items())
+    arguments = ", ".join(f"{option}={value!r}" for option, value in {**options_of_inputs(shape), **options}.items())
     return KONTRAST.format(name=name, arguments=arguments)
 
 
-def rebuild(run: Run) -> models.Encoder:
-    """Make the encoder of a run from model.json and the weights alone, in eval mode.
+def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
+    """Load the encoder of a finished run from model.json and the weights alone: `kontrast.load`.
 
     Args:
-        run: The run, or an export of safetensors.
+        run: The run, or its folder; an export to safetensors works too.
+
+    Returns:
+        The encoder, in eval mode, on the CPU.
 
     Raises:
-        ValueError: One of the two files is missing or damaged.
+        ValueError: The folder has no encoder, or its files are damaged.
     """
+    run = Run(run)
     card = run.card
-    name, options, shape = card.encoder.name, dict(card.encoder.model_extra or {}), card.input.shape
-    name = name.partition(".")[0]  # timm/NAME.TAG of older runs, which did not start from the tag's weights
+    name = card.encoder.name.partition(".")[
+        0
+    ]  # timm/NAME.TAG of older runs, which did not start from the tag's weights
     state = read_weights(run.weights_file, card.weights_sha256)
-    vectors = card.input.kind == "vector"
-    size: dict[str, Any] = {"in_features": shape[0]} if vectors else {"in_channels": shape[0], "image_size": shape[1]}
     try:
-        encoder = models.encoder(name, **size, seed=0, **options)
+        encoder = models.encoder(
+            name, **options_of_inputs(card.input.shape), seed=0, **(card.encoder.model_extra or {})
+        )
         encoder.load_state_dict({encoder.plain_prefix + key: value for key, value in state.items()})
     except (TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"{run.card_file} is damaged ({one_line(str(error)[:200])}); {RUN_AGAIN}") from error
@@ -146,12 +148,7 @@ def rebuild(run: Run) -> models.Encoder:
 
 def read_card(run: Run) -> dict[str, Any]:
     """model.json as plain values, validated."""
-    return plain_card(run.card)
-
-
-def plain_card(card: ModelCard) -> dict[str, Any]:
-    """A card as the plain values that it was made of."""
-    return card.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return run.card.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def read_weights(path: Path, digest: str | None) -> dict[str, Tensor]:
@@ -168,8 +165,8 @@ def read_weights(path: Path, digest: str | None) -> dict[str, Tensor]:
     if digest is not None and hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{path} is damaged (its content does not match the digest in model.json); {RUN_AGAIN}")
     try:
-        return load(content)
-    except SafetensorError as error:
+        return safetensors.torch.load(content)
+    except safetensors.SafetensorError as error:
         raise ValueError(f"{path} is damaged ({error}); {RUN_AGAIN}") from error
 
 
