@@ -34,16 +34,18 @@ class Task:
         call: ``module:function``.
         options: The arguments.
         out: The folder in which the task's folder lies.
+        formerly: The function's former address, if it moved: its folder keeps its name, and finished runs are found.
     """
 
     call: str
     options: Mapping[str, Any] = field(default_factory=dict)
     out: str = "runs"
+    formerly: str = ""
 
     @property
     def folder(self) -> str:
         """The name of its folder: the function's name, and a hash of everything that decides the result."""
-        decisive = json.dumps([self.call, dict(self.options)], sort_keys=True)
+        decisive = json.dumps([self.formerly or self.call, dict(self.options)], sort_keys=True)
         name = self.call.rpartition(":")[2].replace("_", "-")
         return f"{name}-{hashlib.sha256(decisive.encode()).hexdigest()[:8]}"
 

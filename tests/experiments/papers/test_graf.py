@@ -12,9 +12,9 @@ import pytest
 from kontrast import experiments
 from kontrast.experiments import charts
 from kontrast.experiments.experiment import Row
-from kontrast.experiments.papers.graf._encoders import EXCESS, OFF, cosine_records
-from kontrast.experiments.papers.graf._points import circle_records, sphere_records
-from kontrast.experiments.papers.graf._random_labels import composition_records, interaction_records
+from kontrast.experiments.papers.graf.encoders import EXCESS, OFF, cosine_records
+from kontrast.experiments.papers.graf.points import circle_records, sphere_records
+from kontrast.experiments.papers.graf.random_labels import composition_records, interaction_records
 from kontrast.experiments.plan import plan
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipe import Recipe

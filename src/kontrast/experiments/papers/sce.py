@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kontrast import recipes
-from kontrast.experiments import claims, outcome
-from kontrast.experiments.cell import At, Value
+from kontrast.experiments import outcome
+from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Preset
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
-from kontrast.experiments.papers import BESIDE
+from kontrast.experiments.papers import AS_PAPER, BESIDE, per_set, presets, printed, shorten
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -45,8 +45,8 @@ TARGET = 0.05  # of SCE, where an axis does not say
 
 ABOUT_CPU = (
     "Against the paper: 10,000 images, and small-resnet (width {width}, {features} features) for ResNet-18; training "
-    "views of {side} pixels a side, evaluation at the images' own; {epochs} epochs for 200 "
-    "with {warmup} of warm-up for five; learning rate {lr} for 0.06; a queue of {queue} for 4,096, and a projector "
+    "views of {size} pixels a side, evaluation at the images' own; {epochs} epochs for 200 with "
+    "{warmup_epochs} of warm-up for five; learning rate {lr} for 0.06; a queue of {queue} for 4,096, and a projector "
     "{hidden}–{out} for 512–256. The paper's probe gives the linear accuracy; one whose rate is chosen on held-out "
     "training rows stands beside it."
 )
@@ -75,62 +75,29 @@ def cpu(at: At, changes: Mapping[str, Any] | None = None) -> Recipe:
 
 def smoke(at: At) -> Recipe:
     """A run of a second or two."""
-    small = {"data.limit": 200, "data.test_limit": 100, "train.epochs": 1, "train.batch_size": 64, "encoder.width": 4}
-    protocols = [{"name": "sce", "epochs": 2}, {"name": "probe", "epochs": 2}, "knn20"]
-    few = {"method.queue": 128, "schedule.warmup_epochs": 0, "evaluate.protocols": protocols}
-    return cpu(at).override({**small, **few})
+    few = {"train.epochs": 1, "encoder.width": 4, "method.queue": 128, "schedule.warmup_epochs": 0}
+    return shorten(cpu(at), few)
 
 
-def presets(
-    axes: Mapping[str, Sequence[Value]],
-    few: Mapping[str, Sequence[Value]],
-    about: str = "",
-    *,
-    full: str = "",
-    changes: Mapping[str, Any] | None = None,
+def study(
+    about: str = "", changes: Mapping[str, Any] | None = None, full: str = "", **options: Any
 ) -> dict[str, Preset]:
-    """The three scales; ``axes`` are the cpu's, ``few`` the smoke's, ``changes`` the cpu's against `SMALL`."""
-    small = {"data": ("fashion-mini",)}
-    made = {**SMALL, **(changes or {})}
-    scale = ABOUT_CPU.format(
-        width=made["encoder.width"],
-        features=made["encoder.features"],
-        side=made["augment"]["size"],
-        epochs=made["train.epochs"],
-        warmup=made["schedule.warmup_epochs"],
-        lr=made["optim.lr"],
-        queue=made["method.queue"],
-        **made["head"],
+    """The three scales; ``changes`` are the cpu's against `SMALL`."""
+    values = {key.rpartition(".")[2]: value for key, value in {**SMALL, **(changes or {})}.items()}
+    scale = ABOUT_CPU.format(**values, **SMALL["augment"], **SMALL["head"])
+    return presets(
+        paper,
+        lambda at: cpu(at, changes),
+        smoke,
+        about=f"{scale} {about}".strip(),
+        full=f"{AS_PAPER} {full}".strip(),
+        **options,
     )
-    return {
-        "paper": Preset(f"As the paper; see the recipes for what is not stated there. {full}".strip(), paper, seeds=3),
-        "cpu": Preset(f"{scale} {about}".strip(), lambda at: cpu(at, changes), seeds=3, axes={**small, **axes}),
-        "smoke": Preset(
-            "A few steps on 200 images, to see that everything runs.", smoke, seeds=2, axes={**small, **few}
-        ),
-    }
 
 
 def grid(at: At) -> bool:
     """MoCo has no target temperature; SCE and ReSSL have one."""
     return (at["method"] == "moco") == (at["target"] is None)
-
-
-def grid_value(at: At, measure: str) -> float | None:
-    """The supplement's Table 2."""
-    data = published.printed_set(at["data"], published.SCE)
-    if measure != "linear" or at["method"] != "sce" or data is None:
-        return None
-    return published.SCE[data].get((at["temperature"], at["target"]))  # type: ignore[arg-type]
-
-
-def lambda_value(at: At, measure: str) -> float | None:
-    """Three values for ImageNet-100, second-hand."""
-    data = published.printed_set(at["data"], published.SCE_LAMBDA)
-    if measure != "linear" or data is None:
-        return None
-    found: Callable[[Any], float | None] = published.SCE_LAMBDA[data].get
-    return found(at["weight"])
 
 
 NEAR = (0.04, 0.06, 0.08, 0.09, 0.1)
@@ -147,36 +114,36 @@ EXPERIMENTS = [
         source="SCE, supplement, Table 2; baselines as in the main text, section 4.2",
         axes={"data": SETS, "method": ("sce", "ressl", "moco"), "temperature": TAU, "target": (*TAU_M, None)},
         keep=grid,
-        presets=presets(
-            {"target": (*SMALL_TARGETS, None)},
-            {"target": (0.04, None), "temperature": (0.1,)},
+        presets=study(
             f"Three of the eight τ_m. {BESIDE}",
+            axes={"target": (*SMALL_TARGETS, None)},
+            few={"target": (0.04, None), "temperature": (0.1,)},
         ),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY),
         rows="target",
-        published=grid_value,
+        # The supplement's Table 2.
+        published=printed(
+            published.SCE, lambda at: (at["temperature"], at["target"]) if at["method"] == "sce" else None
+        ),
         claims=[
-            claims.higher(
+            per_set.higher(
                 "SCE needs a sharper target: at τ = 0.1 a τ_m below τ (their mean) is better than τ_m = τ",
                 "linear",
                 {"method": "sce", "temperature": 0.1, "target": TAU_M[:-1]},
                 {"method": "sce", "temperature": 0.1, "target": 0.1},
-                within=("data",),
                 pooled=True,
             ),
-            claims.higher(
+            per_set.higher(
                 f"SCE is better than MoCo (τ = 0.1, τ_m = {COMPARED:g})",
                 "linear",
                 {"method": "sce", "temperature": 0.1, "target": COMPARED},
                 {"method": "moco", "temperature": 0.1},
-                within=("data",),
             ),
-            claims.higher(
+            per_set.higher(
                 f"SCE is better than ReSSL (τ = 0.1, τ_m = {COMPARED:g})",
                 "linear",
                 {"method": "sce", "temperature": 0.1, "target": COMPARED},
                 {"method": "ressl", "temperature": 0.1, "target": COMPARED},
-                within=("data",),
             ),
         ],
         charts=[
@@ -189,13 +156,13 @@ EXPERIMENTS = [
         title="Linear accuracy against λ, from ReSSL with a ceiling (0) to InfoNCE (1)",
         source="SCE, main text (three values, second-hand)",
         axes={"data": ("imagenet100",), "method": ("sce",), "weight": (0.0, 0.25, 0.5, 0.75, 1.0)},
-        presets=presets({}, {"weight": (0.0, 0.5, 1.0)}, BESIDE),
+        presets=study(BESIDE, few={"weight": (0.0, 0.5, 1.0)}),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY),
         rows="weight",
-        published=lambda_value,
+        published=printed(published.SCE_LAMBDA, lambda at: at["weight"]),
         claims=[
-            claims.higher("λ = 0.5 is better than λ = 1", "linear", {"weight": 0.5}, {"weight": 1.0}, within=("data",)),
-            claims.higher("λ = 0.5 is better than λ = 0", "linear", {"weight": 0.5}, {"weight": 0.0}, within=("data",)),
+            per_set.higher("λ = 0.5 is better than λ = 1", "linear", {"weight": 0.5}, {"weight": 1.0}),
+            per_set.higher("λ = 0.5 is better than λ = 0", "linear", {"weight": 0.5}, {"weight": 0.0}),
         ],
         charts=[Chart("accuracy", "Linear accuracy (%)", "line", "weight", "linear", panel="data")],
     ),
@@ -204,49 +171,44 @@ EXPERIMENTS = [
         title="ReSSL and SCE as τ_m → τ = 0.1",
         source="SCE, supplement, section F",
         axes={"data": ("cifar10",), "method": ("sce", "ressl"), "temperature": (0.1,), "target": NEAR},
-        presets=presets(
-            {"target": NEAR},
-            {"target": (0.06, 0.1)},
+        presets=study(
+            axes={"target": NEAR},
+            few={"target": (0.06, 0.1)},
             changes=COLLAPSE,
             full="The paper gives no numbers of ReSSL; its runs are here as SCE's with ReSSL's loss.",
         ),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY, RANK),
         rows="target",
         claims=[
-            claims.falls(
+            per_set.falls(
                 "ReSSL's embeddings collapse as τ_m → τ (its uniformity falls)",
                 "uniformity",
                 "target",
                 where={"method": "ressl"},
-                within=("data",),
             ),
-            claims.collapses(
+            per_set.collapses(
                 f"at τ_m = τ ReSSL's embeddings are collapsed (−uniformity below {COLLAPSED:g})",
                 "uniformity",
                 COLLAPSED,
                 where={"method": "ressl", "target": 0.1},
-                within=("data",),
             ),
-            claims.stays(
+            per_set.stays(
                 f"SCE's embeddings stay spread out at every τ_m (−uniformity above {SPREAD:g})",
                 "uniformity",
                 SPREAD,
                 where={"method": "sce"},
-                within=("data",),
             ),
-            claims.higher(
+            per_set.higher(
                 "at τ_m = τ SCE's embeddings are spread out more than ReSSL's",
                 "uniformity",
                 {"method": "sce", "target": 0.1},
                 {"method": "ressl", "target": 0.1},
-                within=("data",),
             ),
-            claims.higher(
+            per_set.higher(
                 "at τ_m = τ SCE is the more accurate",
                 "linear",
                 {"method": "sce", "target": 0.1},
                 {"method": "ressl", "target": 0.1},
-                within=("data",),
             ),
         ],
         charts=[

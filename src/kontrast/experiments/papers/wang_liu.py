@@ -14,8 +14,7 @@ test rows. A ledger keeps histograms over fixed bins, from which the figure is d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from kontrast.experiments.cell import At
 from kontrast.experiments.charts import spread
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
-from kontrast.experiments.papers import BESIDE
+from kontrast.experiments.papers import BESIDE, per_set, presets, printed, shorten
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 from kontrast.runs import Run
@@ -55,10 +54,10 @@ def similarities(folder: Path) -> tuple[np.ndarray, np.ndarray, bool] | None:
 
 def keep_separation(folder: Path) -> dict[str, np.ndarray]:
     """The histograms of a run, for `kontrast.experiments.experiment.Experiment.keeps`."""
-    found = similarities(folder)
-    if found is None:
+    cosines = similarities(folder)
+    if cosines is None:
         return {}
-    positive, nearest, of_bank = found
+    positive, nearest, of_bank = cosines
     columns = np.concatenate([positive[:, None], nearest], axis=1).astype(np.float64)
     inside = np.clip(columns, EDGES[0], EDGES[-1])  # cosines in float32 exceed 1 by a rounding
     counts = np.stack([np.histogram(column, EDGES)[0] for column in inside.T])
@@ -67,14 +66,14 @@ def keep_separation(folder: Path) -> dict[str, np.ndarray]:
 
 def separation_gap(folder: Path) -> float | None:
     """The mean similarity of the positive minus that of the nearest negative."""
-    found = similarities(folder)
-    return None if found is None else float((found[0] - found[1][:, 0]).mean())
+    cosines = similarities(folder)
+    return None if cosines is None else float((cosines[0] - cosines[1][:, 0]).mean())
 
 
 def positive_similarity(folder: Path) -> float | None:
     """The mean similarity of the positive."""
-    found = similarities(folder)
-    return None if found is None else float(found[0].mean())
+    cosines = similarities(folder)
+    return None if cosines is None else float(cosines[0].mean())
 
 
 def separation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -88,17 +87,17 @@ def separation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     [('τ = 0.1', 'pos'), ('τ = 0.1', 'n1')]
     """
     several = len({row.at.get("data") for row in rows}) > 1
-    drawn = [(row, arrays) for row, arrays in outcome.analyses(rows) if "separation" in arrays]
-    merged = 2 if len(drawn) <= FEW else 4
-    found = []
-    for row, arrays in drawn:
+    runs = [(row, arrays) for row, arrays in outcome.analyses(rows) if "separation" in arrays]
+    width = 2 if len(runs) <= FEW else 4  # of a bin that is drawn, in those of the histogram
+    records = []
+    for row, arrays in runs:
         panel = (f"{row.at['data']}, " if several else "") + f"τ = {row.at['temperature']}"
         for k, counts in enumerate(arrays["separation"]):
             name = "pos" if k == 0 else f"n{k}"
-            coarse = counts.astype(np.int64).reshape(-1, merged).sum(1)
-            parts = spread(coarse, EDGES[::merged], "similarity")
-            found += [{**row.at, "panel": panel, "neighbour": name, **part} for part in parts]
-    return found
+            coarse = counts.astype(np.int64).reshape(-1, width).sum(1)
+            parts = spread(coarse, EDGES[::width], "similarity")
+            records += [{**row.at, "panel": panel, "neighbour": name, **part} for part in parts]
+    return records
 
 
 # ------------------------------------------------------------------------------------------------------ the experiments
@@ -144,8 +143,8 @@ ABOUT_CPU = (
 def paper(loss: str, at: At) -> Recipe:
     """The paper's run at a place."""
     kind = "instance" if loss == "ordinary" else f"instance-{loss}"
-    made = recipes.find(f"{kind}-{at['data']}")
-    return made if at["temperature"] is None else made.override({"method.temperature": at["temperature"]})
+    recipe = recipes.find(f"{kind}-{at['data']}")
+    return recipe if at["temperature"] is None else recipe.override({"method.temperature": at["temperature"]})
 
 
 def cpu(loss: str, at: At) -> Recipe:
@@ -162,12 +161,10 @@ def cpu(loss: str, at: At) -> Recipe:
 
 def smoke(loss: str, at: At) -> Recipe:
     """A run of a second or two."""
-    changes: dict[str, Any] = {"data.limit": 200, "data.test_limit": 100, "train.batch_size": 64, "train.epochs": 1}
-    protocols = [{"name": "wang-liu", "epochs": 2}, {"name": "probe", "epochs": 2}, "knn20"]
-    changes |= {"encoder.width": 4, "schedule": "constant", "evaluate.protocols": protocols}
+    changes: dict[str, Any] = {"train.epochs": 1, "encoder.width": 4, "schedule": "constant"}
     if loss.startswith("hard"):
         changes["method.hard_negatives"] = 15
-    return cpu(loss, at).override(changes)
+    return shorten(cpu(loss, at), changes)
 
 
 def small_grid(at: At) -> bool:
@@ -176,7 +173,7 @@ def small_grid(at: At) -> bool:
     return at.get("loss") != "hard" or at["temperature"] not in dropped
 
 
-def presets(
+def study(
     loss: str | None,
     beside: str = f" {BESIDE}",
     *,
@@ -185,38 +182,19 @@ def presets(
 ) -> dict[str, Preset]:
     """Of a table with one loss, or with the loss as an axis; ``temperatures`` are the cpu's, ``few`` the smoke's."""
 
-    def with_loss(of: Any) -> Any:
-        return partial(of, loss) if loss is not None else lambda at: of(str(at["loss"]), at)
+    def with_loss(recipe_of: Callable[[str, At], Recipe]) -> Callable[[At], Recipe]:
+        return lambda at: recipe_of(loss or str(at["loss"]), at)
 
-    small = temperatures or SMALL_TEMPERATURES[loss or "ordinary"]
-    return {
-        "paper": Preset(
-            "As the paper; three seeds (it has one run a cell); see the recipes for what is not stated there.",
-            with_loss(paper),
-            seeds=3,
-        ),
-        "cpu": Preset(
-            ABOUT_CPU + beside,
-            with_loss(cpu),
-            seeds=3,
-            axes={"data": ("fashion-mini",), "temperature": small},
-            keep=small_grid,
-        ),
-        "smoke": Preset(
-            "A few steps on 200 images, to see that everything runs.",
-            with_loss(smoke),
-            seeds=2,
-            axes={"data": ("fashion-mini",), "temperature": few},
-        ),
-    }
-
-
-def table(loss: str, at: At, measure: str) -> float | None:
-    """The supplement's Tables 1 and 2."""
-    data = published.printed_set(at["data"], SETS)
-    if measure != "linear" or data is None:
-        return None
-    return published.WANG_LIU[data][loss].get(at["temperature"])  # type: ignore[arg-type]
+    return presets(
+        with_loss(paper),
+        with_loss(cpu),
+        with_loss(smoke),
+        about=ABOUT_CPU + beside,
+        axes={"temperature": temperatures or SMALL_TEMPERATURES[loss or "ordinary"]},
+        few={"temperature": few},
+        full="As the paper; three seeds (it has one run a cell); see the recipes for what is not stated there.",
+        keep=small_grid,
+    )
 
 
 def main_table(at: At, measure: str) -> float | None:
@@ -225,8 +203,8 @@ def main_table(at: At, measure: str) -> float | None:
     data = published.printed_set(at["data"], SETS)
     if column is None or data is None:
         return None
-    found = published.WANG_LIU_MAIN[data].get((str(at["loss"]), at["temperature"]))  # type: ignore[arg-type]
-    return None if found is None else found[column]
+    values = published.WANG_LIU_MAIN[data].get((str(at["loss"]), at["temperature"]))  # type: ignore[arg-type]
+    return None if values is None else values[column]
 
 
 def is_simple(loss: Any) -> bool:
@@ -240,63 +218,53 @@ OF = "cosine; training views against the bank where there is one, else test embe
 TOP_BEFORE = 0.5
 
 
+TABLES = {loss: {data: tables[loss] for data, tables in published.WANG_LIU.items()} for loss in ("ordinary", "hard")}
+"""The supplement's Tables 1 and 2."""
+
+
 def _table(number: int, loss: str) -> Experiment:
     ordinary = loss == "ordinary"
     shape = (
-        claims.rises_then_falls(
+        per_set.rises_then_falls(
             "accuracy rises, then falls with the temperature (a reverse U), and is best at a small one (its top is "
             f"below {TOP_BEFORE:g})",
             "linear",
             "temperature",
-            within=("data",),
             before=TOP_BEFORE,
         )
         if ordinary
-        else claims.rises(
-            "with the hard loss accuracy rises with the temperature", "linear", "temperature", within=("data",)
-        )
+        else per_set.rises("with the hard loss accuracy rises with the temperature", "linear", "temperature")
     )
     return Experiment(
         name=f"wl-table-{number}",
         title=f"Linear accuracy against temperature, {loss} contrastive loss",
         source=f"Wang & Liu, supplement, Table {number}; main text, Figure 9",
         axes={"data": SETS, "temperature": TEMPERATURES},
-        presets=presets(loss),
+        presets=study(loss),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY, TOLERANCE),
         rows="temperature",
-        published=partial(table, loss),
+        published=printed(TABLES[loss], lambda at: at["temperature"]),
         claims=[shape],
-        charts=[
-            Chart("accuracy", "Linear accuracy (%)", "line", "temperature", "linear", panel="data", log_x=True),
-        ],
+        charts=[Chart("accuracy", "Linear accuracy (%)", "line", "temperature", "linear", panel="data", log_x=True)],
     )
 
 
-ORDINARY, HARD = {"loss": "ordinary"}, {"loss": "hard"}
+ORDINARY, HARD, SIMPLE, HARD_SIMPLE = ({"loss": loss} for loss in ("ordinary", "hard", "simple", "hard-simple"))
 BOTH = {"data": SETS, "loss": ("ordinary", "hard"), "temperature": TEMPERATURES}
 MARGIN = 1.0  # points below which two losses count as equally good
 SMALL_TAUS = (0.05, 0.07, 0.1, 0.2)  # up to the best of the paper's, where it separates
 
-GAP_FALLS = claims.falls(
+GAP_FALLS = per_set.falls(
     "the gap between the positive and the nearest negatives falls with the temperature",
     "gap",
     "temperature",
     where=ORDINARY,
-    within=("data",),
 )
-POSITIVE_RISES = claims.rises(
-    "positives come closer to 1 as the temperature rises",
-    "positive",
-    "temperature",
-    where=ORDINARY,
-    within=("data",),
+POSITIVE_RISES = per_set.rises(
+    "positives come closer to 1 as the temperature rises", "positive", "temperature", where=ORDINARY
 )
-HARD_GAP_FALLS = claims.falls(
-    "with the hard loss too the gap falls with the temperature",
-    "gap",
-    "temperature",
-    where=HARD,
-    within=("data",),
+HARD_GAP_FALLS = per_set.falls(
+    "with the hard loss too the gap falls with the temperature", "gap", "temperature", where=HARD
 )
 
 EXPERIMENTS = [
@@ -307,41 +275,33 @@ EXPERIMENTS = [
         title="Uniformity and tolerance against temperature, ordinary and hard loss",
         source="Wang & Liu, Figures 4 to 7 and Table 1 of the main text",
         axes=BOTH,
-        presets=presets(None),
+        presets=study(None),
         measures=(UNIFORMITY, TOLERANCE),
         rows="temperature",
         published=main_table,
         claims=[
-            claims.falls(
+            per_set.falls(
                 "with the ordinary loss uniformity falls with the temperature",
                 "uniformity",
                 "temperature",
                 where=ORDINARY,
-                within=("data",),
             ),
-            claims.rises(
+            per_set.rises(
                 "with the ordinary loss tolerance rises with the temperature",
                 "tolerance",
                 "temperature",
                 where=ORDINARY,
-                within=("data",),
             ),
-            claims.varies_less(
+            per_set.varies_less(
                 "the hard loss's uniformity varies less across temperatures than the ordinary loss's",
                 "uniformity",
                 "temperature",
                 HARD,
                 ORDINARY,
-                within=("data",),
                 pooled=True,
             ),
-            claims.higher(
-                "the hard loss is more uniform than the ordinary one",
-                "uniformity",
-                HARD,
-                ORDINARY,
-                within=("data",),
-                pooled=True,
+            per_set.higher(
+                "the hard loss is more uniform than the ordinary one", "uniformity", HARD, ORDINARY, pooled=True
             ),
         ],
         charts=[
@@ -359,55 +319,45 @@ EXPERIMENTS = [
             "temperature": (0.07, 0.3, 0.7, 1.0, None),
         },
         keep=lambda at: is_simple(at["loss"]) == (at["temperature"] is None),
-        presets=presets(None, temperatures=(*SMALL_TEMPERATURES["hard"], None), few=(0.3, None)),
+        presets=study(None, temperatures=(*SMALL_TEMPERATURES["hard"], None), few=(0.3, None)),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY, TOLERANCE),
         rows="loss",
         published=main_table,
         claims=[
-            claims.lower(
+            per_set.lower(
                 "the simple loss, which weighs all negatives alike, is worse than the ordinary one",
                 "linear",
-                {"loss": "simple"},
+                SIMPLE,
                 ORDINARY,
-                within=("data",),
                 pooled=True,
             ),
-            claims.higher(
+            per_set.higher(
                 "with hard negatives alone the simple loss is better than with all",
                 "linear",
-                {"loss": "hard-simple"},
-                {"loss": "simple"},
-                within=("data",),
+                HARD_SIMPLE,
+                SIMPLE,
                 pooled=True,
             ),
-            claims.not_below(
+            per_set.not_below(
                 f"with hard negatives alone it is as good as the ordinary loss (not below it by {MARGIN:g} point)",
                 "linear",
-                {"loss": "hard-simple"},
+                HARD_SIMPLE,
                 ORDINARY,
                 MARGIN,
-                within=("data",),
                 pooled=True,
             ),
-            claims.higher(
-                "the simple loss's embeddings are the least uniform",
-                "uniformity",
-                ORDINARY,
-                {"loss": "simple"},
-                within=("data",),
-                pooled=True,
+            per_set.higher(
+                "the simple loss's embeddings are the least uniform", "uniformity", ORDINARY, SIMPLE, pooled=True
             ),
         ],
-        charts=[
-            Chart("accuracy", "Linear accuracy (%)", "points", "loss", "linear", "temperature", "data"),
-        ],
+        charts=[Chart("accuracy", "Linear accuracy (%)", "points", "loss", "linear", "temperature", "data")],
     ),
     Experiment(
         name="wl-separation",
         title="Local separation: the positive and the ten nearest negatives",
         source="Wang & Liu, Figure 8; supplement, Figures 1 to 7",
         axes=BOTH,
-        presets=presets(None, beside=""),
+        presets=study(None, beside=""),
         measures=(
             Measure("gap", f"positive − nearest negative ({OF})", separation_gap, digits=3, kind="geometry"),
             Measure("positive", f"positive ({OF})", positive_similarity, digits=3, kind="geometry"),
@@ -417,19 +367,17 @@ EXPERIMENTS = [
             GAP_FALLS,
             POSITIVE_RISES,
             HARD_GAP_FALLS,
-            claims.stays(
+            per_set.stays(
                 "at small temperatures (to 0.2) the positive is nearer than the nearest negative",
                 "gap",
                 0.0,
                 where={**ORDINARY, "temperature": SMALL_TAUS},
-                within=("data",),
             ),
-            claims.higher(
+            per_set.higher(
                 "at τ = 1 the hard loss separates more than the ordinary one",
                 "gap",
                 {**HARD, "temperature": 1.0},
                 {**ORDINARY, "temperature": 1.0},
-                within=("data",),
             ),
             claims.everywhere("the gap falls with the temperature on all data sets", GAP_FALLS),
             claims.everywhere("positives come closer to 1 on all data sets", POSITIVE_RISES),
@@ -445,7 +393,7 @@ EXPERIMENTS = [
                 "loss",
                 "panel",
                 data=separation_records,
-            ),
+            )
         ],
         keeps=keep_separation,
     ),

@@ -7,18 +7,22 @@ in common with the small ones (loss, k1, k2, projector, views) stays, what a stu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kontrast import recipes
 from kontrast.experiments import claims, outcome
-from kontrast.experiments.cell import At, Value
-from kontrast.experiments.experiment import Chart, Claim, Experiment, Preset, Published
+from kontrast.experiments.cell import At, Task, Value
+from kontrast.experiments.experiment import Chart, Claim, Experiment, Preset
 from kontrast.experiments.outcome import KNN, PROBE
-from kontrast.experiments.papers import BESIDE
-from kontrast.experiments.papers.tcl._responses import GRADIENTS
+from kontrast.experiments.papers import AS_PAPER, BESIDE, per_set, presets, printed, shorten
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 from kontrast.recipes import tcl as book
+from kontrast.runs import Run
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # ------------------------------------------------------------------------------------------------------- the small runs
 
@@ -59,12 +63,11 @@ ON_FASHION: dict[str, Any] = {"augment": ["crop-flip", "crop-flip"], "method.k1"
 
 ABOUT_CPU = (
     "Against the paper: 10,000 images, and small-resnet (width {width}) for ResNet-50; {epochs} epochs for 100; "
-    "batch {batch} and learning rate {lr} (the paper's on CIFAR-10 are 128 and 0.1), k1 = {k1:g} (4,000 on CIFAR-100; "
-    "5,000 on Fashion-MNIST, here too). "
+    "batch {batch_size} and learning rate {lr} (the paper's on CIFAR-10 are 128 and 0.1), k1 = {k1:g} (4,000 on "
+    "CIFAR-100; 5,000 on Fashion-MNIST, here too). "
     "AutoAugment (on Fashion-MNIST crop and flip) and the linear stage (50 epochs, with augmentation) are the "
     "paper's; a probe whose rate is chosen on held-out training rows stands beside it."
 )
-SMOKE = "A few steps on 200 images, to see that everything runs."
 
 
 def cpu(method: str, at: At, changes: Mapping[str, Any]) -> Recipe:
@@ -81,46 +84,17 @@ def cpu(method: str, at: At, changes: Mapping[str, Any]) -> Recipe:
 
 def about_cpu(changes: Mapping[str, Any] | None = None) -> str:
     """What the `cpu` scale changes against the paper, where an experiment changes that scale."""
-    made = {**SMALL, **(changes or {})}
-    return ABOUT_CPU.format(
-        width=made["encoder.width"],
-        epochs=made["train.epochs"],
-        batch=made["train.batch_size"],
-        lr=made["optim.lr"],
-        k1=made["method.k1"],
-    )
+    values = {key.rpartition(".")[2]: value for key, value in {**SMALL, **(changes or {})}.items()}
+    return ABOUT_CPU.format(**values)
 
 
-def smoke(made: Recipe) -> Recipe:
+def smoke(recipe: Recipe) -> Recipe:
     """A second or two of it."""
-    epochs = max(1, (made.train.epochs or 0) // int(SMALL["train.epochs"]))  # one, or two of what is twice as long
-    small: dict[str, Any] = {"data.limit": 200, "data.test_limit": 100, "train.epochs": epochs}
-    if made.encoder.name == "small-resnet":
-        small["encoder.width"] = max(2, int(made.encoder.options.get("width", 16)) // 4)
-    few = {"tcl": {"name": "tcl", "epochs": 2}, "probe": {"name": "probe", "epochs": 2}}
-    protocols = [few.get(protocol.name, protocol.name) for protocol in made.evaluate.protocols]
-    batch = min(made.train.batch_size, 64)
-    return made.override({**small, "train.batch_size": batch, "evaluate.protocols": protocols})
-
-
-def presets(
-    paper: Callable[[At], Recipe],
-    small: Callable[[At], Recipe],
-    *,
-    axes: Mapping[str, Sequence[Value]],
-    few: Mapping[str, Sequence[Value]],
-    about: str,
-    seeds: int = 3,
-    paper_seeds: Callable[[At], int] | None = None,
-    full: str = "",
-) -> dict[str, Preset]:
-    """The three scales; ``axes`` are the cpu's, ``few`` the smoke's, ``full`` what else to say of the paper's."""
-    as_paper = f"As the paper; see the recipes for what is not stated there. {full}".strip()
-    return {
-        "paper": Preset(as_paper, paper, seeds=3, seeds_at=paper_seeds),
-        "cpu": Preset(about, small, seeds=seeds, axes=axes),
-        "smoke": Preset(SMOKE, lambda at: smoke(small(at)), seeds=2, axes={**axes, **few}),
-    }
+    epochs = max(1, (recipe.train.epochs or 0) // int(SMALL["train.epochs"]))  # one, or two of what is twice as long
+    changes: dict[str, Any] = {"train.epochs": epochs}
+    if recipe.encoder.name == "small-resnet":
+        changes["encoder.width"] = max(2, int(recipe.encoder.options.get("width", 16)) // 4)
+    return shorten(recipe, changes)
 
 
 # Points by which TCL may be below SupCon and still count as no worse. Chosen with TCL's tables in view: over all sets
@@ -169,13 +143,6 @@ def _total(at: At) -> int:
     return int(total)  # type: ignore[arg-type]
 
 
-def _table_value(at: At, measure: str) -> Published:
-    data = published.printed_set(at["data"], SETS)
-    if measure != "linear" or data is None:
-        return None
-    return published.TCL[data].get((str(at["method"]), _total(at)))
-
-
 TABLES = [
     Experiment(
         name="tcl-table-1",
@@ -185,15 +152,16 @@ TABLES = [
         presets=presets(
             _table_paper,
             _table_small,
-            axes={"data": ("fashion-mini",), "method": METHODS},
+            lambda at: smoke(_table_small(at)),
+            axes={"method": METHODS},
             few={"method": (*METHODS, "ce", "ce-fix")},
             about=f"{about_cpu()} {BESIDE} method=[ce,ce-fix] adds cross-entropy: two views, no projector.",
             seeds=8,
-            paper_seeds=lambda at: published.TCL_SEEDS.get(str(at["data"]), 5),
+            full_seeds=lambda at: published.TCL_SEEDS.get(str(at["data"]), 5),
         ),
         measures=(LINEAR, PROBE, KNN),
         rows="method",
-        published=_table_value,
+        published=printed(published.TCL, lambda at: (str(at["method"]), _total(at))),
         claims=tcl_wins(within=("data",)),
         charts=[Chart("accuracy", "Linear accuracy (%)", "points", "method", "linear", panel="data")],
     ),
@@ -205,13 +173,12 @@ TABLES = [
         presets=presets(
             _table_paper,
             _table_small,
-            axes={"data": ("fashion-mini",)},
-            few={},
+            lambda at: smoke(_table_small(at)),
             about=f"{about_cpu()} {BESIDE} Epochs are the paper's: 150 are {SMALL['train.epochs']} here, 250 {LONGER}.",
         ),
         measures=(LINEAR, PROBE, KNN),
         rows="method",
-        published=_table_value,
+        published=printed(published.TCL, lambda at: (str(at["method"]), _total(at))),
         claims=[
             *tcl_wins(within=("data",), where={"epochs": 250}),
             claims.not_above(
@@ -243,8 +210,8 @@ def _k1_method(at: At) -> str:
 
 
 def _k1_paper(at: At) -> Recipe:
-    made = recipes.find(f"{_k1_method(at)}-{at['data']}")
-    return made.override({"method.k1": at["k1"]}) if at["k1"] else made
+    recipe = recipes.find(f"{_k1_method(at)}-{at['data']}")
+    return recipe.override({"method.k1": at["k1"]}) if at["k1"] else recipe
 
 
 def _k1_small(at: At) -> Recipe:
@@ -259,36 +226,23 @@ STRENGTH = Experiment(
     presets=presets(
         _k1_paper,
         _k1_small,
-        axes={"data": ("fashion-mini",), "k1": SMALL_K1},
+        lambda at: smoke(_k1_small(at)),
+        axes={"k1": SMALL_K1},
         few={"k1": (0.0, 1000.0, 4000.0)},
         about=f"{about_cpu()} 100 and 100,000, below and above the paper's range, are ours.",
-        full="100 and 100,000, below and above the paper's range, are ours.",
+        full=f"{AS_PAPER} 100 and 100,000, below and above the paper's range, are ours.",
     ),
     measures=(LINEAR, PROBE, KNN),
     rows="k1",
     claims=[
-        claims.higher(
-            "k1 in 10³ … 10⁴ (their mean) is better than below (0 and 100)",
-            "linear",
-            {"k1": BEST},
-            {"k1": BELOW},
-            within=("data",),
+        per_set.higher(
+            "k1 in 10³ … 10⁴ (their mean) is better than below (0 and 100)", "linear", {"k1": BEST}, {"k1": BELOW}
         ),
-        claims.higher(
-            "k1 in 10³ … 10⁴ (their mean) is better than above (10⁵)",
-            "linear",
-            {"k1": BEST},
-            {"k1": ABOVE},
-            within=("data",),
+        per_set.higher(
+            "k1 in 10³ … 10⁴ (their mean) is better than above (10⁵)", "linear", {"k1": BEST}, {"k1": ABOVE}
         ),
         *(
-            claims.higher(
-                f"k1 = {k1:g}, below 5,000, already improves on SupCon",
-                "linear",
-                {"k1": k1},
-                {"k1": 0.0},
-                within=("data",),
-            )
+            per_set.higher(f"k1 = {k1:g}, below 5,000, already improves on SupCon", "linear", {"k1": k1}, {"k1": 0.0})
             for k1 in HELPS
         ),
     ],
@@ -316,7 +270,10 @@ def _study(
     log_x: bool = False,
 ) -> Experiment:
     """One of the stability studies: SupCon and TCL while one thing changes."""
-    axes: dict[str, Sequence[Value]] = {"data": ("fashion-mini",), axis: small_values}
+
+    def cpu_recipe(at: At) -> Recipe:
+        return cpu(str(at["method"]), at, {**STUDY, **small(at)})
+
     return Experiment(
         name=name,
         title=title,
@@ -324,11 +281,12 @@ def _study(
         axes={"data": (book.STUDIED,), axis: values, "method": METHODS},
         presets=presets(
             lambda at: _on(paper(at), at),
-            lambda at: cpu(str(at["method"]), at, {**STUDY, **small(at)}),
-            axes=axes,
+            cpu_recipe,
+            lambda at: smoke(cpu_recipe(at)),
+            axes={axis: small_values},
             few={axis: small_values[:2]},
             about=f"{about_cpu(STUDY)} {about} {RATES}",
-            full=RATES,
+            full=f"{AS_PAPER} {RATES}",
         ),
         measures=(LINEAR, PROBE, KNN),
         rows=axis,
@@ -341,9 +299,9 @@ def _study(
     )
 
 
-def _on(made: Recipe, at: At) -> Recipe:
+def _on(recipe: Recipe, at: At) -> Recipe:
     """The paper's recipe on other data than the study's, where the place names some."""
-    return made if at["data"] == book.STUDIED else made.override({"data": at["data"]})
+    return recipe if at["data"] == book.STUDIED else recipe.override({"data": at["data"]})
 
 
 def _whole(value: Value) -> int:
@@ -439,26 +397,18 @@ def _self_keep(at: At) -> bool:
     return at["k1"] is not None and at["k2"] is not None and (at["k1"] != SELF_K1[-1] or at["k2"] == STRONG_K2)
 
 
-def _self_changed(made: Recipe, at: At) -> Recipe:
-    return made.override({f"method.{k}": at[k] for k in ("k1", "k2") if at[k] is not None})
+def _self_options(at: At) -> dict[str, Any]:
+    return {f"method.{k}": at[k] for k in ("k1", "k2") if at[k] is not None}
 
 
 def _self_paper(at: At) -> Recipe:
-    return _self_changed(recipes.find(f"{at['method']}-{at['data']}"), at)
+    return recipes.find(f"{at['method']}-{at['data']}").override(_self_options(at))
 
 
 def _self_small(at: At) -> Recipe:
-    made = recipes.find(f"{at['method']}-fashion-mini")
     views = ["strong"] * (2 if at["method"] == "simclr" else 3)
     changes = {"name": f"tcl-self-study-{at['method']}", "data": at["data"], "augment": views, **WITHOUT_LABELS}
-    return _self_changed(made.override(changes), at)
-
-
-def _self_value(at: At, measure: str) -> float | None:
-    data = published.printed_set(at["data"], published.SOLO_SELF)
-    if measure != "linear" or data is None:
-        return None
-    return published.SOLO_SELF[data].get(str(at["method"]))
+    return recipes.find(f"{at['method']}-fashion-mini").override({**changes, **_self_options(at)})
 
 
 SELF = {"method": "tcl-self", "k1": 1.0, "k2": STRONG_K2}
@@ -480,7 +430,7 @@ UNLABELLED = Experiment(
     presets=presets(
         _self_paper,
         _self_small,
-        axes={"data": ("fashion-mini",)},
+        lambda at: smoke(_self_small(at)),
         few={"k1": (0.0, 1.0, None)},
         about=(
             f"Against the paper: 10,000 images, and small-resnet (width {WITHOUT_LABELS['encoder.width']}, "
@@ -491,51 +441,146 @@ UNLABELLED = Experiment(
             "solo-learn's. k1 = 0 and k2 = 1 on three views are the control, and k1 = 1,000 is ours: the paper "
             f"gives no value that it tried. {BESIDE}"
         ),
-        full="k1 = 0 and k2 = 1 on three views are the control; k1 = 1,000 is ours.",
+        full=f"{AS_PAPER} k1 = 0 and k2 = 1 on three views are the control; k1 = 1,000 is ours.",
     ),
     measures=(LINEAR, KNN),
     rows="k1",
-    published=_self_value,
+    published=printed(published.SOLO_SELF, lambda at: str(at["method"])),
     claims=[
-        claims.higher(
-            "TCL without labels (three views) is better than SimCLR (two)",
-            "linear",
-            SELF,
-            {"method": "simclr"},
-            within=("data",),
+        per_set.higher(
+            "TCL without labels (three views) is better than SimCLR (two)", "linear", SELF, {"method": "simclr"}
         ),
-        claims.higher(
+        per_set.higher(
             "TCL without labels is better than its control on the same three views (k1 = 0, k2 = 1)",
             "linear",
             SELF,
             SELF_CONTROL,
-            within=("data",),
         ),
-        claims.not_above(
+        per_set.not_above(
             f"k1 does not help without labels (k1 = 1 gains less than {NO_HELP} points on k1 = 0)",
             "linear",
             {"method": "tcl-self", "k1": 1.0},
             {"method": "tcl-self", "k1": 0.0},
             NO_HELP,
-            within=("data",),
         ),
-        claims.not_above(
+        per_set.not_above(
             f"nor does a large one (k1 = 1,000 gains less than {NO_HELP} points on k1 = 1)",
             "linear",
             {"method": "tcl-self", "k1": SELF_K1[-1], "k2": STRONG_K2},
             SELF,
             NO_HELP,
-            within=("data",),
         ),
-        claims.higher(
+        per_set.higher(
             "k2 helps without labels (1.5 against 1)",
             "linear",
             {"method": "tcl-self", "k2": STRONG_K2, "k1": SELF_K1[:2]},
             {"method": "tcl-self", "k2": 1.0, "k1": SELF_K1[:2]},
-            within=("data",),
         ),
     ],
     charts=[Chart("accuracy", "Linear accuracy (%)", "points", "k1", "linear", "k2", "data")],
+)
+
+# ------------------------------------------------------------------------------------------------------- tcl-gradients
+
+
+ANCHORS, CLASSES, DIM, TAU = 1000, 10, 128, 0.1
+
+
+def respond(folder: Path, *, embeddings: str, k1: float, k2: float, seed: int) -> dict[str, Any]:
+    """The mean responses at k1 and k2, over anchors."""
+    from kontrast import geometry  # with torch: the names of experiments are listed without it
+
+    z, labels = _random(seed) if embeddings == "random" else _trained(folder.parent, seed)
+    response = geometry.gradient_response(z, labels, temperature=TAU, k1=k1, k2=k2)
+    return {
+        "positive": float(response.positive.double().mean()),
+        "negative": float(response.negative.double().mean()),
+        "anchors": len(response.anchors),
+        "temperature": TAU,
+    }
+
+
+def _random(seed: int) -> tuple[Tensor, Tensor]:
+    import torch
+
+    from kontrast.data.loader import Stream, generator
+
+    draw = generator(seed, Stream.NETWORK, 4)
+    return torch.randn(ANCHORS, DIM, generator=draw), torch.arange(ANCHORS) % CLASSES
+
+
+def _trained(out: Path, seed: int) -> tuple[Tensor, Tensor]:
+    """Features of test rows after SupCon; the run lies beside the tasks and is made once."""
+    import torch
+
+    from kontrast import recipes
+    from kontrast.pipeline import run_recipe
+
+    changes = {"name": "tcl-study-supcon", "train.epochs": 10, "seed": seed, "run.out": str(out), "run.progress": False}
+    run = run_recipe(recipes.find("supcon-fashion-mini").override(changes))
+    arrays = Run(run.path).arrays(("features", "labels"))
+    z, labels = torch.from_numpy(arrays["features"]), torch.from_numpy(arrays["labels"])
+    return z[:ANCHORS], labels[:ANCHORS]
+
+
+# -------------------------------------------------------------------------------------------------------- tcl-gradients
+
+
+K1 = (0.0, 1.0, 10.0, 100.0, 1000.0, 2000.0, 4000.0, 5000.0, 8000.0)
+K2 = (1.0, 1.2, 1.5, 2.0)
+
+
+def _response(at: At) -> Task:
+    # Its folders are named by the module where the task stood.
+    return Task(f"{__name__}:respond", dict(at), formerly="kontrast.experiments.papers.tcl._responses:respond")
+
+
+GRADIENTS = Experiment(
+    name="tcl-gradients",
+    title="How strongly SupCon (k1 = 0, k2 = 1) and TCL answer to the hardest positive and the hardest negative",
+    source="TCL, Theorems 1 and 2 (the main paper's figure is not known to us)",
+    axes={"embeddings": ("random", "trained"), "k2": K2, "k1": K1},
+    presets={
+        name: Preset(
+            "Random unit vectors, and features of a small encoder after ten epochs of SupCon; 1,000 anchors, τ = 0.1.",
+            _response,
+            seeds=3,
+            axes={} if name != "smoke" else {"embeddings": ("random",), "k1": (0.0, 1.0, 5000.0), "k2": (1.0, 2.0)},
+        )
+        for name in ("paper", "cpu", "smoke")
+    },
+    measures=(
+        outcome.value("positive", "response to the hardest positive |X − P + Y|, mean over anchors", 4),
+        outcome.value("negative", "response to the hardest negative P, mean over anchors", 4),
+    ),
+    rows="k1",
+    claims=[
+        claims.higher(
+            "Theorem 1: TCL answers more strongly to the hardest positive (k1 = 5000, k2 = 1 against SupCon)",
+            "positive",
+            {"k1": 5000.0, "k2": 1.0},
+            {"k1": 0.0, "k2": 1.0},
+            within=("embeddings",),
+        ),
+        claims.rises(
+            "Theorem 2: the answer to the hardest negative rises with k2",
+            "negative",
+            "k2",
+            where={"k1": 5000.0},
+            within=("embeddings",),
+        ),
+        claims.higher(
+            "raising k1 alone lowers the answer to the hardest negative",
+            "negative",
+            {"k1": 0.0, "k2": 1.0},
+            {"k1": 5000.0, "k2": 1.0},
+            within=("embeddings",),
+        ),
+    ],
+    charts=[
+        Chart("positive", "Response to the hardest positive", "line", "k1", "positive", "k2", "embeddings", log_x=True),
+        Chart("negative", "Response to the hardest negative", "line", "k1", "negative", "k2", "embeddings", log_x=True),
+    ],
 )
 
 EXPERIMENTS = [*TABLES, STRENGTH, *STUDIES, UNLABELLED, GRADIENTS]

@@ -14,32 +14,17 @@ from typing import Any
 import numpy as np
 
 from kontrast import recipes
-from kontrast.experiments import claims
 from kontrast.experiments.cell import At
-from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
-from kontrast.experiments.papers.graf._encoders import (
-    FIT_BATCH,
-    FIT_EVERY,
-    FIT_FRACTIONS,
-    FIT_IMAGES,
-    FIT_RATE,
-    FIT_SEEDS,
-    FIT_STEPS,
-    FIT_WIDTH,
-    METHODS,
-    OFF,
-    S1,
-    S2,
-    S3,
-    SETS,
-    SMOKE,
-    cpu,
-    smoke,
-    views,
-)
+from kontrast.experiments.experiment import Chart, Experiment, Measure, Row
+from kontrast.experiments.papers import per_set, presets
+from kontrast.experiments.papers.graf.encoders import CE, METHODS, OFF, S1, S2, S3, SC, SETS, cpu, smoke, views
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 
+# What pilots decide about the preset `cpu`: so many images that CE's time rises with the fraction too.
+IMAGES, WIDTH, BATCH, RATE, SEEDS = 5000, 16, 128, 0.1, 4
+STEPS, EVERY = 6000, 50  # steps at most, and how often the criterion is asked
+CPU_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 FRACTIONS = tuple(round(0.1 * i, 1) for i in range(11))
 LINEAR = 1 / 8  # "about linear": the curve bends at most half as much against its rise as a square does
 MOST_KEPT = 100  # evaluations of a run that its figures draw
@@ -49,13 +34,13 @@ def _labels_cpu(at: At) -> Recipe:
     changes: dict[str, Any] = {
         **views(False),
         "name": f"graf-random-{at['method']}",
-        "data.limit": FIT_IMAGES,
-        "encoder.width": FIT_WIDTH,
+        "data.limit": IMAGES,
+        "encoder.width": WIDTH,
         "data.noise": at["fraction"],
-        "train.steps": FIT_STEPS,
-        "train.fit_every": FIT_EVERY,
-        "train.batch_size": FIT_BATCH,
-        "optim.lr": FIT_RATE,
+        "train.steps": STEPS,
+        "train.fit_every": EVERY,
+        "train.batch_size": BATCH,
+        "optim.lr": RATE,
         "schedule": "constant",
         "evaluate.protocols": [],
     }
@@ -63,8 +48,7 @@ def _labels_cpu(at: At) -> Recipe:
 
 
 def _labels_paper(at: At) -> Recipe:
-    made = recipes.find(f"{at['method']}-{at['data']}-random-labels")
-    return made.override({"data.noise": at["fraction"]})
+    return recipes.find(f"{at['method']}-{at['data']}-random-labels").override({"data.noise": at["fraction"]})
 
 
 def _steps(folder: Path) -> float | None:
@@ -77,6 +61,10 @@ def _censored(folder: Path) -> float | None:
     return float(Run(folder).read_result().fitted_at is None)
 
 
+STEPS_TO_FIT = Measure("steps", "steps until every training label is predicted", _steps, 0, kind="accuracy")
+CENSORED = Measure("censored", "share of runs that did not fit in time", _censored, 2)
+
+
 def evaluations(folder: Path) -> list[dict[str, Any]]:
     """The lines of the run's log that say how much is fitted."""
     return [dict(line) for line in Run(folder).metrics() if "fitted" in line]
@@ -87,13 +75,13 @@ def keep_evaluations(folder: Path) -> dict[str, np.ndarray]:
     lines = evaluations(folder)
     if not lines:
         return {}
-    chosen = [lines[i] for i in np.unique(np.linspace(0, len(lines) - 1, min(len(lines), MOST_KEPT)).astype(int))]
-    names = [key for key in chosen[0] if key == "fitted" or key.startswith("interaction/")]
-    found = {
-        name.removeprefix("interaction/"): np.array([line.get(name, np.nan) for line in chosen], dtype=np.float32)
+    few = [lines[i] for i in np.unique(np.linspace(0, len(lines) - 1, min(len(lines), MOST_KEPT)).astype(int))]
+    names = [key for key in few[0] if key == "fitted" or key.startswith("interaction/")]
+    columns = {
+        name.removeprefix("interaction/"): np.array([line.get(name, np.nan) for line in few], dtype=np.float32)
         for name in names
     }
-    return {"step": np.array([line["step"] for line in chosen], dtype=np.int32), **found}
+    return {"step": np.array([line["step"] for line in few], dtype=np.int32), **columns}
 
 
 def fit_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -119,9 +107,9 @@ def _along(
 
 
 ABOUT_FIT = (
-    f"Against the paper: at most {FIT_IMAGES:,} images of fashion-mini and small-resnet (width {FIT_WIDTH}) for the "
-    f"whole sets and ResNet-18; batches of {FIT_BATCH} for 256; at most {FIT_STEPS:,} steps for 100,000, asked every "
-    f"{FIT_EVERY}; a constant rate, for one that decays within so few steps would end the fitting by itself. Fitted "
+    f"Against the paper: at most {IMAGES:,} images of fashion-mini and small-resnet (width {WIDTH}) for the "
+    f"whole sets and ResNet-18; batches of {BATCH} for 256; at most {STEPS:,} steps for 100,000, asked every "
+    f"{EVERY}; a constant rate, for one that decays within so few steps would end the fitting by itself. Fitted "
     "means that a linear classifier fitted anew on the frozen features predicts every training label, for all methods. "
     "Runs that do not fit in time are censored."
 )
@@ -132,83 +120,37 @@ RANDOM_LABELS = Experiment(
     title="Steps until random labels are fitted",
     source="Graf et al., random labels",
     axes={"data": SETS, "method": METHODS, "fraction": FRACTIONS},
-    presets={
-        "paper": Preset(ABOUT_PAPER, _labels_paper, seeds=3),
-        "cpu": Preset(
-            ABOUT_FIT,
-            _labels_cpu,
-            seeds=FIT_SEEDS,
-            axes={"data": ("fashion-mini",), "method": ("ce", "sc"), "fraction": FIT_FRACTIONS},
-        ),
-        "smoke": Preset(
-            SMOKE,
-            lambda at: smoke(_labels_cpu(at)),
-            seeds=2,
-            axes={"data": ("fashion-mini",), "fraction": (0.0, 0.5, 1.0)},
-        ),
-    },
-    measures=(
-        Measure("steps", "steps until every training label is predicted", _steps, 0, kind="accuracy"),
-        Measure("censored", "share of runs that did not fit in time", _censored, 2),
-        OFF,
-        S1,
-        S2,
-        S3,
+    presets=presets(
+        _labels_paper,
+        _labels_cpu,
+        lambda at: smoke(_labels_cpu(at)),
+        about=ABOUT_FIT,
+        axes={"method": ("ce", "sc"), "fraction": CPU_FRACTIONS},
+        few={"method": METHODS, "fraction": (0.0, 0.5, 1.0)},
+        seeds=SEEDS,
+        full=ABOUT_PAPER,
     ),
+    measures=(STEPS_TO_FIT, CENSORED, OFF, S1, S2, S3),
     rows="fraction",
     claims=[
-        claims.about_linear(
-            "CE's steps grow about linearly with the fraction",
-            "steps",
-            "fraction",
-            where={"method": "ce"},
-            within=("data",),
-            share=LINEAR,
+        per_set.about_linear(
+            "CE's steps grow about linearly with the fraction", "steps", "fraction", where=CE, share=LINEAR
         ),
-        claims.convex(
-            "SC fits random labels superlinearly in their fraction",
-            "steps",
-            "fraction",
-            where={"method": "sc"},
-            within=("data",),
-        ),
-        claims.rises(
-            "SC needs more steps the more labels are random",
-            "steps",
-            "fraction",
-            where={"method": "sc"},
-            within=("data",),
-            scale="linear",
-        ),
-        claims.varies_less(
-            "CE's steps depend less on the fraction than SC's",
-            "steps",
-            "fraction",
-            {"method": "ce"},
-            {"method": "sc"},
-            within=("data",),
-        ),
-        claims.more_convex(
-            "SC's curve is more convex than CE's",
-            "steps",
-            "fraction",
-            {"method": "sc"},
-            {"method": "ce"},
-            within=("data",),
-        ),
-        claims.higher(
+        per_set.convex("SC fits random labels superlinearly in their fraction", "steps", "fraction", where=SC),
+        per_set.rises("SC needs more steps the more labels are random", "steps", "fraction", where=SC, scale="linear"),
+        per_set.varies_less("CE's steps depend less on the fraction than SC's", "steps", "fraction", CE, SC),
+        per_set.more_convex("SC's curve is more convex than CE's", "steps", "fraction", SC, CE),
+        per_set.higher(
             "random labels take SC longer than CE (implicit regularisation)",
             "steps",
             {"method": "sc", "fraction": 1.0},
             {"method": "ce", "fraction": 1.0},
-            within=("data",),
         ),
-        claims.lower(
+        per_set.lower(
             "where every label is fitted, SC stands closer to the simplex than CE (other dynamics, same minimiser)",
             "off",
-            {"method": "sc"},
-            {"method": "ce"},
-            within=("data",),
+            SC,
+            CE,
         ),
     ],
     charts=[
@@ -237,12 +179,12 @@ MEASURED = 8  # rows of the class in the batch of 128, nearest to a tenth of it 
 def interaction(name: str, title: str, own: int = MEASURED) -> Measure:
     """The mean over a run's evaluations, until its labels are fitted, at one batch composition."""
 
-    def read(folder: Path) -> float | None:
+    def mean(folder: Path) -> float | None:
         key = f"interaction/{name}_{own}"
         values = [line[key] for line in evaluations(folder) if line.get(key) is not None]
         return float(np.mean(values)) if values else None
 
-    return Measure(name if own == MEASURED else f"{name}_{own}", f"{title}, {own} rows of its class in the batch", read)
+    return Measure(name if own == MEASURED else f"{name}_{own}", f"{title}, {own} rows of its class in the batch", mean)
 
 
 def interaction_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -268,38 +210,29 @@ INTERACTION = Experiment(
     title="Why SC is slow on random labels: how rows of other classes act on a row",
     source="Graf et al., open question 3 (interaction terms); no numbers in the paper",
     axes={"data": SETS, "method": ("sc",), "fraction": (0.0, 1.0)},
-    presets={
-        "paper": Preset(ABOUT_PAPER + " The runs of graf-random-labels.", _labels_paper, seeds=3),
-        "cpu": Preset(
-            "The SC runs of graf-random-labels, without and with random labels. " + ABOUT_FIT,
-            _labels_cpu,
-            seeds=FIT_SEEDS,
-            axes={"data": ("fashion-mini",)},
-        ),
-        "smoke": Preset(SMOKE, lambda at: smoke(_labels_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
-    },
+    presets=presets(
+        _labels_paper,
+        _labels_cpu,
+        lambda at: smoke(_labels_cpu(at)),
+        about="The SC runs of graf-random-labels, without and with random labels. " + ABOUT_FIT,
+        seeds=SEEDS,
+        full=ABOUT_PAPER + " The runs of graf-random-labels.",
+    ),
     measures=(
         interaction("share", "share of the force on a row that comes from other classes"),
         interaction("net", "what is left of pull and push after they cancel (1: all)"),
         interaction("agreement", "agreement of the forces over batches with other rows (1: the others do not matter)"),
-        Measure("steps", "steps until every training label is predicted", _steps, 0, kind="accuracy"),
-        Measure("censored", "share of runs that did not fit in time", _censored, 2),
+        STEPS_TO_FIT,
+        CENSORED,
     ),
     rows="fraction",
     claims=[
-        claims.lower(
-            "with random labels pull and push cancel more",
-            "net",
-            {"fraction": 1.0},
-            {"fraction": 0.0},
-            within=("data",),
-        ),
-        claims.lower(
+        per_set.lower("with random labels pull and push cancel more", "net", {"fraction": 1.0}, {"fraction": 0.0}),
+        per_set.lower(
             "with random labels the force on a row depends more on which other rows are in the batch",
             "agreement",
             {"fraction": 1.0},
             {"fraction": 0.0},
-            within=("data",),
         ),
     ],
     charts=[

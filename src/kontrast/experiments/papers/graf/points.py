@@ -32,25 +32,25 @@ def toy(folder: Path, *, setting: str, seed: int) -> dict[str, Any]:
     """Four classes of a hundred points on S²; the whole way is kept for drawing."""
     from kontrast.theory.free_points import free_points  # with torch: the names of experiments are listed without it
 
-    found = free_points(num_classes=CLASSES, per_class=EACH, dim=SPACE, seed=seed, **SETTINGS[setting])
+    result = free_points(num_classes=CLASSES, per_class=EACH, dim=SPACE, seed=seed, **SETTINGS[setting])
     arrays = {
-        "labels": found.labels.numpy(),
-        "steps": found.steps.numpy(),
-        "path": found.path.float().numpy(),
-        "values": found.values.numpy(),
-        "bounds": found.bounds.numpy(),
+        "labels": result.labels.numpy(),
+        "steps": result.steps.numpy(),
+        "path": result.path.float().numpy(),
+        "values": result.values.numpy(),
+        "bounds": result.bounds.numpy(),
     }
-    if found.weight_path is not None:
-        arrays["weight_path"] = found.weight_path.float().numpy()
+    if result.weight_path is not None:
+        arrays["weight_path"] = result.weight_path.float().numpy()
     with whole_file(Run(folder).points_file) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    length, best = found.weight_radius, found.optimal_weight_radius
+    length, best = result.weight_radius, result.optimal_weight_radius
     return {
-        "loss": found.loss,
-        "bound": found.bound,
-        "excess": found.excess,
-        "cosine": found.deviation.cosine,
-        "collapse": found.deviation.collapse,
+        "loss": result.loss,
+        "bound": result.bound,
+        "excess": result.excess,
+        "cosine": result.deviation.cosine,
+        "collapse": result.deviation.collapse,
         "weight_radius": length,
         "optimal_weight_radius": best,
         "radius": None if length is None or best is None else abs(length - best),
@@ -63,17 +63,17 @@ def configuration(folder: Path, *, labels: str, seed: int) -> dict[str, Any]:
     from kontrast.theory.label_configurations import Minimiser, minimise_all_batches, minimise_configuration
 
     if labels == "all batches":
-        found: Minimiser = minimise_all_batches(3, per_class=3, batch_size=9, dim=2, seed=seed)
+        least: Minimiser = minimise_all_batches(3, per_class=3, batch_size=9, dim=2, seed=seed)
     else:
-        found = minimise_configuration([int(count) for count in labels.split("-")], seed=seed)
+        least = minimise_configuration([int(count) for count in labels.split("-")], seed=seed)
     with whole_file(Run(folder).points_file) as file:
-        np.savez_compressed(file, points=found.points.numpy(), labels=found.labels.numpy())
-    cosines = found.cosines.nan_to_num(nan=0.0)
+        np.savez_compressed(file, points=least.points.numpy(), labels=least.labels.numpy())
+    cosines = least.cosines.nan_to_num(nan=0.0)
     return {
-        "value": found.value,
-        "gap": found.simplex_gap,
-        "slope": found.slope,
-        "collapse": found.collapse,
+        "value": least.value,
+        "gap": least.simplex_gap,
+        "slope": least.slope,
+        "collapse": least.collapse,
         "cosines": cosines.tolist(),
     }
 
@@ -81,18 +81,22 @@ def configuration(folder: Path, *, labels: str, seed: int) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------- graf-toy, graf-label-configurations
 
 
+FORMERLY = "kontrast.experiments.papers.graf._points"  # where the tasks stood when their folders got their names
+
+
 def _toy(at: At) -> Task:
-    return Task("kontrast.experiments.papers.graf._points:toy", {"setting": at["setting"], "seed": at["seed"]})
+    return Task(f"{__name__}:toy", {"setting": at["setting"], "seed": at["seed"]}, formerly=f"{FORMERLY}:toy")
 
 
 def _configuration(at: At) -> Task:
-    return Task("kontrast.experiments.papers.graf._points:configuration", {"labels": at["labels"], "seed": at["seed"]})
+    options = {"labels": at["labels"], "seed": at["seed"]}
+    return Task(f"{__name__}:configuration", options, formerly=f"{FORMERLY}:configuration")
 
 
 def _keep_path(folder: Path) -> dict[str, np.ndarray]:
     """Where the points began and ended, the weights at the end, and the loss above its bound along the way."""
     arrays = read_npz(Run(folder).points_file, "remove its folder, and it is made again")
-    found = {
+    kept = {
         "labels": arrays["labels"].astype(np.int16),
         "start": arrays["path"][0].astype(np.float32),
         "end": arrays["path"][-1].astype(np.float32),
@@ -100,8 +104,8 @@ def _keep_path(folder: Path) -> dict[str, np.ndarray]:
         "above": (arrays["values"] - arrays["bounds"]).astype(np.float64),
     }
     if "weight_path" in arrays:
-        found |= {f"weights_{when}": arrays["weight_path"][at] for when, at in (("start", 0), ("end", -1))}
-    return found
+        kept |= {f"weights_{when}": arrays["weight_path"][at] for when, at in (("start", 0), ("end", -1))}
+    return kept
 
 
 def _keep_points(folder: Path) -> dict[str, np.ndarray]:
@@ -133,13 +137,13 @@ def sphere_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 continue
             labels = row.arrays["labels"]
             view = _view(row.arrays["end"], labels)
-            seen = {"point": (row.arrays[when] @ view, labels)}
+            groups = {"point": (row.arrays[when] @ view, labels)}
             if f"weights_{when}" in row.arrays:
                 weights = np.asarray(row.arrays[f"weights_{when}"], dtype=np.float64)
                 length = np.linalg.norm(weights, axis=1, keepdims=True)
-                seen["weight"] = (WEIGHT_LENGTH * weights / np.maximum(length, 1e-12) @ view, np.arange(len(weights)))
+                groups["weight"] = (WEIGHT_LENGTH * weights / np.maximum(length, 1e-12) @ view, np.arange(len(weights)))
             panel = f"{row.at['setting']}, {'before' if when == 'start' else 'after'}"
-            for what, (places, classes) in seen.items():
+            for what, (places, classes) in groups.items():
                 for (x, y, depth), label in zip(places.tolist(), classes.tolist(), strict=True):
                     mark = what if what == "weight" else "front" if depth >= 0 else "behind"
                     records.append({"x": x, "y": y, "class": f"class {label + 1}", "panel": panel, "mark": mark})
@@ -149,9 +153,9 @@ def sphere_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _view(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Right, up and towards the viewer as the columns of a rotation."""
     means = np.stack([points[labels == k].mean(0) for k in range(4)]).astype(np.float64)
-    wanted = np.stack([means[0] - means[1], means[2] - means[3], means[0] + means[1]], axis=1)
-    left, _, right = np.linalg.svd(wanted / np.maximum(np.linalg.norm(wanted, axis=0), 1e-12))
-    return np.asarray(left @ right)  # the nearest orthonormal columns
+    axes = np.stack([means[0] - means[1], means[2] - means[3], means[0] + means[1]], axis=1)
+    u, _, v = np.linalg.svd(axes / np.maximum(np.linalg.norm(axes, axis=0), 1e-12))
+    return np.asarray(u @ v)  # the nearest orthonormal columns
 
 
 STACKED = 0.11  # how far apart points at one place are drawn, inwards
@@ -168,10 +172,10 @@ def circle_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
         angles = np.arctan2(points[:, 1], points[:, 0])
         top = points[labels == labels.min()].mean(0)
         angles = angles - np.arctan2(top[1], top[0]) + np.pi / 2
-        placed: list[float] = []
+        places: list[float] = []
         for angle, label in zip(angles.tolist(), labels.tolist(), strict=True):
-            below = sum(abs(math.remainder(angle - other, math.tau)) < SAME_PLACE for other in placed)
-            placed.append(angle)
+            below = sum(abs(math.remainder(angle - other, math.tau)) < SAME_PLACE for other in places)
+            places.append(angle)
             radius = 1 - STACKED * below
             x, y = radius * math.cos(angle), radius * math.sin(angle)
             records.append({"x": x, "y": y, "class": f"class {label + 1}", "panel": str(row.at["labels"])})
@@ -260,10 +264,7 @@ CONFIGURED = Experiment(
         claims.near("the balanced batch is least at the simplex", "gap", 0.0, 1e-6, where={"labels": "3-3-3"}),
         claims.near("so is the sum over all batches", "gap", 0.0, 1e-3, where={"labels": "all batches"}),
         claims.higher(
-            "other batches are least elsewhere (5-2-2 against 3-3-3)",
-            "gap",
-            {"labels": "5-2-2"},
-            {"labels": "3-3-3"},
+            "other batches are least elsewhere (5-2-2 against 3-3-3)", "gap", {"labels": "5-2-2"}, {"labels": "3-3-3"}
         ),
     ],
     charts=[

@@ -16,7 +16,7 @@ Features ≥ 0 start with nearly equal class means, off ≈ 1, which is √K −
 their best. Behind too few dimensions the least is not known, and there is no excess.
 
 The first two of the paper's open questions are here: is the encoder powerful enough (capacity), and what does a
-projector do? The third, why SC is slow on random labels, is in `_random_labels`.
+projector do? The third, why SC is slow on random labels, is in `random_labels`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ import numpy as np
 from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
-from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row, by_seed
-from kontrast.experiments.papers import BESIDE
+from kontrast.experiments.experiment import Chart, Experiment, Measure, Row, by_seed
+from kontrast.experiments.papers import BESIDE, per_set, presets, printed, shorten
 from kontrast.intervals import interval
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
@@ -48,13 +48,10 @@ IMAGES = 10_000  # training images at most; of the test split all
 # learn after 4,000 steps; CE is alike at either rate (held-out rows, docs/experiments/trials.md).
 STEPS, BATCH, RATE, SCHEDULE = 6000, 256, 0.4, "cosine"
 SEEDS = 5
-# Random labels: so many images that CE's time rises with the fraction too.
-FIT_IMAGES, FIT_WIDTH, FIT_BATCH, FIT_RATE, FIT_SEEDS = 5000, 16, 128, 0.1, 4
-FIT_STEPS, FIT_EVERY = 6000, 50  # steps at most, and how often the criterion is asked
-FIT_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 SETS = ("cifar10", "cifar100")
 METHODS = ("ce", "ce-fix", "sc")
+CE, CE_FIX, SC = ({"method": method} for method in METHODS)
 
 ERROR = outcome.accuracy("error", "retrained linear classifier", "graf-linear", error=True)
 PROBE = outcome.accuracy("probe", "linear probe, rate chosen on held-out rows", "probe", error=True, optional=True)
@@ -64,7 +61,6 @@ ABOUT_CPU = (
     f"100,000 of 256, at a rate of {RATE} that falls as a cosine, for 0.1·((T−i)/T)⁵: with that SC hardly learns in so "
     "few steps, and CE is alike."
 )
-SMOKE = "A few steps on 200 images, to see that everything runs."
 
 
 def cpu(method: str, data: Any, changes: dict[str, Any]) -> Recipe:
@@ -84,14 +80,14 @@ def cpu(method: str, data: Any, changes: dict[str, Any]) -> Recipe:
     return recipes.find(f"{method}-fashion-mini").override({**common, **changes})
 
 
-def smoke(made: Recipe, width: int | None = 4) -> Recipe:
+def smoke(recipe: Recipe, width: int | None = 4) -> Recipe:
     """A second or two of it; ``width=None`` keeps the encoder's."""
-    small: dict[str, Any] = {"data.limit": 200, "data.test_limit": 100, "train.steps": 4, "train.batch_size": 64}
-    if made.evaluate.protocols:
-        small["evaluate.protocols"] = [{"name": "graf-linear", "iterations": 50}, "knn20"]
-    if made.train.fit_every is not None:
-        small["train.fit_every"] = 2
-    return made.override({**small, **({} if width is None else {"encoder.width": width})})
+    changes: dict[str, Any] = {"train.steps": 4} | ({} if width is None else {"encoder.width": width})
+    if recipe.evaluate.protocols:
+        changes["evaluate.protocols"] = [{"name": "graf-linear", "iterations": 50}, "knn20"]
+    if recipe.train.fit_every is not None:
+        changes["train.fit_every"] = 2
+    return shorten(recipe, changes)
 
 
 def views(augmented: bool) -> dict[str, Any]:
@@ -108,16 +104,16 @@ QUANTILES = 101  # of each kind of cosine that the box plots draw
 
 def deviation(folder: Path, of: str = "embeddings") -> float | None:
     """(1)."""
-    found = outcome.simplex_record(folder, of)
-    return math.hypot(found["origin"], found["norm"], found["distance"]) if found else None
+    record = outcome.simplex_record(folder, of)
+    return math.hypot(record["origin"], record["norm"], record["distance"]) if record else None
 
 
 def excess(folder: Path, of: str = "embeddings") -> float | None:
     """(2)."""
-    found, off = outcome.simplex_record(folder, of), deviation(folder, of)
-    if off is None or found.get("least") is None:
+    record, off = outcome.simplex_record(folder, of), deviation(folder, of)
+    if off is None or record.get("least") is None:
         return None
-    return math.sqrt(found["num_classes"]) * (off - float(found["least"]))
+    return math.sqrt(record["num_classes"]) * (off - float(record["least"]))
 
 
 S1 = outcome.simplex("s1", "origin", "S1: class means off the origin, training rows")
@@ -139,13 +135,13 @@ def keep_cosines(folder: Path) -> dict[str, np.ndarray]:
     """Quantiles of the cosines of class means, of weights, and of samples to their mean; and the number of classes."""
     arrays = Run(folder).arrays(ARRAYS)
     levels = np.linspace(0, 1, QUANTILES)
-    found: dict[str, np.ndarray] = {
+    cosines: dict[str, np.ndarray] = {
         key: np.quantile(arrays[key].astype(np.float64), levels).astype(np.float32)
         for key in ARRAYS
         if key in arrays and arrays[key].size
     }
     classes = outcome.simplex_record(folder).get("num_classes")
-    return found if classes is None else {**found, "num_classes": np.array([classes])}
+    return cosines if classes is None else {**cosines, "num_classes": np.array([classes])}
 
 
 # ----------------------------------------------------------------------------------------------------------- graf-table
@@ -159,46 +155,32 @@ def _table_paper(at: At) -> Recipe:
     return recipes.find(f"{at['method']}-{at['data']}" + ("" if at["augmented"] else "-plain"))
 
 
-def _table_value(at: At, measure: str) -> float | None:
-    data = published.printed_set(at["data"], published.GRAF)
-    if measure != "error" or data is None:
-        return None
-    return published.GRAF[data].get((str(at["method"]), bool(at["augmented"])))
-
-
 TABLE = Experiment(
     name="graf-table",
     title="Test error of CE, CE-fix and SC, with and without augmentation",
     source="Graf et al., the table of the slides (CIFAR-100); stored results of their code (CIFAR-10)",
     axes={"data": SETS, "augmented": (True, False), "method": METHODS},
-    presets={
-        "paper": Preset("As the paper; three seeds (it has one run).", _table_paper, seeds=3),
-        "cpu": Preset(f"{ABOUT_CPU} {BESIDE}", _table_cpu, seeds=SEEDS, axes={"data": ("fashion-mini",)}),
-        "smoke": Preset(SMOKE, lambda at: smoke(_table_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
-    },
+    presets=presets(
+        _table_paper,
+        _table_cpu,
+        lambda at: smoke(_table_cpu(at)),
+        about=f"{ABOUT_CPU} {BESIDE}",
+        seeds=SEEDS,
+        full="As the paper; three seeds (it has one run).",
+    ),
     measures=(ERROR, PROBE, OFF, S1, S2, S3),
     rows="method",
-    published=_table_value,
+    published=printed(published.GRAF, lambda at: (str(at["method"]), bool(at["augmented"])), "error"),
     claims=[
-        claims.lower(
+        per_set.lower(
             "with augmentation SC's error is below CE's",
             "error",
             {"method": "sc", "augmented": True},
             {"method": "ce", "augmented": True},
-            within=("data",),
             pooled=True,
         ),
-        claims.lower(
-            "CE-fix's error is below CE's",
-            "error",
-            {"method": "ce-fix"},
-            {"method": "ce"},
-            within=("data",),
-            pooled=True,
-        ),
-        claims.lower(
-            "augmentation lowers the error", "error", {"augmented": True}, {"augmented": False}, within=("data",)
-        ),
+        per_set.lower("CE-fix's error is below CE's", "error", CE_FIX, CE, pooled=True),
+        per_set.lower("augmentation lowers the error", "error", {"augmented": True}, {"augmented": False}),
     ],
     charts=[Chart("error", "Test error (%)", "points", "method", "error", "augmented", "data")],
 )
@@ -237,6 +219,7 @@ def geometry_paper(at: At) -> Recipe:
     return recipes.find(f"{method}-{at['data']}").override(changes)
 
 
+QUANTILES_DRAWN = {"low": 0.05, "q1": 0.25, "cosine": 0.5, "q3": 0.75, "high": 0.95}
 PANELS = {"between_means": "class means", "between_weights": "weights", "within": "samples to their mean"}
 
 
@@ -252,11 +235,11 @@ def cosine_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
             # A contrastive loss has no weights; Graf et al. draw its class means again.
             if (there := key if key in row.arrays else "between_means") in row.arrays:
                 values = np.asarray(row.arrays[there], dtype=np.float64)
-                low, q1, middle, q3, high = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
-                found = {"low": low, "q1": q1, "cosine": middle, "q3": q3, "high": high}
-                found["theory"] = 1.0 if key == "within" else optimum
+                quantiles = zip(QUANTILES_DRAWN, np.quantile(values, list(QUANTILES_DRAWN.values())), strict=True)
+                theory = 1.0 if key == "within" else optimum
                 panel = f"{row.at['data']}, {name}" if several else name
-                records.append({**row.at, "panel": panel, **{k: float(v) for k, v in found.items()}})
+                shape = {name: float(x) for name, x in quantiles}
+                records.append({**row.at, "panel": panel, **shape, "theory": theory})
     return records
 
 
@@ -272,8 +255,8 @@ def deviation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for (data, method), here in places.items():
         for measure, name in DEVIATIONS.items():
             if seeds := by_seed(here, measure):
-                found = interval(seeds.values())
-                spans = {"value": found.mean, "low": found.low, "high": found.high, "n": found.n}
+                mean = interval(seeds.values())
+                spans = {"value": mean.mean, "low": mean.low, "high": mean.high, "n": mean.n}
                 records.append({"method": method, "deviation": name, **spans, "panel": str(data)})
     return records
 
@@ -303,80 +286,38 @@ GEOMETRY = Experiment(
     title="How near a regular simplex the trained representations are",
     source="Graf et al., geometry of real encoders (box plots of the slides)",
     axes={"data": SETS, "method": KINDS},
-    presets={
-        "paper": Preset(
-            "As the paper; three seeds (it has one run). ResNet-18 has no signed last layer.",
-            geometry_paper,
-            seeds=3,
-            axes={"method": OF_PAPER},
-        ),
-        "cpu": Preset(
-            ABOUT_CPU + " With crop and flip. Signed: no ReLU at the end of the encoder.",
-            geometry_cpu,
-            seeds=SEEDS,
-            axes={"data": ("fashion-mini",)},
-        ),
-        "smoke": Preset(SMOKE, lambda at: smoke(geometry_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
-    },
+    presets=presets(
+        geometry_paper,
+        geometry_cpu,
+        lambda at: smoke(geometry_cpu(at)),
+        about=ABOUT_CPU + " With crop and flip. Signed: no ReLU at the end of the encoder.",
+        seeds=SEEDS,
+        full="As the paper; three seeds (it has one run). ResNet-18 has no signed last layer.",
+        full_axes={"method": OF_PAPER},
+    ),
     measures=(OFF, S1, S2, S3, EXCESS, WITHIN_CLASS, ACROSS, ERROR),
     rows="method",
     claims=[
-        claims.collapses(
-            "CE comes close to the simplex, as far as its features' sign allows",
-            "excess",
-            CLOSE,
-            {"method": "ce"},
-            within=("data",),
-        ),
-        claims.collapses(
-            "SC comes close to the simplex, as far as its features' sign allows",
-            "excess",
-            CLOSE,
-            {"method": "sc"},
-            within=("data",),
-        ),
-        claims.collapses(
+        per_set.collapses("CE comes close to the simplex, as far as its features' sign allows", "excess", CLOSE, CE),
+        per_set.collapses("SC comes close to the simplex, as far as its features' sign allows", "excess", CLOSE, SC),
+        per_set.collapses(
             "with signed features both CE and SC come close to the simplex itself",
             "excess",
             CLOSE,
             {"method": (f"ce{SIGNED}", f"sc{SIGNED}")},
-            within=("data",),
         ),
-        claims.lower(
-            "SC's class means are closer to the simplex than CE's",
-            "off",
-            {"method": "sc"},
-            {"method": "ce"},
-            within=("data",),
-        ),
-        claims.lower(
+        per_set.lower("SC's class means are closer to the simplex than CE's", "off", SC, CE),
+        per_set.lower(
             "with signed features too, SC's class means are closer to the simplex than CE's",
             "off",
             {"method": f"sc{SIGNED}"},
             {"method": f"ce{SIGNED}"},
-            within=("data",),
         ),
-        claims.lower(
-            "CE-fix's class means are closer to the simplex than CE's",
-            "off",
-            {"method": "ce-fix"},
-            {"method": "ce"},
-            within=("data",),
-        ),
-        claims.higher(
-            "SC's samples are closer to their class mean than CE's",
-            "within",
-            {"method": "sc"},
-            {"method": "ce"},
-            within=("data",),
-        ),
-        claims.correlated("closeness to the simplex goes with lower error", "off", "error", 1, within=("data",)),
-        claims.lower(
-            "weights fixed at a simplex err less than weights fixed at random",
-            "error",
-            {"method": "ce-fix"},
-            {"method": "ce-random"},
-            within=("data",),
+        per_set.lower("CE-fix's class means are closer to the simplex than CE's", "off", CE_FIX, CE),
+        per_set.higher("SC's samples are closer to their class mean than CE's", "within", SC, CE),
+        per_set.correlated("closeness to the simplex goes with lower error", "off", "error", 1),
+        per_set.lower(
+            "weights fixed at a simplex err less than weights fixed at random", "error", CE_FIX, {"method": "ce-random"}
         ),
     ],
     charts=[
@@ -388,10 +329,7 @@ GEOMETRY = Experiment(
 )
 
 
-# ---------------------------------------------------------------------------------------- graf-capacity, graf-projector
-
-
-# --------------------------------------------------------------------------------- 1: is the encoder powerful enough?
+# ---------------------------------------------- graf-capacity, open question 1: is the encoder powerful enough?
 
 WIDTHS, DEPTHS = (16, 32, 48), (1, 2)
 CAPACITY_SEEDS = 3
@@ -417,30 +355,20 @@ CAPACITY = Experiment(
     title="Is the encoder powerful enough? Width and depth against the distance to the simplex",
     source="Graf et al., open question 1; no numbers in the paper",
     axes={"data": SETS, "method": ("ce", "sc"), "width": WIDTHS, "depth": DEPTHS},
-    presets={
-        "paper": Preset(
-            "The paper asks and has no runs. Its sets, batches and 100,000 steps, with small-resnet of 128, 256 and "
-            "512 features (512 are ResNet-18's), one and two blocks a stage; three seeds.",
-            _capacity_paper,
-            seeds=3,
-            axes={"width": (32, 64, 128)},
-        ),
-        "cpu": Preset(
-            f"The paper asks and has no runs. At most {IMAGES:,} images of fashion-mini, or of your own by data=; "
-            f"{STEPS:,} steps of {BATCH} with crop and flip; small-resnet of 64, 128 and 192 features, one and two "
-            "blocks a stage, its last layer signed, so that size decides and not sign. Width 16 has 64 features, which "
-            "cannot hold a simplex of 100 classes.",
-            _capacity_cpu,
-            seeds=CAPACITY_SEEDS,
-            axes={"data": ("fashion-mini",)},
-        ),
-        "smoke": Preset(
-            SMOKE,
-            lambda at: smoke(_capacity_cpu(at), width=None),
-            seeds=2,
-            axes={"data": ("fashion-mini",), "width": (4, 8), "depth": (1,)},
-        ),
-    },
+    presets=presets(
+        _capacity_paper,
+        _capacity_cpu,
+        lambda at: smoke(_capacity_cpu(at), width=None),
+        about=f"The paper asks and has no runs. At most {IMAGES:,} images of fashion-mini, or of your own by data=; "
+        f"{STEPS:,} steps of {BATCH} with crop and flip; small-resnet of 64, 128 and 192 features, one and two blocks "
+        "a stage, its last layer signed, so that size decides and not sign. Width 16 has 64 features, which cannot "
+        "hold a simplex of 100 classes.",
+        few={"width": (4, 8), "depth": (1,)},
+        seeds=CAPACITY_SEEDS,
+        full="The paper asks and has no runs. Its sets, batches and 100,000 steps, with small-resnet of 128, 256 and "
+        "512 features (512 are ResNet-18's), one and two blocks a stage; three seeds.",
+        full_axes={"width": (32, 64, 128)},
+    ),
     measures=(OFF, S1, S2, S3, EXCESS, ERROR),
     rows="width",
     claims=[
@@ -455,7 +383,7 @@ CAPACITY = Experiment(
     ],
 )
 
-# ------------------------------------------------------------------------------------- 2: what does a projector do?
+# ---------------------------------------------------- graf-projector, open question 2: what does a projector do?
 
 BEHIND = ("sc", f"sc{PROJECTOR}", "ce", f"ce{PROJECTOR}")
 
@@ -469,11 +397,11 @@ def _head_error(folder: Path) -> float | None:
 
 
 def _difference(first: Measure, second: Measure, name: str, title: str, digits: int) -> Measure:
-    def read(folder: Path) -> float | None:
+    def difference(folder: Path) -> float | None:
         one, other = first.read(folder), second.read(folder)
         return None if one is None or other is None else one - other
 
-    return Measure(name, title, read, digits, protocols=first.protocols or second.protocols)
+    return Measure(name, title, difference, digits, protocols=first.protocols or second.protocols)
 
 
 AFTER_ERROR = Measure("head_error", "error (%) from the projector's output", _head_error, 2, protocols=("graf-linear",))
@@ -485,45 +413,35 @@ PROJECTED = Experiment(
     title="What a projector does to the simplex: before and after it",
     source="Graf et al., open question 2; no numbers in the paper",
     axes={"data": SETS, "method": BEHIND},
-    presets={
-        "paper": Preset(
-            "The paper asks and has no runs: its recipes with TCL's projector (two layers, 128 outputs); three seeds.",
-            geometry_paper,
-            seeds=3,
-        ),
-        "cpu": Preset(
-            ABOUT_CPU
-            + " With crop and flip; the projector has two layers and 128 outputs. The runs of graf-geometry where it "
-            "has them.",
-            geometry_cpu,
-            seeds=SEEDS,
-            axes={"data": ("fashion-mini",)},
-        ),
-        "smoke": Preset(SMOKE, lambda at: smoke(geometry_cpu(at)), seeds=2, axes={"data": ("fashion-mini",)}),
-    },
+    presets=presets(
+        geometry_paper,
+        geometry_cpu,
+        lambda at: smoke(geometry_cpu(at)),
+        about=ABOUT_CPU + " With crop and flip; the projector has two layers and 128 outputs. The runs of "
+        "graf-geometry where it has them.",
+        seeds=SEEDS,
+        full="The paper asks and has no runs: its recipes with TCL's projector (two layers, 128 outputs); three seeds.",
+    ),
     measures=(BEFORE, OFF, NEARER, ERROR, AFTER_ERROR, LOST, S1, S2, S3),
     rows="method",
     claims=[
-        claims.stays(
+        per_set.stays(
             "SC's classes are closer to the simplex after the projector than before it",
             "nearer",
             0.0,
             {"method": f"sc{PROJECTOR}"},
-            within=("data",),
         ),
-        claims.higher(
+        per_set.higher(
             "behind a projector SC's own features are further from the simplex than without one",
             "before",
             {"method": f"sc{PROJECTOR}"},
-            {"method": "sc"},
-            within=("data",),
+            SC,
         ),
-        claims.stays(
+        per_set.stays(
             "the features before SC's projector err less than what comes after it",
             "lost",
             0.0,
             {"method": f"sc{PROJECTOR}"},
-            within=("data",),
         ),
     ],
     charts=[COSINES, DEVIATION_CHART],
