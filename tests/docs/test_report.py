@@ -1,4 +1,4 @@
-"""docs/report.py, which makes the picture of README: its columns, and what it does not need to be imported."""
+"""docs/report.py, which makes the picture of README: its two columns, and its size."""
 
 from __future__ import annotations
 
@@ -28,4 +28,5 @@ def test_the_right_column_is_cut_where_the_left_one_ends() -> None:
 def test_the_committed_picture_is_small() -> None:
     assert report.PICTURE == DOCS / "report.png"
     assert report.PICTURE.stat().st_size < 200_000
-    assert Image.open(report.PICTURE).size[0] > 1600
+    with Image.open(report.PICTURE) as picture:
+        assert picture.width > 1600
