@@ -14,12 +14,10 @@ from typing import Any
 DOCS = Path(__file__).parent / "experiments"
 INTRODUCTION = """# What the small recipes reach
 
-Runs without labels on two CPU cores, on test rows that were not used for any choice ([trials](trials.md) chose on
-held-out training rows): kNN (k = 20) and a linear probe, mean ± standard deviation over seeds, percent, with the
-minutes they take.
-
-Minutes are wall time of training and evaluation, with threads and CPU minutes beside them. `python scripts/goals.py
---out DIR --data DIR` runs them, `python docs/goals.py` writes this page.
+Accuracy and time of training without labels on two CPU cores: kNN (k = 20) and a linear probe in percent, mean ±
+standard deviation over seeds, on test rows that no choice used ([trials](trials.md) chose on held-out training rows).
+Minutes are wall time of training and evaluation. `python scripts/goals.py --out DIR --data DIR` runs them, `python
+docs/goals.py` writes this page.
 """
 COLUMNS = ["goal", "command", "test rows", "seeds", "kNN", "linear probe", "raw pixels", "wanted", "reached", "minutes"]
 

@@ -21,37 +21,16 @@ import plan_entries  # noqa: E402
 PAGE = DOCS / "experiments" / "plan.md"
 INTRODUCTION = """# The plan of the long runs
 
-What runs in the [background](background.md) and in which order, with the cost that [pilots](#pilots) measured. Seeds
-and thresholds are fixed before the results are looked at. The source is [plan.toml](plan.toml).
+These runs will replace the short ones of the [results](../results/README.md). `scripts/results` runs them in this order
+([background](background.md)). Seeds and thresholds are fixed before any result. The source is [plan.toml](plan.toml).
 
 A cell is one run; *new* are the cells that no entry above has. Sets have 10,000 training and 10,000 test images, but
-for cifar10-50k. Core-seconds are CPU time of one thread, evaluation included, the mean of the pilot's cells. Written
-by `python docs/plan.py`.
+for cifar10-50k. Core-seconds are CPU time of one thread, evaluation included, the mean of the cells that a pilot ran
+(`docs/experiments/pilots`). Written by `python docs/plan.py`.
 """
 FACTS = ["order", "entry", "data", "width", "batch", "length", "seeds"]
 COLUMNS = [*FACTS, "cells", "new", "core-seconds a cell", "core-hours"]
 HEAD = "| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|\n"
-CHANGED = """## What the pilots showed, and what they changed
-
-- `sce-collapse`: at τ_m = τ ReSSL's embeddings are at one point and SCE's are not: the effect is there.
-- `wl-table-1`, `wl-separation`: the memory bank learns, small temperatures more than large ones; at small ones the
-  positive lies above the nearest negative, at 1 below it.
-- `graf-random-labels`: CE and SC both fit all labels in time, and both take longer where all are random, SC by far the
-  more: nothing is censored.
-- `graf-table`, `graf-geometry` and the open questions: in 4,000 batches of 128 at the paper's 0.1·((T−i)/T)⁵ SC had
-  hardly left chance on CIFAR-100. They now have the paper's batches of 256, and for all methods a rate of 0.4 that
-  falls as a cosine, chosen on held-out rows ([trials](trials.md)), and more steps. The paper's classifier has a fixed
-  rate, which is low for features of length 1 that are not yet spread out, as SC's: a probe with a chosen rate stands
-  beside it.
-- `tcl-batch-sizes`: 60 epochs of 10,000 images are 600 steps at 1,024, in which little is learnt at any rate that was
-  tried ([trials](trials.md)). Batches of 512 and 1,024 now have as many steps as those of 256.
-"""
-PILOTS = """## Pilots
-
-A few cells of each entry with one seed (`python scripts/pilots.py`), to see whether the effect can appear and what a
-cell costs. Loss and kNN are those of the learning curve at its first point, in the middle and at its end.
-
-"""
 
 
 def page() -> str:
@@ -61,7 +40,7 @@ def page() -> str:
     whole = [line for entry, line in zip(entries, lines, strict=True) if entry.whole]
     rest = [line for entry, line in zip(entries, lines, strict=True) if not entry.whole]
     tables = [_table("Whole", whole), _table("As far as they come", rest)]
-    parts = [INTRODUCTION, *tables, CHANGED, PILOTS + pilot_lines(entries)]
+    parts = [INTRODUCTION, *tables]
     return "\n".join(part for part in parts if part)
 
 
@@ -104,44 +83,6 @@ def read_pilot(entry: plan_entries.Entry) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
-
-
-def pilot_lines(entries: Sequence[plan_entries.Entry]) -> str:
-    """A line a cell of every pilot."""
-    lines = []
-    for entry in entries:
-        for cell in (read_pilot(entry) or {"cells": []})["cells"]:
-            at = ", ".join(f"{axis} {value}" for axis, value in cell["at"].items() if axis != "seed")
-            numbers = {k: v for k, v in cell["values"].items() if v is not None and not k.startswith("error:")}
-            values = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
-            facts = (f"`{entry.name}`", at, f"{cell['core_seconds']:,.0f}", values, curve(cell["curve"]))
-            lines.append("| " + " | ".join(facts) + " |\n")
-    if not lines:
-        return "None was run yet.\n"
-    return "| entry | cell | core-seconds | measures | learning curve |\n|---|---|---|---|---|\n" + "".join(lines)
-
-
-def curve(points: Sequence[dict[str, float]]) -> str:
-    """A learning curve in a few numbers.
-
-    >>> curve([{"step": 1, "loss": 5.0, "chance": 5.5}, {"step": 2, "loss": 4.0}, {"step": 3, "loss": 3.5, "knn": 0.5}])
-    'loss 5 → 4 → 3.5 (chance 5.5); kNN 50 %'
-    """
-    losses = [point["loss"] for point in points if "loss" in point]
-    knn = [100 * point["knn"] for point in points if "knn" in point]
-    chance = next((point["chance"] for point in reversed(points) if "chance" in point), None)
-    told = []
-    if losses:
-        told.append("loss " + _three(losses) + ("" if chance is None else f" (chance {chance:.3g})"))
-    if knn:
-        told.append(f"kNN {_three(knn)} %")
-    return "; ".join(told) or "–"
-
-
-def _three(values: Sequence[float]) -> str:
-    """The first, middle and last value; fewer if there are fewer."""
-    places = dict.fromkeys((0, len(values) // 2, len(values) - 1))
-    return " → ".join(f"{values[place]:.3g}" for place in places)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os.path
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -15,12 +16,13 @@ from kontrast.recipes import graf, sce, small, tcl, wang_liu
 DOCS = Path(__file__).parent
 INTRODUCTION = """# Recipes
 
-A recipe is a claim: paper, table, expected number, hardware, command. The papers' recipes have not been run at full
-scale here: "expected" is what the paper says. `kontrast reproduce` runs them as tables, at full scale or cut down.
+A recipe is everything that decides a run. Those of a paper name its table and the number that the paper expects ("–":
+the number is in a main text that we do not have). They have not been run at full scale here. `kontrast reproduce` runs
+them as tables, at full scale or reduced.
 
 ```
-kontrast list recipes --all                                   # every one; without --all those for two CPU cores
-kontrast show instance-cifar10                                # what it claims, what it does, every option
+kontrast list recipes --all                                   # without --all: those for two CPU cores
+kontrast show instance-cifar10                                # its claim and every option
 kontrast train instance-cifar10 method.temperature=0.07       # another column of its table
 kontrast train tcl-cifar10 seed=1                             # another run of its interval
 kontrast train sce-cifar10 data=photos.npz train.epochs=20    # its settings on your images
@@ -38,6 +40,8 @@ The papers' tables are data, in `kontrast.recipes.published`; TCL's stability st
 ```
 """
 BOOKS = (wang_liu, tcl, sce, graf)
+PAPERS = ("Wang & Liu, ", "TCL, ", "SCE, ", "Graf et al., ")  # as sources begin; the section names the paper
+ABSENT = "; the row's own number is in the main text, which we have not"
 
 
 def page() -> str:
@@ -46,7 +50,7 @@ def page() -> str:
 
 
 def _paper(book: ModuleType) -> str:
-    """What a paper's recipes have in common, and a row for each; recipes without a number of their own share a row."""
+    """What a paper's recipes have in common, and a row for each; those with the same claim share one."""
     title, summary, *_ = (inspect.getdoc(book) or "").split("\n\n")
     source = (
         f"Settings and deviations: [`{Path(book.__file__ or '').name}`]({os.path.relpath(book.__file__ or '', DOCS)})."
@@ -55,18 +59,28 @@ def _paper(book: ModuleType) -> str:
     for name, claim in book.CLAIMS.items():
         expected = claim.expected.partition(" (")[0] if claim.expected.count(" at ") > 2 else claim.expected
         shared = expected.startswith("accuracy beside")
-        what = claim.what.partition(",")[0] if shared else claim.what
-        key = (what, claim.source, "in the main text, which we have not" if shared else expected)
-        rows.setdefault(key, []).append(f"`{name}`")
-    table = ["| recipe | what | source | expected |", "|---|---|---|---|"]
+        place = claim.source.partition(", ")[2] if claim.source.startswith(PAPERS) else claim.source
+        rows.setdefault((place, "–" if shared else expected.removesuffix(ABSENT)), []).append(f"`{name}`")
+    table = ["| recipe | source | expected |", "|---|---|---|"]
     table += [_row(", ".join(names), *cells) for cells, names in rows.items()]
-    return "\n".join([f"## {' '.join(title.split())}\n", summary.replace("``", "`"), "", source, "", *table, ""])
+    return "\n".join([*_heading(title), summary.replace("``", "`"), "", source, "", *table, ""])
+
+
+def _heading(title: str) -> list[str]:
+    """The first sentence of a book's docstring: a heading up to the colon, then a paragraph.
+
+    >>> _heading("Small recipes: one per method.")
+    ['## Small recipes\\n', 'One per method.\\n']
+    """
+    heading, _, rest = " ".join(title.split()).partition(": ")
+    return [f"## {heading}\n", f"{rest[:1].upper()}{rest[1:]}\n"]
 
 
 def _bundled() -> str:
     title, summary, *_ = (inspect.getdoc(small) or "").split("\n\n")
     rows = [_row(f"`{name}`", recipe.about) for name, recipe in small.RECIPES.items()]
-    return "\n".join([f"## {title}\n", summary, "", "| recipe | what |", "|---|---|", *rows, ""])
+    summary = re.sub(r"docs/(experiments/(\w+)\.md)", r"[\2](\1)", summary)
+    return "\n".join([*_heading(title), summary, "", "| recipe | what |", "|---|---|", *rows, ""])
 
 
 def _row(*cells: str) -> str:

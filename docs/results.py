@@ -29,19 +29,17 @@ VERDICTS = {
 }
 INTRODUCTION = """# Results
 
-What came out of `kontrast reproduce` on two CPU cores: small images, a small encoder, short runs. They are compared
-with what the papers say, not with their numbers. Of {total} tested claims, by kind (a claim on two data sets counts
-twice):
+Results of `kontrast reproduce` on two CPU cores: small images, a small encoder, short runs. They test what the papers
+say, not their numbers. Of {total} claims, by kind (a claim on two data sets counts twice):
 
 {counts}
 
-Verdicts follow [stated statistics](../experiments/claims.md). These are runs of the presets of version 0.1 (most of
-ten epochs); the [plan](../experiments/plan.md) has what runs now, trained until an effect can show, and its cells go
-into the [ledger](../experiments/background.md#the-ledger), from which the pages will be made.
+How a claim gets its [verdict](../experiments/claims.md). These runs have the presets of version 0.1 (most of ten
+epochs); [longer runs](../experiments/plan.md) will replace them.
 
 ## Experiments
 
-The first claim of each, and how all of its claims came out (further sets on the same page).
+The first claim of each, and the verdicts of all (further sets on the same page).
 
 | experiment | paper | data | seeds | hours | first claim | here | all claims |
 |---|---|---|---|---|---|---|---|

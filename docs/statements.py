@@ -19,18 +19,16 @@ kontrast verify --only "sce-*"     # some
 kontrast verify --seed 7 --json    # other inputs; a list of objects for a program
 ```
 
-The error of an identity is its largest deviation (relative where numbers are above 1), of an inequality its largest
-violation; where something must happen strictly, or must fail, the error is infinite if it does not. Each check is
-tested by breaking the formula under it and seeing it fail (`tests/theory`).
+The error of an identity is its largest deviation (relative above 1), of an inequality its largest violation; it is
+infinite where something that must happen does not. The tests break each formula and see its check fail.
 
-From Python: `kontrast.theory.verify()` yields the outcomes; `kontrast.theory.free_points` minimises a loss over points
-that no encoder holds, and `kontrast.theory.label_configurations` finds the minimisers of single batches and of all of
-them together. Both return what is needed to draw them:
+From Python, `kontrast.theory.verify()` yields the outcomes. `free_points` minimises a loss over free points,
+`label_configurations` finds the minimisers of single batches and of all together:
 
 ```python
 >>> from kontrast import theory
 >>> run = theory.free_points("sc", num_classes=4, per_class=100, dim=3)
->>> run.path.shape, run.excess < 1e-9, run.deviation.largest < 1e-4  # the path for drawing; at the bound; a simplex
+>>> run.path.shape, run.excess < 1e-9, run.deviation.largest < 1e-4  # path; at the bound; a simplex
 (torch.Size([51, 400, 3]), True, True)
 >>> study = theory.label_configurations(num_classes=3, batch_size=4, per_class=2)
 >>> [at.counts for at in study.configurations if not at.is_simplex], study.all_batches.is_simplex

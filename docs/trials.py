@@ -14,14 +14,12 @@ LOG, PAGE = DOCS / "experiments" / "trials.jsonl", DOCS / "experiments" / "trial
 INTRODUCTION = """# Trials behind the recipes
 
 How the settings of the small recipes and the small encoder were chosen: every trial, with its score on rows held out
-of the training rows. The test rows were not read. Differences of a point between single trials say little: with 2,000
-held-out rows the standard error of an accuracy of 83 % is 0.8 points, that of 50 % is 1.1.
+of the training rows. With 2,000 held-out rows the standard error of an accuracy of 83 % is 0.8 points, of 50 % 1.1.
 
 Scores are kNN (k = 20) and a linear probe, or the paper's own classifier where the settings name it, in percent.
-Trials with one digest were scored on the same rows. Settings are overrides of the recipe as it was then. CPU seconds
-are those of one thread, evaluation included; – where the trial was read again later. Made by `python
-scripts/trials.py PLAN --log docs/experiments/trials.jsonl --out DIR`, written by `python docs/trials.py` from
-[trials.jsonl](trials.jsonl).
+Trials with one digest have the same held-out rows. Settings are overrides of the recipe as it was then. CPU seconds
+are of one thread, evaluation included. `python scripts/trials.py PLAN --log docs/experiments/trials.jsonl --out DIR`
+runs trials, `python docs/trials.py` writes this page from [trials.jsonl](trials.jsonl).
 """
 SHOWN = (("knn20",), ("probe", "graf-linear"))  # protocols of the two columns of scores: the first that a trial has
 COLUMNS = ["settings", "seed", "held out", "kNN", "linear", "CPU seconds"]

@@ -10,15 +10,15 @@ learned τ has divided x before):
 The N×M logits never exist at once:
 
 - `strips`: a block of rows against every candidate. Whole rows are there, so the normaliser is known within
-  the block and both gradients, to x and to c, follow without recomputing; a row maximum is exact when logits
-  are unbounded, and a loss may do what it likes with its rows (the nearest k, a second exponential). Where neither
-  is needed, `softmax_pass` streams smaller blocks that stay in cache.
+    the block and both gradients, to x and to c, follow without recomputing; a row maximum is exact when logits
+    are unbounded, and a loss may do what it likes with its rows (the nearest k, a second exponential). Where neither
+    is needed, `softmax_pass` streams smaller blocks that stay in cache.
 - `square`: z against itself with bounded logits. Only blocks on or above the diagonal are computed, one
-  exponential serving (i, j) and (j, i):
+    exponential serving (i, j) and (j, i):
 
-    (3)  ∂L/∂l_ij + ∂L/∂l_ji = a_ij e^{l_ij} (g_i/D_i + g_j/D_j)      g = the weight of each anchor in L
+        (3)  ∂L/∂l_ij + ∂L/∂l_ji = a_ij e^{l_ij} (g_i/D_i + g_j/D_j)      g = the weight of each anchor in L
 
-  Blocks are kept for the gradient pass while they fit KEEP_BYTES and recomputed beyond it.
+    Blocks are kept for the gradient pass while they fit KEEP_BYTES and recomputed beyond it.
 
 Exponentials are powers of two, 2^(l·log₂e): torch's `exp2` is 2.6 times as fast as its `exp` on a CPU.
 Where |l| is at most RANGE nothing is subtracted first: e^{±60} is far inside float32, and so are its sums.
