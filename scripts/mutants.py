@@ -2,7 +2,7 @@
 
     python scripts/mutants.py --out before.json                     forty mutants, tests of the working tree
     python scripts/mutants.py --out after.json --tests HEAD~3       the same mutants, tests of another commit
-    python scripts/mutants.py --out after.json --killed before.json only the mutants that an earlier record has as killed
+    python scripts/mutants.py --out after.json --killed before.json      only those that an earlier record has as killed
     python scripts/mutants.py --compare before.json after.json      mutants that only one of them kills
 
 A mutant is a copy of one source file with one operator, comparison, constant or condition changed, or one statement
