@@ -2,6 +2,7 @@
 
     python scripts/mutants.py --out before.json                     forty mutants, tests of the working tree
     python scripts/mutants.py --out after.json --tests HEAD~3       the same mutants, tests of another commit
+    python scripts/mutants.py --out after.json --killed before.json      only those that an earlier record has as killed
     python scripts/mutants.py --compare before.json after.json      mutants that only one of them kills
 
 A mutant is a copy of one source file with one operator, comparison, constant or condition changed, or one statement
@@ -169,6 +170,7 @@ def main() -> None:
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=list(AREAS))
     parser.add_argument("--tests", help="a commit whose tests are run; the working tree's by default")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--killed", type=Path, help="a record: the mutants it has as killed, in place of a draw")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
     arguments = parser.parse_args()
     if arguments.compare:
@@ -180,6 +182,9 @@ def main() -> None:
             killed = sum(m["status"] == "killed" for m in record.values())
             print(f"{name}: {killed} of {len(record)} killed in {sum(m['seconds'] for m in record.values()):.0f} s")
         return
+    # A mutant may be as long as its source and as old to the second: no bytecode of one may serve another.
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = True
     import numpy  # noqa: F401
     import torch  # noqa: F401  (imported once, for every fork)
     import torchvision  # noqa: F401
@@ -199,7 +204,11 @@ def main() -> None:
             ).stdout
             with tarfile.open(fileobj=io.BytesIO(archive)) as file:
                 file.extractall(place, filter="data")
-        for mutant in draw(arguments.areas, arguments.count, arguments.seed):
+        if arguments.killed:
+            mutants = [m for m in json.loads(arguments.killed.read_text()) if m["status"] == "killed"]
+        else:
+            mutants = draw(arguments.areas, arguments.count, arguments.seed)
+        for mutant in mutants:
             start = time.monotonic()
             mutant["status"], _, mutant["by"] = run(mutant, place).partition(" by ")
             mutant["seconds"] = round(time.monotonic() - start, 1)

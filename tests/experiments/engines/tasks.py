@@ -38,11 +38,8 @@ def square(folder: Path, x: float) -> dict[str, Any]:
 def threads(folder: Path) -> dict[str, Any]:
     import torch
 
-    return {"torch": torch.get_num_threads(), "omp": os.environ.get("OMP_NUM_THREADS")}
-
-
-def waiting(folder: Path) -> dict[str, Any]:
-    return {"spins": os.environ.get("GOMP_SPINCOUNT"), "policy": os.environ.get("OMP_WAIT_POLICY")}
+    names = {"omp": "OMP_NUM_THREADS", "spins": "GOMP_SPINCOUNT", "policy": "OMP_WAIT_POLICY"}
+    return {"torch": torch.get_num_threads(), **{key: os.environ.get(name) for key, name in names.items()}}
 
 
 def counted(folder: Path, i: int, seconds: float = 0.3) -> dict[str, Any]:

@@ -31,7 +31,6 @@ from tests.experiments.engines.tasks import (
     threads,
     training,
     wait_for,
-    waiting,
     workers_of,
 )
 from tests.train.small import same_runs
@@ -187,25 +186,21 @@ def test_a_stopped_driver_leaves_checkpoints_and_no_process(tmp_path: Path, aske
         Run(cell.path).result  # noqa: B018
 
 
-def test_threads_are_divided(tmp_path: Path) -> None:
-    cases = {(2, None): max(1, cores() // 2), (1, 3): 3}
-    for (jobs, given), expected in cases.items():
-        cell = task(threads, tmp_path / f"{jobs}-{given}")
-        Local(jobs=jobs, threads=given).run([cell], Heard())
-        assert json.loads((cell.path / "result.json").read_text()) == {"torch": expected, "omp": str(expected)}
-
-
-@pytest.mark.parametrize(("policy", "spins"), [(None, str(openmp.SPINS)), ("active", None)])
-def test_workers_have_our_wait_policy_unless_the_user_has_set_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str | None, spins: str | None
+@pytest.mark.parametrize(
+    ("jobs", "given", "policy", "spins"), [(2, None, None, str(openmp.SPINS)), (1, 3, "active", None)]
+)
+def test_threads_are_divided_and_wait_by_our_policy_unless_the_user_has_set_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, given: int | None, policy: str | None, spins: str | None
 ) -> None:
-    for name in openmp.VARIABLES:
+    for name in ("OMP_NUM_THREADS", *openmp.VARIABLES):
         monkeypatch.delenv(name, raising=False)
     if policy is not None:
         monkeypatch.setenv("OMP_WAIT_POLICY", policy)
-    cell = task(waiting, tmp_path)
-    Local().run([cell], Heard())
-    assert json.loads((cell.path / "result.json").read_text()) == {"spins": spins, "policy": policy}
+    cell = task(threads, tmp_path)
+    Local(jobs=jobs, threads=given).run([cell], Heard())
+    share = given or max(1, cores() // 2)
+    result = json.loads((cell.path / "result.json").read_text())
+    assert result == {"torch": share, "omp": str(share), "spins": spins, "policy": policy}
     assert "GOMP_SPINCOUNT" not in os.environ, "the driver may be a program that only calls an engine"
 
 
