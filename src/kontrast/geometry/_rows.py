@@ -43,7 +43,7 @@ def measure(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None, any_size: bool = False) -> Tensor:
-    """Check a tensor or array ``[N, D]``: finite, in computing precision, its rows of length one if asked.
+    """Check a tensor or array ``[N, D]``: finite, in computing precision; ``normalize`` makes its rows unit rows.
 
     ``any_size``: the measure accepts rows of any size, because it rescales them all with `sized`.
     """

@@ -46,7 +46,7 @@ class Record:
     """Base of the results of measures that yield several numbers.
 
     Attributes:
-        errors: Standard errors by field name; empty unless asked for.
+        errors: Standard errors by field name; empty without ``with_error=True``.
 
     >>> from kontrast import geometry
     >>> sorted(geometry.spectrum(torch.eye(8)).scalars())
@@ -147,7 +147,7 @@ def jackknife(
         if not bool(keep.all()):
             rest: tuple[Any, ...] = () if labels is None else (labels[keep],)
             replicates.append(measure(features[keep], *rest).scalars())
-    if not replicates or n < FEWEST:  # nothing can be left out, or what is left is another thing
+    if not replicates or n < FEWEST:  # no row can be left out, or too few remain
         return dict.fromkeys(measure(features, *(() if labels is None else (labels,))).scalars(), math.nan)
     return jackknife_errors(replicates)
 
