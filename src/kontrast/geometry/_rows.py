@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from kontrast.autograd import full_precision
-from kontrast.checks import integer_labels, number, rows, same_shape, unmasked, whole_number
+from kontrast.checks import integer_labels, number, rows, same_shape, unmasked
 from kontrast.sphere import directions, sized
 
 P = ParamSpec("P")
@@ -198,7 +198,7 @@ def check_keys(
 
 def square_blocks(x: Tensor, side: int | None = None) -> Iterator[tuple[slice, slice, Tensor]]:
     """Iterate over ``x x^T`` by blocks on and above the diagonal: rows, columns, block (which may be overwritten)."""
-    side = SIDE if side is None else whole_number("tile", side, least=1)
+    side = side or SIDE
     buffer = x.new_empty(min(side, len(x)) ** 2)
     starts = range(0, len(x), side)
     for i in starts:

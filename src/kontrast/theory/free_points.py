@@ -188,9 +188,9 @@ def _named_loss(name: str, options: dict[str, float], num_classes: int, dim: int
 
 def _fresh_copy(loss: losses.Loss, options: dict[str, float], num_classes: int, dim: int) -> Supervised:
     """The same loss in float64 and one process, its temperature fixed, its weights not set."""
-    kind = type(loss)
     if not isinstance(loss, Supervised):
-        raise ValueError(f"loss={kind.__name__}: must be a loss over labels (SupCon, TCL, cross-entropy)")
+        raise ValueError(f"loss={type(loss).__name__}: must be a loss over labels (SupCon, TCL, cross-entropy)")
+    kind = type(loss)
     if options:
         name, value = next(iter(options.items()))
         raise ValueError(f"{name}={quoted(value)}: must be left out with loss={kind.__name__}(...). Set it there")
@@ -208,8 +208,7 @@ def _fresh_copy(loss: losses.Loss, options: dict[str, float], num_classes: int, 
     with torch.random.fork_rng(devices=[]):  # the random weights of a classifier are drawn, and replaced
         fresh = kind(**{**settings, "gather_distributed": False}).double()
     if isinstance(fresh, losses.SimplexCrossEntropyLoss):
-        vertices = simplex.vertices(num_classes, dim, radius=fresh.radius, seed=fresh.seed, dtype=torch.float64)
-        fresh.weight = vertices
+        fresh.weight = simplex.vertices(num_classes, dim, radius=fresh.radius, seed=fresh.seed, dtype=torch.float64)
     return fresh
 
 
