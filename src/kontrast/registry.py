@@ -381,6 +381,13 @@ class Family(Mapping[str, Any]):
 def expected_kind(default: Any, value: Any) -> str | None:
     """What an option with this default takes, if the value is of another kind; None leaves it to the part itself.
 
+    Args:
+        default: The default of the option.
+        value: The value to check.
+
+    Returns:
+        Words for an error, or None if the kind is right or unknown.
+
     >>> expected_kind(0.1, "high"), expected_kind(True, 1), expected_kind(0.1, 1), expected_kind(None, "file.pt")
     ('a number', 'true or false', None, None)
     """
@@ -617,6 +624,12 @@ FAMILIES: dict[str, Family] = {
 def families(word: str) -> list[Family]:
     """The families that ``kontrast list WORD`` lists: by one or many (``method``, ``methods``), in either spelling.
 
+    Args:
+        word: What the user wrote.
+
+    Returns:
+        The families, at least one.
+
     Raises:
         ValueError: no family is called so; the error names the nearest.
 
@@ -634,7 +647,11 @@ def families(word: str) -> list[Family]:
 
 
 def check_operation(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Check an operation of a view; what users often mean instead has an error of its own.
+    """Check an operation of a view. Some frequent mistakes (a preset's name, a size) have errors of their own.
+
+    Args:
+        name: The name of the operation.
+        options: Its options.
 
     Raises:
         ValueError: an unknown name or option; the error names the nearest one.

@@ -37,19 +37,19 @@ def test_sorted_recursive_and_without_hidden_or_other_files(tmp_path: Path) -> N
         Image.new("RGB", (4, 6)).save(tmp_path / name, "png")
     (tmp_path / "x.png").unlink()
     (tmp_path / "notes.txt").write_text("no image, and not taken for one")
-    found = list_images(tmp_path, Options())
+    found = check_images(list_images(tmp_path), Options())
     assert found.names == ["a.jpg", "b/10.png", "b/2.png", "c/d/e.PNG", "no_suffix"]
     assert found.size == (6, 4)
     assert found.skipped == []
     assert found.others == ["notes.txt"]
-    assert list_images(tmp_path, Options(), only=["b"]).names == ["b/10.png", "b/2.png"]
+    assert list_images(tmp_path, only=["b"]).names == ["b/10.png", "b/2.png"]
 
 
 def test_not_one_that_can_be_read(tmp_path: Path) -> None:
     for i in range(3):
         (tmp_path / f"{i}.png").write_bytes(b"no image")
     with pytest.raises(ValueError, match=r"none of the 3 image files in .* can be read: 0.png"):
-        list_images(tmp_path, Options())
+        check_images(list_images(tmp_path), Options())
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     (tmp_path / "set" / "a" / "up").symlink_to(tmp_path / "set")
     (tmp_path / "set" / "a" / "self").symlink_to(tmp_path / "set" / "a" / "self")
     (tmp_path / "set" / "gone.png").symlink_to(tmp_path / "nothing.png")
-    found = list_images(tmp_path / "set", Options())
+    found = check_images(list_images(tmp_path / "set"), Options())
     assert found.names == ["a/1.png", "b/2.png"]
     assert "gone.png" in dict(found.skipped)
 
@@ -67,13 +67,13 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["späß.png", "a b'\"$&.png", "新.png", "-x.png", "a\nb.png", "%s{}.png"])
 def test_names_of_any_characters(tmp_path: Path, name: str) -> None:
     write(tmp_path / name)
-    assert list_images(tmp_path, Options()).names == [name]
+    assert check_images(list_images(tmp_path), Options()).names == [name]
 
 
 def test_names_that_are_not_text(tmp_path: Path) -> None:
     write(tmp_path / "a.png")
     os.rename(tmp_path / "a.png", os.fsencode(tmp_path) + b"/\xff\xfe.png")
-    found = list_images(tmp_path, Options(check="full"))
+    found = check_images(list_images(tmp_path), Options(check="full"))
     assert len(found) == 1
     format_skipped([(found.names[0], "why")]).encode()
 
@@ -85,7 +85,7 @@ def test_damaged_files_are_listed_with_reasons(tmp_path: Path) -> None:
     cut.write_bytes(cut.read_bytes()[:-300])
     bomb(tmp_path / "bomb.png", 60_000)
     bomb(tmp_path / "smaller.png", 10_000)
-    found = list_images(tmp_path, Options())
+    found = check_images(list_images(tmp_path), Options())
     assert found.names == ["good.png"]
     assert [name for name, _ in found.skipped] == ["bomb.png", "cut.jpg", "smaller.png", "text.jpg"]
     assert dict(found.skipped)["text.jpg"] == "not an image that PIL knows"
@@ -99,9 +99,9 @@ def test_damage_inside_is_found_by_the_full_check_only(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[100:160] = bytes(60)
     path.write_bytes(content)
-    assert len(list_images(tmp_path, Options())) == 2
-    assert list_images(tmp_path, Options(check="full")).names == ["good.png"]
-    assert list_images(tmp_path, Options(check="names")).sizes is None
+    assert len(check_images(list_images(tmp_path), Options())) == 2
+    assert check_images(list_images(tmp_path), Options(check="full")).names == ["good.png"]
+    assert list_images(tmp_path).sizes is None
 
 
 def test_too_many_stop_it_and_the_limit_is_the_users(tmp_path: Path) -> None:
@@ -110,24 +110,24 @@ def test_too_many_stop_it_and_the_limit_is_the_users(tmp_path: Path) -> None:
     for i in range(11):
         (tmp_path / f"bad{i}.png").write_bytes(b"")
     with pytest.raises(ValueError, match=r"11 of 31 image files .* more than the 10 allowed: bad0.png .* and 1 more"):
-        list_images(tmp_path, Options())
-    assert len(list_images(tmp_path, Options(max_bad=11))) == 20
-    assert len(list_images(tmp_path, Options(max_bad=0.5))) == 20
+        check_images(list_images(tmp_path), Options())
+    assert len(check_images(list_images(tmp_path), Options(max_bad=11))) == 20
+    assert len(check_images(list_images(tmp_path), Options(max_bad=0.5))) == 20
     with pytest.raises(ValueError, match="more than the 0 allowed"):
-        list_images(tmp_path, Options(max_bad=0))
+        check_images(list_images(tmp_path), Options(max_bad=0))
 
 
 def test_no_images_says_what_is_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="it is empty"):
-        list_images(tmp_path, Options())
+        check_images(list_images(tmp_path), Options())
     (tmp_path / "train.csv").write_text("x")
     with pytest.raises(ValueError, match=r"must hold at least one image .*train\.csv.*\.jpg"):
-        list_images(tmp_path, Options())
+        check_images(list_images(tmp_path), Options())
     (tmp_path / "x.png").write_bytes(b"")
     with pytest.raises(ValueError, match=r"x\.png is the only image, and cannot be read: "):
-        list_images(tmp_path, Options())
+        check_images(list_images(tmp_path), Options())
     with pytest.raises(ValueError, match="must be a folder"):
-        list_images(tmp_path / "absent", Options())
+        check_images(list_images(tmp_path / "absent"), Options())
 
 
 def test_ordinary_suffixes_are_known() -> None:
@@ -205,7 +205,7 @@ def test_too_many_gone_bad_stop_it(tmp_path: Path) -> None:
 
 
 def listed(folder: Path) -> Listing:
-    return list_images(folder, Options(check="names"))
+    return list_images(folder)
 
 
 def several(folder: Path, count: int = 5) -> Path:

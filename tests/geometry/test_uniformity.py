@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from torch import Tensor
 
 from kontrast import geometry
-from kontrast.geometry import uniformity, uniformity_limit
+from kontrast.geometry import _rows, uniformity, uniformity_limit
 from tests.geometry.samples import average, distance, leave_one_out, rms, rows, sphere, unit
 
 TEMPERATURES = (0.1, 2.0, 7.5)
@@ -93,17 +93,15 @@ def test_wrong_t(t: object) -> None:
         uniformity_limit(3, t)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("tile", [1, 2, 13, 40, 41, 100])
-def test_tiles_of_any_side(tile: int) -> None:
+@pytest.mark.parametrize("side", [1, 2, 13, 40, 41, 100])
+def test_blocks_of_any_side(monkeypatch: pytest.MonkeyPatch, side: int) -> None:
     x = rows(40, 3)
-    found, expected = uniformity(x, tile=tile, with_error=True), uniformity(x, with_error=True)
-    assert found == (pytest.approx(expected.value, rel=1e-13), pytest.approx(expected.error, rel=1e-12))
-
-
-@pytest.mark.parametrize("tile", [-1, 0, 1.5, "auto"])
-def test_wrong_tile(tile: object) -> None:
-    with pytest.raises(ValueError, match="tile"):
-        uniformity(rows(40, 3), tile=tile)  # type: ignore[call-overload]
+    whole = uniformity(x, with_error=True)
+    monkeypatch.setattr(_rows, "SIDE", side)
+    assert uniformity(x, with_error=True) == (
+        pytest.approx(whole.value, rel=1e-13),
+        pytest.approx(whole.error, rel=1e-12),
+    )
 
 
 # --------------------------------------------------------------------------------------------------- the limit

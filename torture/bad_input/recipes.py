@@ -36,8 +36,8 @@ OPTIONS: dict[str, dict[str, list[str]]] = {
     "method": {name: list(methods.options_of(name)) for name in methods.names()},
     "encoder": {name: ["hidden", "features", "depth", "width", "stem", "pretrained"] for name in ENCODERS},
     "head": {name: ["out", "hidden", "layers", "batch_norm"] for name in models.HEADS},
-    "optim": {name: ["lr", *optim.options_of(name)] for name in optim.optimizer_names()},
-    "schedule": {name: list(optim.schedule_options(name)) for name in optim.schedule_names()},
+    "optim": {name: list(optim.OPTIMIZERS.options(name)) for name in optim.OPTIMIZERS},
+    "schedule": {name: list(optim.SCHEDULES.options(name)) for name in optim.SCHEDULES},
 }
 
 numbers = st.one_of(

@@ -68,14 +68,13 @@ def from_folder(path: Path, options: Options) -> DataSet:
     folders = {name for name in inside if not name.startswith(".")}
     # A class may be called "train" too: it is a split only beside other splits, or alone.
     has_splits = "train" in folders and (folders == {"train"} or not folders.isdisjoint((*TESTING, *UNLABELLED)))
-    names_only = replace(options, check="names")
-    train = list_images(inside["train"] if has_splits else path, names_only)
+    train = list_images(inside["train"] if has_splits else path)
     classes = class_folders(train, options.labelled)
     parts = {"train": read_user_part(train, classes, options, folder=path)}
     names = classes
     for name in TESTING if has_splits else ():
         if name in folders:
-            test = list_images(inside[name], names_only)
+            test = list_images(inside[name])
             test_classes = class_folders(test, options.labelled)
             if classes is not None and test_classes is None:
                 continue  # ImageNet's own test folder, flat: without labels it tests nothing
@@ -84,7 +83,7 @@ def from_folder(path: Path, options: Options) -> DataSet:
             break
     for name in UNLABELLED if has_splits else ():
         if name in folders:
-            parts["unlabelled"] = read_user_part(list_images(inside[name], names_only), None, options, folder=path)
+            parts["unlabelled"] = read_user_part(list_images(inside[name]), None, options, folder=path)
     others = sum(why == OTHER for part in parts.values() for _, why in part.skipped)
     note = f"images in the folder {one_line(path.resolve().name)}"
     note += f"; {others:,} files of other kinds beside them" if others else ""

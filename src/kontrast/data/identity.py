@@ -96,14 +96,10 @@ def _row(inputs: Inputs, index: int) -> bytes:
     if isinstance(inputs, Folder):
         about = f"{inputs.channels} {inputs.crop!r}"
         return hashlib.blake2b(Path(inputs.paths[index]).read_bytes() + about.encode(), digest_size=16).digest()
-    images = inputs.shape is None or len(inputs.shape) == 3
-    row = inputs.read(torch.tensor([index]), *((_as_it_is, [0]) if images else ()))
+    is_vector = inputs.shape is not None and len(inputs.shape) == 1
+    whole = None if is_vector else lambda image, seed: image  # a crop that keeps the whole image, whatever its size
+    row = inputs.read(torch.tensor([index]), whole, [0])
     return f"{row.dtype} {list(row.shape)}".encode() + bytes(raw(row))
-
-
-def _as_it_is(image: Tensor, seed: int) -> Tensor:
-    """A crop that keeps the whole image, whatever its size."""
-    return image
 
 
 def _about(path: str, times: bool) -> bytes:
@@ -242,7 +238,8 @@ def describe_source(source: Any) -> str:
     if isinstance(source, DataSet):
         text = f"the {source!r}"
     elif isinstance(source, np.ndarray | Tensor):
-        text = f"{'a tensor' if isinstance(source, Tensor) else 'numpy'} {_dtype(source)} {list(source.shape)}"
+        kind, dtype = "a tensor" if isinstance(source, Tensor) else "numpy", str(source.dtype).removeprefix("torch.")
+        text = f"{kind} {dtype} {list(source.shape)}"
     elif isinstance(source, Mapping):
         text = f"a mapping with {', '.join(map(str, source))}"
     elif (paths := parse_paths(source)) is not None:
@@ -255,7 +252,3 @@ def describe_source(source: Any) -> str:
     else:
         text = f"a {type(source).__name__} of {len(source):,} items" if hasattr(source, "__len__") else repr(source)
     return one_line(text)[:200]
-
-
-def _dtype(source: np.ndarray[Any, Any] | Tensor) -> str:
-    return str(source.dtype).removeprefix("torch.")

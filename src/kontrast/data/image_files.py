@@ -72,16 +72,15 @@ class Listing:
         )
 
 
-def list_images(folder: Path, options: Options, only: Collection[str] | None = None) -> Listing:
-    """List every image below ``folder`` (below its subfolders ``only``), and check them as the options say.
+def list_images(folder: Path, only: Collection[str] | None = None) -> Listing:
+    """List every image below ``folder`` (below its subfolders ``only``); no file is opened.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (4, 2)).save(f"{folder}/b.png")
     ...     Image.new("RGB", (4, 2)).save(f"{folder}/a.jpg")
-    ...     listing = list_images(Path(folder), Options())
-    >>> listing.names, listing.size
-    (['a.jpg', 'b.png'], (2, 4))
+    ...     list_images(Path(folder)).names
+    ['a.jpg', 'b.png']
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: must be a folder with images")
@@ -91,11 +90,18 @@ def list_images(folder: Path, options: Options, only: Collection[str] | None = N
             f"{folder}: must hold at least one image ({_holds(folder)}). Known suffixes: "
             f"{', '.join(sorted(suffixes()))}"
         )
-    return listing if options.check == "names" else check_images(listing, options)
+    return listing
 
 
 def check_images(listing: Listing, options: Options) -> Listing:
-    """Return the listing with the sizes of its images, and without the files that cannot be read."""
+    """Return the listing with the sizes of its images, and without the files that cannot be read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (4, 2)).save(f"{folder}/a.png")
+    ...     check_images(list_images(Path(folder)), Options()).size
+    (2, 4)
+    """
     sizes: list[tuple[int, int]] = []
     bad: dict[int, str] = {}
     for i, result in enumerate(_check_files(listing.paths, options.check == "full")):

@@ -223,11 +223,8 @@ def conform(data: DataSet, options: Options) -> DataSet:
         )
     if channels is None or _channels(data.train.inputs) == channels:
         return data
-    splits = {
-        key: replace(split, inputs=_convert_channels(split.inputs, channels))
-        for key, split in (("train", data.train), ("test", data.test), ("unlabelled", data.unlabelled))
-        if split is not None
-    }
+    splits = {name: split for name in ("train", "test", "unlabelled") if (split := getattr(data, name)) is not None}
+    splits = {name: replace(split, inputs=_convert_channels(split.inputs, channels)) for name, split in splits.items()}
     mean, std = (data.mean * 3, data.std * 3) if channels == 3 else channel_statistics(splits["train"].inputs)
     return replace(data, mean=mean, std=std, **splits)  # type: ignore[arg-type]
 

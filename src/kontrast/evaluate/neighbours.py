@@ -2,12 +2,11 @@ r"""The k nearest keys of every query by cosine, exact, in little memory.
 
     (1)  s_ij = ⟨q_i, c_j⟩/(‖q_i‖‖c_j‖);   for each i the k largest s_ij, equal ones in the order of j
 
-Blocks of queries × keys are multiplied one after the other, and the k best so far kept. Almost all of a block can be
-passed over while it is still in cache: its columns are looked at in groups, and only a group whose largest value
-exceeds the k-th best so far holds anything new. (In the first block the k-th largest of the groups' maxima serves
-instead: k groups reach it, so the k-th largest value does.) What remains is packed into one integer each, the value's
-bits above and the key's number below, turned so that larger integers are larger values and then smaller numbers; one
-``topk`` then sorts by both.
+Blocks of queries × keys are multiplied one after the other, and the k best so far are kept. Most of a block is skipped
+while it is still in cache: its columns are compared in groups, and only a group whose maximum exceeds the k-th best so
+far is searched. (The first block has no k-th best; there the k-th largest maximum of the groups serves, since k groups
+reach it.) Each remaining value is packed into one integer, the value's bits above and the key's number below, such
+that larger integers are larger values and, at equal values, smaller numbers; one ``topk`` then sorts by both.
 
 A zero row has cosine 0 with everything.
 """

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from kontrast.autograd import full_precision
-from kontrast.checks import integer_labels, number, rows, same_shape, unmasked, whole_number
+from kontrast.checks import integer_labels, number, rows, same_shape, unmasked
 from kontrast.sphere import directions, sized
 
 P = ParamSpec("P")
@@ -43,7 +43,7 @@ def measure(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def as_rows(name: str, x: Any, *, normalize: bool, like: Tensor | None = None, any_size: bool = False) -> Tensor:
-    """Check a tensor or array ``[N, D]``: finite, in computing precision, its rows of length one if asked.
+    """Check a tensor or array ``[N, D]``: finite, in computing precision; ``normalize`` makes its rows unit rows.
 
     ``any_size``: the measure accepts rows of any size, because it rescales them all with `sized`.
     """
@@ -198,7 +198,7 @@ def check_keys(
 
 def square_blocks(x: Tensor, side: int | None = None) -> Iterator[tuple[slice, slice, Tensor]]:
     """Iterate over ``x x^T`` by blocks on and above the diagonal: rows, columns, block (which may be overwritten)."""
-    side = SIDE if side is None else whole_number("tile", side, least=1)
+    side = side or SIDE
     buffer = x.new_empty(min(side, len(x)) ** 2)
     starts = range(0, len(x), side)
     for i in starts:

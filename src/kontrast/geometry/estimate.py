@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,7 +46,7 @@ class Record:
     """Base of the results of measures that yield several numbers.
 
     Attributes:
-        errors: Standard errors by field name; empty unless asked for.
+        errors: Standard errors by field name; empty without ``with_error=True``.
 
     >>> from kontrast import geometry
     >>> sorted(geometry.spectrum(torch.eye(8)).scalars())
@@ -133,22 +133,20 @@ def jackknife(
     n = len(features)
     # A random order, sorted by class: every group takes its share of each class.
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(features.device)
+    inputs: tuple[Tensor, ...] = (features,)
     if labels is not None:
         labels = torch.as_tensor(labels)
+        inputs = (features, labels)
         order = order[torch.argsort(labels[order], stable=True)]
     group = torch.empty_like(order)
     group[order] = torch.arange(n, device=order.device) % groups
     if labels is not None:
         _, index, counts = torch.unique(labels, return_inverse=True, return_counts=True)
         group[counts[index] == 1] = -1
-    replicates: list[dict[str, float]] = []
-    for g in range(groups):
-        keep = group != g
-        if not bool(keep.all()):
-            rest: tuple[Any, ...] = () if labels is None else (labels[keep],)
-            replicates.append(measure(features[keep], *rest).scalars())
-    if not replicates or n < FEWEST:  # nothing can be left out, or what is left is another thing
-        return dict.fromkeys(measure(features, *(() if labels is None else (labels,))).scalars(), math.nan)
+    keeps = [group != g for g in range(groups)]
+    replicates = [measure(*(x[keep] for x in inputs)).scalars() for keep in keeps if not bool(keep.all())]
+    if not replicates or n < FEWEST:  # no row can be left out, or too few remain
+        return dict.fromkeys(measure(*inputs).scalars(), math.nan)
     return jackknife_errors(replicates)
 
 

@@ -173,7 +173,7 @@ def _penalty_entropy(f: Features) -> Iterator[Line]:
 def _neighbours(f: Features) -> Iterator[Line]:
     anchors = f.x[f.sample]
     nearest = local_separation(anchors, anchors, f.x, f.sample, normalize=False).nearest
-    # Errors come from leaving rows out: of few rows, what is left has one neighbour less.
+    # Errors come from leaving rows out: with few rows, the rest has one neighbour less.
     ranks = sorted({1, min(nearest.shape[1], max(1, len(f.x) - 2))})
     columns = [k - 1 for k in ranks]
 

@@ -4,7 +4,7 @@ r"""Tolerance: how similar samples of one class stay.
            = Σ_c (‖S_c‖² − Σ_{i∈c} ‖x_i‖²) / Σ_c n_c(n_c−1)
     (2)  error² = (n−1)/n Σ_i (T_{−i} − T̄)²,   T_{−i} = (A − 2⟨x_i, S_c − x_i⟩)/(B − 2(n_c − 1)),   T = A/B
 
-S_c is the sum of class c's rows, so no pair is ever looked at. (Wang & Liu eq. 11; (2) is the jackknife.)
+S_c is the sum of class c's rows, so no pair is computed. (Wang & Liu eq. 11; (2) is the jackknife.)
 
 Range: −1/(n_c−1) … 1 for unit rows; 1 where classes collapse to points, about 0 for unrelated embeddings.
 

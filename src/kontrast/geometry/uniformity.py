@@ -28,17 +28,11 @@ from kontrast.geometry.estimate import Estimate
 
 
 @overload
-def uniformity(
-    features: Any, t: float = ..., *, normalize: bool = ..., with_error: Literal[False] = ..., tile: int | None = ...
-) -> float: ...
+def uniformity(features: Any, t: float = ..., *, normalize: bool = ..., with_error: Literal[False] = ...) -> float: ...
 @overload
-def uniformity(
-    features: Any, t: float = ..., *, normalize: bool = ..., with_error: Literal[True], tile: int | None = ...
-) -> Estimate: ...
+def uniformity(features: Any, t: float = ..., *, normalize: bool = ..., with_error: Literal[True]) -> Estimate: ...
 @measure
-def uniformity(
-    features: Any, t: float = 2.0, *, normalize: bool = True, with_error: bool = False, tile: int | None = None
-) -> float | Estimate:
+def uniformity(features: Any, t: float = 2.0, *, normalize: bool = True, with_error: bool = False) -> float | Estimate:
     """Uniformity (1) over distinct pairs of rows.
 
     Args:
@@ -46,7 +40,6 @@ def uniformity(
         t: The scale t of the kernel.
         normalize: Whether rows are scaled to length one.
         with_error: Whether to return an `Estimate` with the error (3).
-        tile: The side of a block of similarities; it affects speed and memory only.
 
     Returns:
         The value as a float, or as an `Estimate`.
@@ -73,7 +66,7 @@ def uniformity(
     x = x * math.sqrt(2 * t * LOG2E)
     half_square = x.square().sum(1) / 2
     sums = torch.zeros(n, dtype=torch.float64, device=x.device)
-    for r, c, block in square_blocks(x, tile):
+    for r, c, block in square_blocks(x):
         block.sub_(half_square[r, None]).sub_(half_square[None, c]).exp2_()
         if r == c:
             block.fill_diagonal_(0.0)

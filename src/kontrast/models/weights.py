@@ -6,16 +6,16 @@ code. Training scripts put a few harmless objects beside the tensors: options of
 numpy computed, a configuration. Those named in `STAND_INS` are read as stand-ins that keep nothing and can do nothing;
 their classes are never imported, and any other object is an error.
 
-A file names its tensors in its own way. Of the dictionaries in it (itself, ``state_dict``, ``model``, …), of the usual
-prefixes (``module.``, ``encoder.``, ``backbone.``, ``encoder_q.``, …, and ``0.``, the first of an nn.Sequential) and of
-the names as they are or as another project's names of a ResNet (`kontrast.models.layouts`), that combination is taken
-whose names and shapes fit the most of the module's tensors; at a tie the network that learns before one that follows it
-(``student`` before ``teacher``), then names as they are, then the shorter prefix, then the earlier dictionary. Where a
-first layer's images have other channels its weights are adapted, as timm does: summed for one channel, else repeated in
-turn and scaled by 3/channels.
+Every project names its tensors in another way. `fit_weights` tries each dictionary in the file (the file itself,
+``state_dict``, ``model``, …), each usual prefix (``module.``, ``encoder.``, ``backbone.``, ``encoder_q.``, …, and
+``0.``, the first of an nn.Sequential), and the names as they are or translated from another project's names of a
+ResNet (`kontrast.models.layouts`). It takes the combination that fits most of the module's tensors by name and shape.
+At a tie it prefers a network that learns to one that follows it (``student`` before ``teacher``), then names as they
+are, then the shorter prefix, then the earlier dictionary. If the first layer has other input channels than the file,
+its weights are adapted as timm does: summed for one channel, else repeated in turn and scaled by 3/channels.
 
-What the file has beside the module's tensors is left unused. That is usual of heads and queues; anything else speaks
-for a file of another, larger network, of which the half that fits would be no good start.
+Tensors of the file that the module does not have are not used. Heads and queues are normal; anything else suggests
+that the file is of another, larger network, and then the part that fits is not a good start.
 """
 
 from __future__ import annotations

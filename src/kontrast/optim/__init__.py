@@ -37,37 +37,9 @@ __all__ = [
     "OPTIMIZERS",
     "SCHEDULES",
     "optimizer",
-    "optimizer_names",
-    "options_of",
     "scale_rate",
     "schedule",
-    "schedule_names",
-    "schedule_options",
 ]
-
-
-def optimizer_names() -> list[str]:
-    """Every optimiser's name.
-
-    Returns:
-        The names in alphabetical order.
-
-    >>> optimizer_names()
-    ['adamw', 'lars', 'sgd']
-    """
-    return OPTIMIZERS.names()
-
-
-def schedule_names() -> list[str]:
-    """Every schedule's name.
-
-    Returns:
-        The names in alphabetical order.
-
-    >>> schedule_names()
-    ['constant', 'cosine', 'multi-step', 'power', 'warmup-cosine']
-    """
-    return SCHEDULES.names()
 
 
 def optimizer(
@@ -76,10 +48,10 @@ def optimizer(
     """The optimiser of this name.
 
     Args:
-        name: one of `optimizer_names`.
+        name: one of `OPTIMIZERS`.
         module_or_parameters: what is trained; parameters without gradient are left out.
         lr: the base learning rate.
-        **options: the optimiser's own (`options_of`).
+        **options: the optimiser's own (``OPTIMIZERS.options(name)``).
 
     Returns:
         The optimiser.
@@ -100,10 +72,10 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
     """The schedule of this name: ``step`` (from 0) → the factor on the base learning rate.
 
     Args:
-        name: one of `schedule_names`.
+        name: one of `SCHEDULES`.
         total_steps: of the run.
         steps_per_epoch: of the run.
-        **options: the schedule's own (`schedule_options`).
+        **options: the schedule's own (``SCHEDULES.options(name)``).
 
     Returns:
         The schedule.
@@ -119,33 +91,3 @@ def schedule(name: str, *, total_steps: int, steps_per_epoch: int, **options: An
     """
     steps = {"total_steps": total_steps, "steps_per_epoch": steps_per_epoch}
     return SCHEDULES.make(name, **steps, **options)  # type: ignore[no-any-return]
-
-
-def options_of(name: str) -> dict[str, Any]:
-    """An optimiser's options, apart from the learning rate, with their defaults.
-
-    Args:
-        name: one of `optimizer_names`.
-
-    Returns:
-        The defaults by option.
-
-    >>> options_of("sgd")
-    {'momentum': 0.9, 'weight_decay': 0.0, 'nesterov': False, 'exclude_norm_and_bias': False}
-    """
-    return {option: default for option, default in OPTIMIZERS.options(name).items() if option != "lr"}
-
-
-def schedule_options(name: str) -> dict[str, Any]:
-    """A schedule's options with their defaults.
-
-    Args:
-        name: one of `schedule_names`.
-
-    Returns:
-        The defaults by option.
-
-    >>> schedule_options("power")
-    {'exponent': 5.0}
-    """
-    return SCHEDULES.options(name)

@@ -177,5 +177,4 @@ def verify(only: Sequence[str] = (), *, seed: int = 0) -> Iterator[Outcome]:
     >>> [outcome.holds for outcome in verify(["sce-decomposition"])]
     [True]
     """
-    for each in checks(only):
-        yield each.run(seed)
+    yield from (each.run(seed) for each in checks(only))

@@ -44,6 +44,7 @@ Their penalty is weight decay, half of it times ‖W‖². Their two settings ar
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -187,37 +188,28 @@ def _named_loss(name: str, options: dict[str, float], num_classes: int, dim: int
 
 def _fresh_copy(loss: losses.Loss, options: dict[str, float], num_classes: int, dim: int) -> Supervised:
     """The same loss in float64 and one process, its temperature fixed, its weights not set."""
-    kind = type(loss).__name__
     if not isinstance(loss, Supervised):
-        raise ValueError(f"loss={kind}: must be a loss over labels (SupCon, TCL, cross-entropy)")
+        raise ValueError(f"loss={type(loss).__name__}: must be a loss over labels (SupCon, TCL, cross-entropy)")
+    kind = type(loss)
     if options:
         name, value = next(iter(options.items()))
-        raise ValueError(f"{name}={quoted(value)}: must be left out with loss={kind}(...). Set it there")
+        raise ValueError(f"{name}={quoted(value)}: must be left out with loss={kind.__name__}(...). Set it there")
     if loss.reduction != "mean":
-        raise ValueError(f"loss={kind}(reduction={loss.reduction!r}): must have reduction='mean'")
-    common: dict[str, Any] = {"normalize": loss.normalize, "gather_distributed": False}
-    if isinstance(loss, losses.SupConLoss):
-        return losses.SupConLoss(temperature_now(loss.temperature), form=loss.form, **common)
-    if isinstance(loss, losses.TCLLoss):
-        return losses.TCLLoss(temperature_now(loss.temperature), loss.k1, loss.k2, **common)
-    if (loss.num_classes, loss.dim) != (num_classes, dim):
+        raise ValueError(f"loss={kind.__name__}(reduction={loss.reduction!r}): must have reduction='mean'")
+    settings = {name: getattr(loss, name) for name in inspect.signature(kind).parameters}
+    if "temperature" in settings:
+        settings["temperature"] = temperature_now(settings["temperature"])
+    sizes = {"num_classes": num_classes, "dim": dim}
+    if any(settings.get(name, size) != size for name, size in sizes.items()):
         raise ValueError(
-            f"loss={kind}(num_classes={loss.num_classes}, dim={loss.dim}): must have the sizes of the points, "
-            f"num_classes={num_classes} and dim={dim}"
+            f"loss={kind.__name__}(num_classes={settings['num_classes']}, dim={settings['dim']}): must have the sizes "
+            f"of the points, num_classes={num_classes} and dim={dim}"
         )
-    if isinstance(loss, losses.SimplexCrossEntropyLoss):
-        radius, seed = loss.radius, loss.seed
-        fixed = losses.SimplexCrossEntropyLoss(num_classes, dim, radius=radius, seed=seed, **common)
-        fixed.weight = simplex.vertices(num_classes, dim, radius=radius, seed=seed, dtype=torch.float64)
-        return fixed
-    return classifier(
-        num_classes,
-        dim,
-        loss.weight_penalty,
-        normalize=loss.normalize,
-        energy_penalty=loss.energy_penalty,
-        energy_power=loss.energy_power,
-    )
+    with torch.random.fork_rng(devices=[]):  # the random weights of a classifier are drawn, and replaced
+        fresh = kind(**{**settings, "gather_distributed": False}).double()
+    if isinstance(fresh, losses.SimplexCrossEntropyLoss):
+        fresh.weight = simplex.vertices(num_classes, dim, radius=fresh.radius, seed=fresh.seed, dtype=torch.float64)
+    return fresh
 
 
 def _weights(loss: Supervised) -> Tensor | None:
@@ -249,10 +241,6 @@ def _point_rate(loss: Supervised, num_points: int, radius: float) -> float:
     if isinstance(loss, losses.SupConLoss | losses.TCLLoss):
         rate *= min(1.0, temperature_now(loss.temperature) / _length(loss, radius) ** 2 / 0.3) ** 2
     return rate
-
-
-def _weight_rate(loss: losses.CrossEntropyLoss, radius: float) -> float:
-    return 1 / (2 * loss.weight_penalty + _length(loss, radius) ** 2 / (2 * (loss.num_classes - 1)))  # (6)
 
 
 def _length(loss: Supervised, radius: float) -> float:
@@ -399,7 +387,7 @@ def free_points(
         with torch.no_grad():  # of the same length as in the authors' code
             objective.weight.copy_(1.5 * unit(torch.randn(k, d, dtype=torch.float64, generator=generator)))
         variables.append(objective.weight)
-        rates.append(_weight_rate(objective, rho))
+        rates.append(1 / (2 * objective.weight_penalty + _length(objective, rho) ** 2 / (2 * (k - 1))))  # (6)
     if learning_rate is not None:
         rates = [number("learning_rate", learning_rate, above=0.0)] * len(rates)
 

@@ -320,19 +320,20 @@ def label_configurations(
     """
     each = configurations(num_classes, batch_size)
     n = whole_number("per_class", per_class, least=1)
+
+    def count(counts: tuple[int, ...]) -> int:
+        """How many of all batches have these counts, in any order of the classes."""
+        orders = math.factorial(len(counts)) // math.prod(math.factorial(x) for x in Counter(counts).values())
+        return orders * math.prod(math.comb(n + m - 1, m) for m in counts)
+
     return LabelConfigurations(
         num_classes=num_classes,
         batch_size=batch_size,
         radius=radius,
         configurations=tuple(minimise_configuration(counts, dim, radius=radius, seed=seed) for counts in each),
-        batches=tuple(_orders(counts) * math.prod(math.comb(n + m - 1, m) for m in counts) for counts in each),
+        batches=tuple(map(count, each)),
         all_batches=minimise_all_batches(num_classes, n, batch_size, dim, radius=radius, seed=seed),
     )
-
-
-def _orders(counts: tuple[int, ...]) -> int:
-    """In how many ways the counts can be given to the classes."""
-    return math.factorial(len(counts)) // math.prod(math.factorial(x) for x in Counter(counts).values())
 
 
 def _labels(counts: tuple[int, ...]) -> Tensor:

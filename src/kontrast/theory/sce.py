@@ -303,8 +303,8 @@ def sce_with_full_weight_is_infonce(generator: torch.Generator) -> Iterator[floa
 
 @check("SCE, Proposition 1", "λ = 0: L_SCE − L_ReSSL = L_Ceil = −log(1 − p_ii) > 0")
 def sce_without_contrast_is_not_ressl(generator: torch.Generator) -> Iterator[float]:
-    """The difference of SCELoss and ReSSLLoss against (7). An anchor's ceiling can be as small as p_ii; it is asked to
-    be above zero in the formula, and in the losses on average."""
+    """The difference of SCELoss and ReSSLLoss against (7). An anchor's ceiling can be as small as p_ii; it must be
+    above zero in the formula, and in the losses on average."""
     for case in _cases(generator):
         difference = _sce(case, 0.0) - ReSSLLoss(case.tau, case.tau_m, reduction="none")(*case.rows)
         r = relations(*case.rows)

@@ -289,7 +289,7 @@ def untuned_tcl_is_supcon(generator: torch.Generator) -> Iterator[float]:
 
 def _parts(loss: Callable[..., Tensor], w: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
     """Each candidate's part of ∂L_i/∂w_i, ``[A, p + n, D]``, for rows ``w [A, D]`` and candidates ``[A, p, D]`` and
-    ``[A, n, D]``: every similarity is taken with a copy of w_i of its own, and those are differentiated by."""
+    ``[A, n, D]``. Each similarity uses its own copy of w_i; the parts are the gradients by these copies."""
     c = torch.cat([positives, negatives], 1)
     copies = w[:, None].expand_as(c).clone().requires_grad_()
     s = (copies / copies.norm(dim=-1, keepdim=True) * c).sum(-1)
@@ -299,7 +299,7 @@ def _parts(loss: Callable[..., Tensor], w: Tensor, positives: Tensor, negatives:
 
 @check("TCL, proof of Theorem 1", "positive p's part of ∂L_i/∂w_i has length |P−X−Y| √(1−s_ip²)/(τ‖w_i‖)")
 def normalisation_scales_positives(generator: torch.Generator) -> Iterator[float]:
-    """Against the parts of TCLLoss's backward through w/‖w‖; that their sum is its backward on w is asked too."""
+    """Against the parts of TCLLoss's backward through w/‖w‖; their sum must be its backward on w."""
     for dim, tau, k1, k2 in ((4, 0.1, 1.0, 1.5), (16, 0.1, 5000.0, 1.0), (16, 0.5, 0.0, 1.0)):
         w = on_sphere(generator, 25, dim) * (0.5 + 3 * torch.rand(25, 1, generator=generator, dtype=torch.float64))
         c, theirs = on_sphere(generator, 12, dim), torch.tensor([0] * 5 + [1] * 7)
@@ -317,7 +317,7 @@ def normalisation_scales_positives(generator: torch.Generator) -> Iterator[float
 
 @check("TCL, proof of Theorem 1", "s_ip = 1: no pull through w/‖w‖; s_ip = 0: |P−X−Y|/(τ‖w_i‖)")
 def easy_positives_vanish(generator: torch.Generator) -> Iterator[float]:
-    """Positives of one anchor at 0, 0.9, 0.99, 0.9999 and 1; SupCon and TCL. At 1 what is left counts as the error."""
+    """Positives of one anchor at 0, 0.9, 0.99, 0.9999 and 1; SupCon and TCL. At 1 the remaining pull is the error."""
     similarity = torch.tensor([0.0, 0.9, 0.99, 0.9999, 1.0], dtype=torch.float64)
     for tau, k1, k2 in ((0.1, 0.0, 1.0), (0.1, 5000.0, 1.0), (0.5, 1.0, 1.5)):
         z, negatives = on_sphere(generator, 20, 8), on_sphere(generator, 20, 6, 8)
@@ -374,7 +374,7 @@ def tuning_lowers_positive_probability(generator: torch.Generator) -> Iterator[f
 
 @check("TCL (17)", "Y^t_ip > 0, and Y^t_ip = 0 without k1", conditions="k1 > 0")
 def tuned_pull_is_positive(generator: torch.Generator) -> Iterator[float]:
-    """Y is what is left of TCLLoss's backward once X and P, which its value has, are taken out."""
+    """Y is TCLLoss's backward without X and P, which follow from its value."""
     for *s, tau in _random(generator):
         for k1, k2 in (*THEOREM_1_TUNINGS, (0.0, 2.0)):
             p, response, _ = _loss_terms(tau, k1, k2, *s)

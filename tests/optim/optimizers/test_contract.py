@@ -11,7 +11,7 @@ import torch
 from kontrast import optim
 from tests.optim.networks import give_gradients, network, weights
 
-NAMES = optim.optimizer_names()
+NAMES = optim.OPTIMIZERS.names()
 EXCLUDE: dict[str, dict[str, Any]] = {
     "sgd": {"exclude_norm_and_bias": True},
     "adamw": {"exclude_norm_and_bias": True},
@@ -115,11 +115,12 @@ def test_an_unknown_name_or_option_names_the_nearest() -> None:
 
 
 def test_options_with_their_defaults() -> None:
-    assert optim.options_of("sgd") == {
+    assert optim.OPTIMIZERS.options("sgd") == {
+        "lr": None,
         "momentum": 0.9,
         "weight_decay": 0.0,
         "nesterov": False,
         "exclude_norm_and_bias": False,
     }
     with pytest.raises(ValueError, match="no optimiser 'adam'; did you mean 'adamw'"):
-        optim.options_of("adam")
+        optim.OPTIMIZERS.options("adam")

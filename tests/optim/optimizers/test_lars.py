@@ -61,7 +61,7 @@ def test_switches_are_told_apart() -> None:
     alike = [(a, b) for a, b in itertools.combinations(ends, 2) if torch.equal(ends[a], ends[b])]
     # Where biases and norms are left out altogether, their decay is no matter.
     assert all(a[1] and b[1] and (a[0], a[3]) == (b[0], b[3]) for a, b in alike)
-    assert optim.options_of("lars")["eps"] == EPS
+    assert optim.OPTIMIZERS.options("lars")["eps"] == EPS
 
 
 def test_it_is_lightlys_where_that_has_the_option() -> None:

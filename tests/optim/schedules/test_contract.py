@@ -22,7 +22,7 @@ def make(name: str, **options: Any) -> Any:
 
 
 def test_every_file_is_a_name() -> None:
-    assert sorted(OPTIONS) == optim.schedule_names()
+    assert sorted(OPTIONS) == optim.SCHEDULES.names()
 
 
 @pytest.mark.parametrize("name", OPTIONS)

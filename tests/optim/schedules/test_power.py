@@ -12,7 +12,7 @@ def test_eq_1(q: float) -> None:
     ours = optim.schedule("power", total_steps=1000, steps_per_epoch=7, exponent=q)
     for i in (0, 1, 500, 999, 1000):
         assert ours(i) == pytest.approx(((1000 - i) / 1000) ** q, rel=1e-15)
-    assert optim.schedule_options("power") == {"exponent": 5.0}
+    assert optim.SCHEDULES.options("power") == {"exponent": 5.0}
 
 
 def test_an_exponent_of_zero_is_no_schedule() -> None:

@@ -30,7 +30,7 @@ def test_eqs_1_and_2_are_the_published_recurrence(start: float, final: float) ->
 
 
 def test_sces_is_the_default() -> None:
-    assert optim.schedule_options("warmup-cosine") == {"warmup_epochs": 5.0, "start": 0.0, "final": 0.0}
+    assert optim.SCHEDULES.options("warmup-cosine") == {"warmup_epochs": 5.0, "start": 0.0, "final": 0.0}
 
 
 @pytest.mark.parametrize(("epochs", "expected"), [(0, [1.0]), (0.2, [0.0, 1.0]), (0.4, [0.0, 1.0, 1.0])])

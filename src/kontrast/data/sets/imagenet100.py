@@ -10,7 +10,6 @@ Mean and std are tcl's, 0.5 and 0.25.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -45,9 +44,8 @@ class ImageNet100(NamedSet):
     def load(self) -> DataSet:
         """Training and validation images of the hundred classes."""
         folder = self._folder()
-        names_only = replace(self.options, check="names")
         parts = {
-            key: read_part(list_images(folder / name, names_only, only=IDS), IDS, self.options)
+            key: read_part(list_images(folder / name, only=IDS), IDS, self.options)
             for key, name in (("train", "train"), ("test", "val"))
         }
         return assemble(self.name, parts, list(IDS), self.options, statistics=(self.mean, self.std), note=self.note)

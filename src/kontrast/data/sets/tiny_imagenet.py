@@ -45,9 +45,8 @@ class TinyImageNet(NamedSet):
         )
         # Every image is 64×64: with the size given nothing need be opened twice.
         options = replace(self.options, size=self.options.size or 64, labelled=None)
-        names_only = replace(options, check="names")
         ids = sorted((folder / "wnids.txt").read_text().split())
-        train = read_part(list_images(folder / "train", names_only, only=ids), ids, options)
+        train = read_part(list_images(folder / "train", only=ids), ids, options)
         parts = {"train": train, "test": self._validation(folder / "val", ids)}
         return assemble(
             self.name, parts, _words(folder, ids), options, statistics=(self.mean, self.std), note=self.note
@@ -68,7 +67,7 @@ class TinyImageNet(NamedSet):
                 raise ValueError(f"val_annotations.txt gives {file} the class {class_id!r}, which wnids.txt has not")
             labels[file] = place[class_id]
         options = replace(self.options, size=self.options.size or 64)
-        listing = list_images(folder / "images", replace(options, check="names"))
+        listing = list_images(folder / "images")
         absent = labels.keys() - set(listing.names)
         extra = {i: "not in val_annotations.txt" for i, name in enumerate(listing.names) if name not in labels}
         listing = Listing(

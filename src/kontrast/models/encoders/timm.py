@@ -62,7 +62,8 @@ class TimmEncoder(ImageEncoder):
             raise ValueError(f"timm {timm.__version__} has no model {model!r}{hint} timm.list_models() has them all")
         in_channels = size("in_channels", in_channels)
         sides = None if image_size is None else height_and_width(image_size)
-        resolution = {} if sides is None or not _takes_size(timm, model) else {"img_size": sides}
+        has_one_size = getattr(timm.get_pretrained_cfg(model), "fixed_input_size", False)  # others refuse the option
+        resolution = {"img_size": sides} if sides is not None and has_one_size else {}
         try:
             self.net = timm.create_model(
                 model, pretrained=False, num_classes=0, in_chans=in_channels, **resolution, **options
@@ -102,8 +103,3 @@ def _timm() -> Any:
     except ImportError as error:
         raise ImportError("encoders named timm/… need timm: pip install kontrast[timm]") from error
     return timm
-
-
-def _takes_size(timm: Any, model: str) -> bool:
-    """Whether a model is made for one size of image; convolutional ones refuse the option."""
-    return bool(getattr(timm.get_pretrained_cfg(model), "fixed_input_size", False))

@@ -10,8 +10,8 @@ Each parameter tensor p, with gradient g, takes steps in proportion to its own l
 Biases and norms (what has at most one dimension): with ``exclude_bias_n_norm`` they take d = g, neither scaled nor
 decayed; with ``exclude_bias_n_norm_wd`` they are scaled, with β = 0.
 
-These are solo-learn's names and its update (``solo/utils/lars.py``), which it has from lightning-bolts; the option that
-is ``exclude_bias_n_norm_wd`` there stands beside its optimisers, here among this one's.
+These are solo-learn's names and its update (``solo/utils/lars.py``), which come from lightning-bolts. In solo-learn
+``exclude_bias_n_norm_wd`` is an option of the training script; here it is one of LARS.
 
 Deviates: solo-learn counts a parameter without dimension (a learned temperature) among the matrices; here it is one of
 the biases. sce's published code divides in (1) by ‖g + βp‖, which at its decay of 1e−6 is the same to six digits, and

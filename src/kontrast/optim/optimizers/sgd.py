@@ -6,7 +6,7 @@ r"""Stochastic gradient descent with momentum, what all four papers train with o
 
 Torch's own, in one fused kernel where the device has it (CPU and CUDA).
 
-Deviates: none. The papers decay every parameter, norms and biases too, and so do we unless asked.
+Deviates: none. The papers decay every parameter, norms and biases too, and so do we by default.
 """
 
 from __future__ import annotations
