@@ -178,7 +178,7 @@ class Train(Section):
 
 
 class Evaluate(Section):
-    """Which protocols end a run (``kontrast list protocols``), and whether raw pixels stand beside them.
+    """By which protocols a run is evaluated (``kontrast list protocols``), and whether raw pixels are too.
 
     A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``. ``baselines`` is whether kNN and
     the probe are also computed from raw pixels; None: if that costs seconds (`kontrast.evaluate.affordable`).
@@ -264,7 +264,7 @@ class Recipe(Section):
 
     @property
     def summary(self) -> str:
-        """What it is and what to expect, without hardware and command: its line in ``kontrast list recipes``."""
+        """The description without hardware and command: its line in ``kontrast list recipes``."""
         return self.about.partition(" Hardware:")[0]
 
     @property
@@ -426,7 +426,7 @@ def _check_view(view: dict[str, Any] | list[dict[str, Any]], views: Sequence[Any
 
 
 def no_such_data(name: str) -> str:
-    """The error for data that are not there.
+    """The error for data that do not exist.
 
     >>> no_such_data("rows.npy")
     'there is no file rows.npy; expected a .npz or .npy file'

@@ -102,7 +102,7 @@ def table(*columns: str, right: Sequence[str] = (), title: str = "") -> Table:
 
 
 def number(x: float) -> str:
-    """Format a number: whole numbers as such, others with four decimals, or an exponent where those show nothing."""
+    """Format a number: whole numbers without decimals, others with four; very small and large ones with an exponent."""
     if not math.isfinite(x) or x == int(x):
         return f"{x:.0f}"
     return f"{x:.4f}" if 1e-3 <= abs(x) < 1e5 else f"{x:.2e}"

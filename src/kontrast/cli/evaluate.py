@@ -1,4 +1,4 @@
-"""``kontrast evaluate``: embeddings, judged by kNN, probes, retrieval."""
+"""``kontrast evaluate``: kNN, probes and retrieval on embeddings."""
 
 from __future__ import annotations
 

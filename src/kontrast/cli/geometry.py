@@ -1,4 +1,4 @@
-"""``kontrast geometry``: embeddings, measured."""
+"""``kontrast geometry``: the geometry of embeddings."""
 
 from __future__ import annotations
 

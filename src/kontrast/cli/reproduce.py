@@ -1,4 +1,4 @@
-"""``kontrast reproduce``: a table or figure of a paper, planned, run, and compared with the paper."""
+"""``kontrast reproduce``: run a table or figure of a paper, and compare it with the paper."""
 
 from __future__ import annotations
 

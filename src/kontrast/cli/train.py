@@ -1,4 +1,4 @@
-"""``kontrast train``: a recipe, trained, evaluated and analysed."""
+"""``kontrast train``: train, evaluate and analyse a recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a logger is: numbers in, by step; closed at the end."""
+"""The base of the loggers."""
 
 from __future__ import annotations
 
