@@ -22,7 +22,7 @@ from kontrast.runs import Run
 from kontrast.runs.run import WRITTEN
 from kontrast.train import Training, checkpoint, load, make_job, resolve
 from kontrast.train.evaluation import subject_of
-from kontrast.train.loop import batches, prepared
+from kontrast.train.loop import batches, prepare_views
 from kontrast.train.machine import pick_device
 from kontrast.train.running import verify_finished_run
 from tests.processes import run_on_ranks
@@ -203,7 +203,7 @@ def apart(rank: int, world: int) -> None:
     place = Run.of(made)
     place.begin(made)
     training = Training(make_job(made, torch.device("cpu")), place)
-    for views in prepared(training.job, batches(training.job.loader(), 0, 5)):
+    for views in prepare_views(training.job, batches(training.job.loader(), 0, 5)):
         training._step(views)
     if rank == 0:
         place.last_checkpoint.parent.mkdir()

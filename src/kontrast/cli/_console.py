@@ -32,7 +32,7 @@ from typing import Any, NoReturn, TextIO, cast
 import typer
 from rich import progress
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -72,7 +72,7 @@ def printable(path: object) -> str:
     return escape(one_line(str(path)))
 
 
-def print_out(what: str | Table, *, markup: bool = True, wrap: bool = False) -> None:
+def print_out(what: RenderableType, *, markup: bool = True, wrap: bool = False) -> None:
     """Print results: a line, with ``wrap`` a paragraph, or a table."""
     out.print(what, highlight=False, markup=markup, soft_wrap=isinstance(what, str) and not wrap)
 
