@@ -82,9 +82,10 @@ def print_err(line: str, *, markup: bool = True) -> None:
     err.print(line, highlight=False, markup=markup, soft_wrap=True)
 
 
-def print_path(what: str, path: Path, more: str = "") -> None:
-    """Print the path of a file or folder."""
-    print_out(f"{what}: {printable(path)}{more}")
+def print_path(what: str, path: Path | None, more: str = "") -> None:
+    """Print the path of a file or folder; nothing if there is none."""
+    if path is not None:
+        print_out(f"{what}: {printable(path)}{more}")
 
 
 def say_loading(what: object) -> None:

@@ -139,8 +139,7 @@ def reproduce(
     else:
         print_out(tables.terminal(summary, show_folders=folders))
         print_path("tables and charts", sweep.folder)
-        if page is not None:
-            print_path("report", page)
+        print_path("report", page)
     if not only_read and sweep.missing:
         raise typer.Exit(1)
 

@@ -50,9 +50,18 @@ def evaluate_head(job: Job) -> list[Result]:
     return _by_protocols(job, _subject(job.recipe, job.method.online, job.data, job.size, job.device), " (head)")
 
 
-def evaluate_start(job: Job, end: Subject, results: list[Result]) -> dict[str, Any] | None:
-    """Compare the trained encoder with its pretrained start by kNN (`kontrast.train.start`); None for a random one."""
-    if job.start is None:
+def evaluate_start(job: Job, end: Subject | None, results: list[Result]) -> dict[str, Any] | None:
+    """Compare the trained encoder with its pretrained start by kNN (`kontrast.train.start`).
+
+    Args:
+        job: The job, trained.
+        end: The trained encoder; None without an evaluation.
+        results: The results of the evaluation.
+
+    Returns:
+        The entry of result.json; None without a pretrained start or an evaluation.
+    """
+    if job.start is None or end is None:
         return None
     announce(job.recipe, "evaluating, the start")
     start = _subject(job.recipe, job.start, job.data, job.size, job.device)
