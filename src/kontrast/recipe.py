@@ -178,7 +178,7 @@ class Train(Section):
 
 
 class Evaluate(Section):
-    """Which protocols end a run (``kontrast list protocols``), and whether raw pixels stand beside them.
+    """By which protocols a run is evaluated (``kontrast list protocols``), and whether raw pixels are too.
 
     A protocol is a name, or a name with its options: ``{name: wang-liu, epochs: 5}``. ``baselines`` is whether kNN and
     the probe are also computed from raw pixels; None: if that costs seconds (`kontrast.evaluate.affordable`).
@@ -264,7 +264,7 @@ class Recipe(Section):
 
     @property
     def summary(self) -> str:
-        """What it is and what to expect, without hardware and command: its line in ``kontrast list recipes``."""
+        """The description without hardware and command: its line in ``kontrast list recipes``."""
         return self.about.partition(" Hardware:")[0]
 
     @property
@@ -426,7 +426,7 @@ def _check_view(view: dict[str, Any] | list[dict[str, Any]], views: Sequence[Any
 
 
 def no_such_data(name: str) -> str:
-    """The error for data that are not there.
+    """The error for data that do not exist.
 
     >>> no_such_data("rows.npy")
     'there is no file rows.npy; expected a .npz or .npy file'
@@ -488,7 +488,7 @@ SYNONYMS = {
     "run.checkpoint_every": ("save_freq", "save_interval", "save_every", "checkpoint_frequency"),
 }
 """Keys of a recipe, and what other tools call them; the last word of a key is one of its names too."""
-_MEANT = {
+_KEYS_BY_NAME = {
     name: key for key, others in reversed(SYNONYMS.items()) for name in (*others, key.rpartition(".")[2])
 }  # where two keys have a name, the first of the table
 
@@ -503,15 +503,15 @@ def suggest(key: str, known: Sequence[str], where: str = "") -> str:
     >>> suggest("epochz", ["epochs", "steps"], "train"), suggest("xyz", ["epochs", "steps"], "train")
     ("; did you mean 'epochs'?", '.')
     """
-    meant = _MEANT.get(key.lower().replace("-", "_"))
-    if meant is None:
+    our_key = _KEYS_BY_NAME.get(key.lower().replace("-", "_"))
+    if our_key is None:
         return nearest(key, known)
-    section, _, last = meant.rpartition(".")
-    if meant == where:
+    section, _, last = our_key.rpartition(".")
+    if our_key == where:
         return f"; did you mean {where}=…?"
     if last in known:
         return f"; did you mean {last!r}?"
-    return f"; did you mean {meant!r}?" if section != where else nearest(key, known)
+    return f"; did you mean {our_key!r}?" if section != where else nearest(key, known)
 
 
 def parse(setting: str) -> tuple[str, Any]:

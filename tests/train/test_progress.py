@@ -45,10 +45,10 @@ def test_the_whole_line() -> None:
     with progress:
         for step in range(1, 41):
             clock.now += 0.5
-            progress.update(step, 4.21, STANDING, 0.1, {"positive": 0.5})
+            progress.update(step, 4.21, STANDING, 0.1)
     assert lines(out)[0] == (
         "run: epoch 1/4, step 20/100, 128 images/s, 0:00:40 left, "
-        "loss 4.21, chance 5.54, bound 3.10, 55 % of the way, lr 0.1, positive 0.5"
+        "loss 4.21, chance 5.54, bound 3.10, 55 % of the way, lr 0.1"
     )
 
 

@@ -47,14 +47,8 @@ def complete_part(family: str) -> Callable[[str], list[str]]:
     return lambda incomplete: _with_prefix(_plain(FAMILIES[family].names()), incomplete)
 
 
-def complete_recipe(incomplete: str) -> list[str]:
-    """Recipes whose names begin so, those for the bundled set first."""
-    return _with_prefix(FAMILIES["recipe"].names(), incomplete)
-
-
-def complete_experiment(incomplete: str) -> list[str]:
-    """Experiments whose names begin so."""
-    return _with_prefix(FAMILIES["experiment"].names(), incomplete)
+complete_recipe = complete_part("recipe")
+complete_experiment = complete_part("experiment")
 
 
 def complete_run(incomplete: str) -> list[str]:

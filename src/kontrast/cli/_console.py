@@ -30,17 +30,10 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
 import typer
+from rich import progress
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from kontrast.registry import one_line, quoted
@@ -79,7 +72,7 @@ def printable(path: object) -> str:
     return escape(one_line(str(path)))
 
 
-def print_out(what: str | Table, *, markup: bool = True, wrap: bool = False) -> None:
+def print_out(what: RenderableType, *, markup: bool = True, wrap: bool = False) -> None:
     """Print results: a line, with ``wrap`` a paragraph, or a table."""
     out.print(what, highlight=False, markup=markup, soft_wrap=isinstance(what, str) and not wrap)
 
@@ -89,9 +82,10 @@ def print_err(line: str, *, markup: bool = True) -> None:
     err.print(line, highlight=False, markup=markup, soft_wrap=True)
 
 
-def print_path(what: str, path: Path, more: str = "") -> None:
-    """Print the path of a file or folder."""
-    print_out(f"{what}: {printable(path)}{more}")
+def print_path(what: str, path: Path | None, more: str = "") -> None:
+    """Print the path of a file or folder; nothing if there is none."""
+    if path is not None:
+        print_out(f"{what}: {printable(path)}{more}")
 
 
 def say_loading(what: object) -> None:
@@ -109,7 +103,7 @@ def table(*columns: str, right: Sequence[str] = (), title: str = "") -> Table:
 
 
 def number(x: float) -> str:
-    """Format a number: whole numbers as such, others with four decimals, or an exponent where those show nothing."""
+    """Format a number: whole numbers without decimals, others with four; very small and large ones with an exponent."""
     if not math.isfinite(x) or x == int(x):
         return f"{x:.0f}"
     return f"{x:.4f}" if 1e-3 <= abs(x) < 1e5 else f"{x:.2e}"
@@ -119,31 +113,29 @@ def number(x: float) -> str:
 
 
 @contextmanager
-def steps(what: str) -> Iterator[ProgressCallback]:
-    """A callback for a few steps: a bar on a terminal, else a line for each step."""
-    if not err.is_terminal:
-        yield lambda name, done, of: print_err(f"{what} {done + 1}/{of}: {name}")
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task(what)
-        yield lambda name, done, of: progress.update(task, description=f"{what} {name}", completed=done, total=of)
+def progress_bar(what: str, *, each_part: bool = False) -> Iterator[ProgressCallback]:
+    """A callback for the parts of a job: on a terminal a bar, else a line now and then.
 
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[ProgressCallback]:
-    """A callback for many small parts: a bar with the time left, else a line now and then."""
+    Args:
+        what: The job.
+        each_part: For a few long parts: the bar names the part, and without a terminal each has its line.
+    """
     if err.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=err, transient=True) as progress:
-            task = progress.add_task(what)
-            yield lambda name, done, of: progress.update(task, completed=done, total=of)
+        time_column = progress.TimeElapsedColumn() if each_part else progress.TimeRemainingColumn()
+        columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
+        with progress.Progress(*columns, time_column, console=err, transient=True) as bar:
+            task = bar.add_task(what)
+            yield lambda name, done, of: bar.update(
+                task, description=f"{what} {name}" if each_part else what, completed=done, total=of
+            )
         return
     next_line = time.monotonic() + PAUSE
 
     def print_line(name: str, done: int, of: int) -> None:
         nonlocal next_line
-        if time.monotonic() >= next_line:
+        if each_part:
+            print_err(f"{what} {done + 1}/{of}: {name}")
+        elif time.monotonic() >= next_line:
             next_line = time.monotonic() + PAUSE
             print_err(f"{what}: {done:,} of {of:,}")
 

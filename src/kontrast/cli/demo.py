@@ -75,8 +75,7 @@ def demo(
         print_path("run folder", run.path)
     pages.append(pipeline.write_report([run.path for run in runs], to / "report.html", on_error=print_failure))
     for page in pages:
-        if page is not None:
-            print_path("report", page)
+        print_path("report", page)
     print_out(f"{time.monotonic() - start:.0f} s")
 
 

@@ -1,4 +1,4 @@
-"""``kontrast embed``: a run's encoder over any data, as a file of features."""
+"""``kontrast embed``: the features of any data, by a run's encoder."""
 
 from __future__ import annotations
 

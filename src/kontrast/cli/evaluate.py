@@ -1,4 +1,4 @@
-"""``kontrast evaluate``: embeddings, judged by kNN, probes, retrieval."""
+"""``kontrast evaluate``: kNN, probes and retrieval on embeddings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 import kontrast
 from kontrast.cli._arguments import AsJson, Features, Labels, Seed
 from kontrast.cli._completion import complete_part
-from kontrast.cli._console import number, print_out, say_loading, steps, table
+from kontrast.cli._console import number, print_out, progress_bar, say_loading, table
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def evaluate(
     else:
         subject = _subject(features, labels, test_features, test_labels, seed)
     results: list[Result] = []
-    with steps("evaluating") as progress:
+    with progress_bar("evaluating", each_part=True) as progress:
         for i, (name, options) in enumerate(protocols.items()):
             progress(name, i, len(protocols))
             results.append(stage.evaluate(subject, name, seed=seed, **options))

@@ -1,4 +1,4 @@
-"""``kontrast geometry``: embeddings, measured."""
+"""``kontrast geometry``: the geometry of embeddings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 import kontrast
 from kontrast.cli._arguments import Features, Labels, Seed
-from kontrast.cli._console import number, print_out, print_path, say_loading, steps, table
+from kontrast.cli._console import number, print_out, print_path, progress_bar, say_loading, table
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def geometry(
     target = write or (features / "geometry.json" if features.is_dir() else Path(f"{features}.geometry.json"))
     if not as_json and not target.parent.is_dir():
         raise ValueError(f"--write={target}: must be in a folder that exists. Create {target.parent} first")
-    with steps("measuring") as progress, warnings.catch_warnings(record=True) as messages:
+    with progress_bar("measuring", each_part=True) as progress, warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", TooFewSamples)
         lines = summary(
             x,

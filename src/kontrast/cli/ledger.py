@@ -1,4 +1,4 @@
-"""``kontrast ledger``: finished cells of experiments, kept as text in the repository."""
+"""``kontrast ledger``: finished cells of experiments as text files in the repository."""
 
 from __future__ import annotations
 

@@ -39,11 +39,12 @@ def lines(family: Family) -> dict[str, str]:
 
 
 def _line(family: Family, name: str) -> str:
-    options = family.options(name)
-    text = ", ".join(
-        f"{key}={'own' if value is None and key in family.common else value}" for key, value in options.items()
+    options = ", ".join(
+        f"{key}={'own' if value is None and key in family.common else value}"
+        for key, value in family.options(name).items()
     )
-    return f"{family.summary(name)} Options: {text}" if text else family.summary(name)
+    summary = family.summary(name).replace("``", "`")  # one is enough for people
+    return f"{summary} Options: {options}" if options else summary
 
 
 def _print(parts: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""``kontrast reproduce``: a table or figure of a paper, planned, run, and compared with the paper."""
+"""``kontrast reproduce``: run a table or figure of a paper, and compare it with the paper."""
 
 from __future__ import annotations
 
@@ -139,8 +139,7 @@ def reproduce(
     else:
         print_out(tables.terminal(summary, show_folders=folders))
         print_path("tables and charts", sweep.folder)
-        if page is not None:
-            print_path("report", page)
+        print_path("report", page)
     if not only_read and sweep.missing:
         raise typer.Exit(1)
 

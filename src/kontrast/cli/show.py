@@ -1,4 +1,4 @@
-"""``kontrast show``: a recipe, whole: what it claims, what it does in the papers' words, and every option as YAML."""
+"""``kontrast show``: a recipe's claim, its settings in the papers' words, and every option as YAML."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def show(
 
 
 def _comment(text: str) -> None:
-    """A comment has one line."""
+    """Print a comment of YAML, on one line."""
     print_out(f"# {printable(' '.join(text.split()))}")

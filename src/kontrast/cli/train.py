@@ -1,4 +1,4 @@
-"""``kontrast train``: a recipe, trained, evaluated and analysed."""
+"""``kontrast train``: train, evaluate and analyse a recipe."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def train(
         try:
             page = pipeline.perform(session, on_error=print_failure)
         except Exception:
-            if is_first and not as_json and session.has_failed:
-                _print_page(session.run.report_file)
+            if is_first and not as_json and session.has_failed and session.run.report_file.exists():
+                print_path("report", session.run.report_file)
             raise
     run = session.run
     if not is_first or not run.has_result:
@@ -66,7 +66,7 @@ def train(
         return
     print_out(results_table([run]))
     print_path("run folder", run.path)
-    _print_page(page)
+    print_path("report", page)
 
 
 def _print_recipe(recipe: Recipe) -> None:
@@ -91,11 +91,6 @@ def _announce(session: Session) -> None:
     elif run.status != "done" and run.last_checkpoint.exists():
         step = run.state.step or 0
         print_err(f"resumes at step {step}: {printable(run.path)}")
-
-
-def _print_page(page: Path | None) -> None:
-    if page is not None and page.exists():
-        print_path("report", page)
 
 
 def load_recipe(source: str, settings: list[str], to: Path | None = None) -> Recipe:

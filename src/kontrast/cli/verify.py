@@ -1,4 +1,4 @@
-"""``kontrast verify``: the papers' statements, checked."""
+"""``kontrast verify``: checks of the papers' statements."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._base import LossOptions
 from kontrast.methods.supcon import SupCon
 
 
@@ -23,14 +23,11 @@ class SC(SupCon):
     Args:
         encoder: The encoder.
         head: The projector.
-        setting: Not used.
         temperature: τ of the loss.
     """
 
     estimator_losses: ClassVar[LossOptions] = {}
 
-    def __init__(
-        self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, temperature: float = 0.1
-    ) -> None:
+    def __init__(self, encoder: nn.Module, head: nn.Module, *, temperature: float = 0.1) -> None:
         super().__init__(encoder, head)
         self.loss = losses.SupConLoss(temperature, no_positive="zero")

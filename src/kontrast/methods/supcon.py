@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from kontrast import losses
-from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, everyone
+from kontrast.methods._base import LossOptions, Method, ViewBatch, everyone
 
 
 class SupCon(Method):
@@ -20,16 +20,13 @@ class SupCon(Method):
     Args:
         encoder: The encoder.
         head: The projector.
-        setting: Not used.
         temperature: τ of the loss.
     """
 
     needs_labels = True
     estimator_losses: ClassVar[LossOptions] = {"supcon": {}}
 
-    def __init__(
-        self, encoder: nn.Module, head: nn.Module, *, setting: Setting | None = None, temperature: float = 0.1
-    ) -> None:
+    def __init__(self, encoder: nn.Module, head: nn.Module, *, temperature: float = 0.1) -> None:
         super().__init__(encoder, head)
         self.loss = losses.SupConLoss(temperature)
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import nn
 
 from kontrast import losses
-from kontrast.methods._base import LossOptions, Setting
+from kontrast.methods._base import LossOptions
 from kontrast.methods.supcon import SupCon
 
 
@@ -21,7 +21,6 @@ class TCL(SupCon):
     Args:
         encoder: The encoder.
         head: The projector.
-        setting: Not used.
         temperature: τ of the loss.
         k1: Strength of the pull on hard positives.
         k2: Strength of the push on negatives.
@@ -35,7 +34,6 @@ class TCL(SupCon):
         encoder: nn.Module,
         head: nn.Module,
         *,
-        setting: Setting | None = None,
         temperature: float = 0.1,
         k1: float = 5000.0,
         k2: float = 1.0,

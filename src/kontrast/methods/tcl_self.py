@@ -14,7 +14,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from kontrast import losses
-from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, how_many
+from kontrast.methods._base import LossOptions, Method, ViewBatch, how_many
 
 
 class TCLSelf(Method):
@@ -23,7 +23,6 @@ class TCLSelf(Method):
     Args:
         encoder: The encoder.
         head: The projector.
-        setting: Not used.
         temperature: τ of the loss.
         k1: Strength of the pull on hard positives.
         k2: Strength of the push on negatives.
@@ -39,7 +38,6 @@ class TCLSelf(Method):
         encoder: nn.Module,
         head: nn.Module,
         *,
-        setting: Setting | None = None,
         temperature: float = 0.2,
         k1: float = 1.0,
         k2: float = 1.5,

@@ -1,4 +1,4 @@
-"""Recipes by name: typed Python, no copies that differ in a line.
+"""Recipes by name, written in Python: what several recipes share is written once.
 
 >>> from kontrast import recipes
 >>> recipes.names()[:3]

@@ -1,4 +1,4 @@
-"""The papers' tables, transcribed, and the claims of recipes that stand on them. Accuracies and errors in percent.
+"""The papers' tables, and the claims that recipes make from them. Accuracies and errors are in percent.
 
 Data sets have our names (cifar10, fashion-mnist, …). What a paper leaves out is not here: a missing key is a number
 that nobody published, never a zero.
@@ -188,7 +188,7 @@ PARTS: dict[str, str] = {"fashion-mini": "fashion-mnist"}
 
 
 def printed_set(data: object, sets: Iterable[str]) -> str | None:
-    """The one of a paper's sets that data are, or are a part of, by their name; None if they are none of them.
+    """The set of a paper that data are, or are a part of, by the data's name; None for other data.
 
     A file is known by its name alone: ``cifar100.npz`` is CIFAR-100, ``cifar100-20k.npz`` a part of it.
 

@@ -140,7 +140,7 @@ def _baseline(method: str, data: str) -> Claim:
 
 
 def _studied(method: str, name: str, what: str, section: str, **changes: Any) -> Recipe:
-    """A recipe of a stability study; the one that they all start from is the plain recipe."""
+    """A recipe of a stability study; without changes it is the plain recipe that all studies start from."""
     plain = RECIPES[f"{_one_of('method', method, ('supcon', 'tcl'))}-{STUDIED}"]
     sections = _sections(method, STUDIED, **changes)
     if Recipe.of({"name": plain.name, "about": plain.about, **sections}) == plain:
@@ -153,7 +153,7 @@ def _studied(method: str, name: str, what: str, section: str, **changes: Any) ->
 
 
 def encoder_study(encoder: str, method: str) -> Recipe:
-    """Another encoder.
+    """The recipe with another encoder.
 
     >>> encoder_study("resnet101", "tcl").name, encoder_study("resnet50", "tcl").name
     ('tcl-cifar10-resnet101', 'tcl-cifar10')
@@ -163,7 +163,7 @@ def encoder_study(encoder: str, method: str) -> Recipe:
 
 
 def batch_study(batch_size: int, method: str) -> Recipe:
-    """Another batch size, with its learning rate and k1.
+    """The recipe with another batch size, with its learning rate and k1.
 
     >>> batch_study(64, "tcl").method.options["k1"]
     7500.0
@@ -174,7 +174,7 @@ def batch_study(batch_size: int, method: str) -> Recipe:
 
 
 def projector_study(out: int, method: str) -> Recipe:
-    """Another size of the projector's output.
+    """The recipe with another size of the projector's output.
 
     >>> projector_study(64, "supcon").head
     Part(name='tcl', out=64)
@@ -184,7 +184,7 @@ def projector_study(out: int, method: str) -> Recipe:
 
 
 def augmentation_study(augmentation: str, method: str) -> Recipe:
-    """Another augmentation, with its k2.
+    """The recipe with another augmentation, with its k2.
 
     >>> augmentation_study("simaugment", "tcl").method.options["k2"]
     1.2

@@ -56,7 +56,7 @@ def wording(recipe: Recipe) -> dict[str, str]:
 
 
 def number(value: float) -> str:
-    """As the papers print it.
+    """A number as the papers print it.
 
     >>> [number(x) for x in (5e-4, 0.03, 4096, 9e-3, 7.5e-5, 1.0, 0)]
     ['5e-4', '0.03', '4,096', '9e-3', '7.5e-5', '1', '0']

@@ -1,4 +1,4 @@
-"""Training: one loop for every method, checkpoints, monitors, and the run folder filled.
+"""Training: one loop for every method, checkpoints, monitors, and the session that fills a run folder.
 
     recipe → `resolve` → `make_job` → `Training.run` → evaluation, analysis, export
 

@@ -1,4 +1,4 @@
-"""analysis.npz and analysis.json: what a report draws of a run, small enough to keep.
+"""analysis.npz and analysis.json: what a report draws of a run, a few megabytes.
 
 | array | what |
 |---|---|
@@ -114,7 +114,7 @@ def _geometry(x: Tensor, labels: Tensor | None, options: dict[str, Any]) -> list
 
 
 def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
-    """A view's embedding of each row ``[n, D]``, and how far its other view and other rows' are from it."""
+    """The embedding of a view of each row ``[n, D]``, and its cosines to the row's other view and to other rows."""
     last_two = slice(-2, None)  # momentum methods: the last is the online network's
     key, z = FixedViews(job, part, least=2).embed(last_two).unbind(1)
     if len(part) < 2:
@@ -127,7 +127,7 @@ def _embeddings(job: Job, part: Split) -> tuple[Tensor, dict[str, Tensor]]:
 
 @torch.no_grad()
 def _of_bank(job: Job) -> dict[str, Tensor]:
-    """How near training views are to their entries of a memory bank, and to others': as Wang & Liu draw it.
+    """Cosines of training views to their own entry of a memory bank and to other entries, as Wang & Liu draw them.
 
     Their code records what the loss sees while it trains: one augmented view, the network in train mode, so that batch
     norm has the batch's own statistics. A copy of the network is used, since that mode moves its running statistics.
@@ -156,7 +156,7 @@ def _of_bank(job: Job) -> dict[str, Tensor]:
 
 
 def _simplex(job: Job) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """How near a simplex the training rows' class means are, at the encoder's output and at the head's."""
+    """The deviation of the training rows' class means from a simplex, at the encoder's output and at the head's."""
     part = job.train.limited(FITTED, job.recipe.seed)
     if part.labels is None or len(torch.unique(part.labels)) < 2:
         return {}, {}
@@ -182,7 +182,7 @@ def _scalars(simplex: geometry.Simplex) -> dict[str, Any]:
 
 
 def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Tensor]:
-    """The nearest training rows of some rows of the split, by cosine; of a training row, all but itself."""
+    """The nearest training rows of some rows of the split, by cosine; a row is not its own neighbour."""
     order = torch.randperm(len(split), generator=generator(job.recipe.seed, Stream.HELD_OUT, 2))
     queries = order[:QUERIES].sort().values
     if subject is not None:
@@ -226,13 +226,13 @@ def _file_names(job: Job, split: Split, subject: Subject | None, arrays: dict[st
 
 
 def _describe_search(job: Job, subject: Subject | None) -> dict[str, Any]:
-    """Whose neighbours, and among how many training rows."""
+    """From which split the queries are, and among how many training rows their neighbours were searched."""
     among = min(len(job.train), SEARCHED) if subject is None else len(job.data.train)
     return {"queries": "train" if job.data.test is None else "test", "searched": among}
 
 
 def _samples(job: Job) -> dict[str, Tensor]:
-    """A few training images, and their views with the normalisation taken off again."""
+    """A few training images, and their views without the normalisation."""
     some = job.train.subset(torch.arange(min(SAMPLES, len(job.train))))
     views = fixed_views(job, some)
     mean, std = (torch.tensor(value).view(-1, 1, 1) for value in (job.data.mean, job.data.std))

@@ -1,4 +1,4 @@
-r"""Checkpoints: everything that a run is at a step (`State`), in files that are complete, or known not to be.
+r"""Checkpoints: everything that a run needs to resume (`State`), in files whose damage is always noticed.
 
 A checkpoint has the weights, momentum network, queue with its pointer, bank (all in the method), optimiser, scale of
 the loss, the sums of the log's next line, the log itself (compressed), patience, and the random states. The schedule,
@@ -275,7 +275,7 @@ def mismatch(state: dict[str, Any], recipe_hash: str, data: str) -> str:
 
 
 def random_states() -> dict[str, Any]:
-    """The random states of torch, numpy and Python."""
+    """The random states of torch, numpy and Python, as plain containers."""
     numpy: Any = np.random.get_state(legacy=True)  # noqa: NPY002 (what others may draw from)
     states: dict[str, Any] = {
         "torch": torch.get_rng_state(),

@@ -75,7 +75,7 @@ def plain_state(encoder: models.Encoder) -> dict[str, Tensor]:
 
 
 def card(job: Job, encoder: models.Encoder) -> dict[str, Any]:
-    """The content of model.json: all that is needed to rebuild the encoder, and words for people."""
+    """The content of model.json: all that is needed to rebuild the encoder, and a description for people."""
     recipe, data = job.recipe, job.data
     inputs: dict[str, Any] = {
         "kind": data.kind,

@@ -1,4 +1,4 @@
-"""A run's encoder and data for `kontrast.evaluate`: the protocols of the recipe, and those that are asked for later."""
+"""A run's encoder and data for `kontrast.evaluate`: the protocols of the recipe, and other protocols later."""
 
 from __future__ import annotations
 
@@ -50,9 +50,18 @@ def evaluate_head(job: Job) -> list[Result]:
     return _by_protocols(job, _subject(job.recipe, job.method.online, job.data, job.size, job.device), " (head)")
 
 
-def evaluate_start(job: Job, end: Subject, results: list[Result]) -> dict[str, Any] | None:
-    """Compare the trained encoder with its pretrained start by kNN (`kontrast.train.start`); None for a random one."""
-    if job.start is None:
+def evaluate_start(job: Job, end: Subject | None, results: list[Result]) -> dict[str, Any] | None:
+    """Compare the trained encoder with its pretrained start by kNN (`kontrast.train.start`).
+
+    Args:
+        job: The job, trained.
+        end: The trained encoder; None without an evaluation.
+        results: The results of the evaluation.
+
+    Returns:
+        The entry of result.json; None without a pretrained start or an evaluation.
+    """
+    if job.start is None or end is None:
         return None
     announce(job.recipe, "evaluating, the start")
     start = _subject(job.recipe, job.start, job.data, job.size, job.device)
@@ -92,7 +101,7 @@ def _by_protocols(job: Job, subject: Subject, suffix: str = "") -> list[Result]:
 
 
 def _baselines(job: Job) -> list[tuple[str, dict[str, Any]]]:
-    """The protocols, and their options, that raw pixels are evaluated by; by default those that cost seconds."""
+    """The protocols of raw pixels, with their options; by default those of the recipe that take seconds."""
     settings = job.recipe.evaluate
     if settings.baselines is not None:
         return [("knn20", {}), ("probe", {})] if settings.baselines else []
@@ -149,7 +158,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
 
 
 def with_path_of_start(recipe: Recipe, run: Run) -> Recipe:
-    """The recipe, with a relative path of data taken from where the run was started, if it leads nowhere from here."""
+    """The recipe; a relative path of data that does not exist here is taken from where the run was started."""
     folder, name = run.state.machine.get("folder"), recipe.data.name
     if recipe.data.digest is not None or not folder or Path(name).exists() or not Path(str(folder), name).exists():
         return recipe

@@ -1,4 +1,4 @@
-"""Features into files, a batch at a time: what is written never lies in memory as a whole, and is whole or not there.
+"""Write features into a file batch by batch, so that they never fill the memory. The file appears when it is complete.
 
 | file | holds |
 |---|---|
@@ -30,7 +30,7 @@ GROUP = 32_000_000  # bytes of features in a row group of parquet: what a reader
 
 @dataclass(frozen=True)
 class Table:
-    """Features to come, batch by batch ``[n, D]``, ``rows`` in all, and what is known of each row."""
+    """Features that are computed batch by batch ``[n, D]``, ``rows`` in all, with labels and paths of the rows."""
 
     features: Iterator[Array]
     rows: int
@@ -41,7 +41,7 @@ class Table:
 
 
 def check(to: Path) -> None:
-    """An error if the file could not be written, before anything is computed for it.
+    """Raise a ValueError if the file cannot be written, before anything is computed for it.
 
     >>> check(Path("out.csv"))
     Traceback (most recent call last):

@@ -135,7 +135,7 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
     >>> recipe = resolve(Recipe.of({**small, "train": {"epochs": 2, "batch_size": 30}}))
     >>> job = make_job(recipe, torch.device("cpu"))
     >>> job.total_steps, job.input_shape
-    (4, (64,))
+    (4, (1, 8, 8))
     """
     data, train, validation = load_data(recipe, data_set)
     if methods.find(recipe.method.name).needs_labels:

@@ -28,21 +28,13 @@ from kontrast.data import DataSet, check_in_reach
 from kontrast.evaluate import Result, Subject
 from kontrast.recipe import Recipe
 from kontrast.runs import Run, data_digest, timestamp
-from kontrast.train import checkpoint, micro_batch
+from kontrast.train import checkpoint, evaluation, micro_batch, start
 from kontrast.train.analysis import analyse
 from kontrast.train.encoder_files import export
-from kontrast.train.evaluation import (
-    announce,
-    evaluate_head,
-    evaluate_job,
-    evaluate_start,
-    reason_not_to_evaluate,
-)
 from kontrast.train.job import Job, keep_memory, make_job, warn_of_size
 from kontrast.train.loop import Training
 from kontrast.train.machine import machine, processes
 from kontrast.train.memory import release_freed_memory
-from kontrast.train.start import check_start, describe_start
 from kontrast.train.stopping import Stopped
 
 
@@ -135,11 +127,12 @@ class Session:
         if distributed.rank() != 0:
             return
         job = self._trained_job
-        self.results, self.subject = evaluate_job(job)
-        if self.subject is not None and (start := evaluate_start(job, self.subject, self.results)) is not None:
-            self._record["start"] = start
+        self.results, self.subject = evaluation.evaluate_job(job)
+        comparison = evaluation.evaluate_start(job, self.subject, self.results)
+        if comparison is not None:
+            self._record["start"] = comparison
         if job.recipe.evaluate.head:
-            self._record["head"] = self._records(evaluate_head(job))
+            self._record["head"] = self._records(evaluation.evaluate_head(job))
 
     def analyse(self) -> None:
         """Write what a report draws: features, neighbours, images, geometry."""
@@ -173,7 +166,7 @@ class Session:
 
     def _check_before_the_folder(self) -> None:
         """Refuse what can be refused before the folder is created and the data are read."""
-        check_start(self.recipe)
+        start.check_start(self.recipe)
         if self.data is None:
             check_in_reach(self.recipe)
         if self.recipe.run.threads is not None:
@@ -205,7 +198,7 @@ class Session:
         mark = micro_batch.request_record(self.requested, recipe)
         run.note("training", **about, **first, **mark, **machine(job.device))
         if job.start is not None and job.start.loaded is not None:
-            announce(recipe, describe_start(job.start) or "")
+            evaluation.announce(recipe, start.describe_start(job.start) or "")
             run.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm})
 
     # ---------------------------------------------------------------------------------------------- after the last step
@@ -240,7 +233,8 @@ class Session:
             summary["fitted_at"] = training.state.fitted_at  # None: censored, the steps did not suffice
             summary["steps"] = training.state.step
         if not self.results:
-            summary["note"] = "not evaluated: " + (reason_not_to_evaluate(job) or "no protocols were asked for")
+            reason = evaluation.reason_not_to_evaluate(job) or "no protocols were asked for"
+            summary["note"] = f"not evaluated: {reason}"
         return summary
 
     def _records(self, results: list[Result]) -> list[dict[str, Any]]:

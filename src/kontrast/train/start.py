@@ -23,6 +23,7 @@ from torch import Tensor
 from kontrast import models
 from kontrast.evaluate import Result, Subject, evaluate
 from kontrast.recipe import Part, Recipe
+from kontrast.registry import FAMILIES
 
 PROTOCOL = "knn20"  # no training of its own, so it costs one pass of the data through the encoder
 LEAST = 0.5  # of the encoder's tensors that a file must have
@@ -62,7 +63,8 @@ def check_start(recipe: Recipe) -> None:
 
 def _shapes_of(recipe: Recipe) -> models.Encoder:
     """The recipe's encoder for images of 3 channels, or vectors of one number: right in all but its first layer."""
-    options = {name: value for name, value in recipe.encoder.options.items() if name not in ("pretrained", "norm")}
+    of_training = FAMILIES["encoder"].common  # how it starts and is trained, not what it is
+    options = {name: value for name, value in recipe.encoder.options.items() if name not in of_training}
     if models.takes_vectors(recipe.encoder.name):
         options |= {"in_features": 1}
     else:

@@ -95,7 +95,7 @@ class Onnx(Target):
 
 
 class _Normalised(nn.Module):
-    """The encoder, with ``inside`` behind the normalisation of its inputs."""
+    """The encoder; with ``inside`` it normalises its inputs first."""
 
     mean: Tensor
     std: Tensor
@@ -111,7 +111,7 @@ class _Normalised(nn.Module):
         return h
 
     def samples(self, source: Source, rows: int) -> Tensor:
-        """The source's samples; raw, if the normalisation is inside."""
+        """The source's samples; not normalised if the network does that itself."""
         x = source.samples(rows)
         return x * source.statistic("std") + source.statistic("mean") if self.inside else x
 

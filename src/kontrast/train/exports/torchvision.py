@@ -1,4 +1,4 @@
-"""torchvision: a state dict that loads into its ResNets, and the lines that make the ResNet it is."""
+"""torchvision: a state dict that loads into its ResNets, and the lines that construct that ResNet."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.train.loggers._logger import Logger, flat, read_or_create
+from kontrast.train.loggers import Logger, flat, read_or_create
 
 ID_FILE = "mlflow-run.txt"
 LONGEST = 500  # characters of a parameter that every server takes

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.train.loggers._logger import Logger
+from kontrast.train.loggers import Logger
 
 FOLDER = "tensorboard"
 

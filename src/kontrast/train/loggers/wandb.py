@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kontrast.train.loggers._logger import Logger, read_or_create
+from kontrast.train.loggers import Logger, read_or_create
 
 ID_FILE = "wandb-id.txt"
 

@@ -12,7 +12,7 @@ import torch
 
 from kontrast import geometry
 from kontrast.runs import MonitorChart
-from kontrast.train.monitors._monitor import Monitor, Snapshot
+from kontrast.train.monitors import Monitor, Snapshot
 
 
 class GradientResponse(Monitor):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kontrast.evaluate import votes
 from kontrast.runs import MonitorChart
-from kontrast.train.monitors._monitor import Monitor, Snapshot
+from kontrast.train.monitors import Monitor, Snapshot
 
 NEIGHBOURS, TEMPERATURE = 20, 0.07
 

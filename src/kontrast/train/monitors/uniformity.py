@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kontrast import geometry
 from kontrast.runs import MonitorChart
-from kontrast.train.monitors._monitor import Monitor, Snapshot
+from kontrast.train.monitors import Monitor, Snapshot
 
 
 class Uniformity(Monitor):
