@@ -115,7 +115,7 @@ def test_a_recipe(tmp_path: Path) -> None:
     assert one.done
     assert Run(one.path).value("knn20") > 0.1  # chance
     bad = Cell({}, resolve(recipe(out=tmp_path, **{"train.batch_size": 10**6})))
-    with pytest.raises(ValueError, match="above the"):
+    with pytest.raises(ValueError, match="at most the number of training rows"):
         bad.perform()
     assert bad.state.status == "failed"
     early = Cell({}, resolve(recipe(out=tmp_path, seed=7, **{"run.device": "abacus"})))

@@ -10,6 +10,9 @@ L is Wang & Liu's "ordinary" contrastive loss, "hard" (only the nearest negative
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -83,6 +86,14 @@ class Instance(Method):
         z, _, batch = self._last
         own = self.bank.keys(_indices(batch))
         return {"positive_similarity": float(torch.cosine_similarity(z[:, 0].float(), own, dim=1).mean())}
+
+    @classmethod
+    def loss_temperature(cls, options: Mapping[str, Any]) -> float | None:
+        return None if "simple" in str(options.get("loss")) else super().loss_temperature(options)
+
+    @classmethod
+    def keeps_nearest_negatives(cls, options: Mapping[str, Any]) -> bool:
+        return "hard" in str(options.get("loss"))
 
     def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
         return losses.Batch(num_negatives=max(len(self.bank) - 1, 1))

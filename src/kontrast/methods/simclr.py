@@ -10,14 +10,15 @@ chance alone. ``warmup_steps`` trains on NT-Xent first.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from kontrast import losses
 from kontrast.methods._base import LossOptions, Method, Setting, ViewBatch, how_many
-from kontrast.methods.instance import KINDS
+from kontrast.methods.instance import KINDS, Instance
 
 
 class SimCLR(Method):
@@ -89,6 +90,14 @@ class SimCLR(Method):
     def after_step(self) -> None:
         """Count the steps of the warm-up."""
         self.steps += 1
+
+    @classmethod
+    def loss_temperature(cls, options: Mapping[str, Any]) -> float | None:
+        return Instance.loss_temperature(options)
+
+    @classmethod
+    def keeps_nearest_negatives(cls, options: Mapping[str, Any]) -> bool:
+        return Instance.keeps_nearest_negatives(options)
 
     def composition(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> losses.Batch:
         return losses.Batch(num_pairs=how_many(z))

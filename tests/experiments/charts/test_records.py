@@ -73,15 +73,11 @@ DRAWN = {
         Chart("c", "t", "line", "temperature", "knn", "loss", "data", log_x=True),
         {"symbol": 16, "line": 4, "rule": 16},
     ),
-    "line with a rule": (
-        Chart("c", "t", "line", "temperature", "knn", rule=lambda rows: 81.0),
-        {"symbol": 16, "line": 4, "rule": 20, "text": 4},  # data and loss are not drawn: a panel for each pair of them
-    ),
     "points": (Chart("c", "t", "points", "loss", "knn", "data"), {"symbol": 16, "rule": 16}),
     "points of two measures": (Chart("c", "t", "points", "distance", "knn", "loss"), {"symbol": 16, "rule": 32}),
     "heat": (Chart("c", "t", "heat", "temperature", "loss", "knn", "data"), {"rect": 16, "text": 16}),
     "box": (Chart("c", "t", "box", "loss", "knn", "data"), {"rule": 16, "rect": 32}),  # bars and ticks
-    "box of records": (Chart("c", "t", "box", "kind", "cosine", data=cloud, rule=0.0), {"rule": 3, "rect": 4}),
+    "box of records": (Chart("c", "t", "box", "kind", "cosine", data=cloud), {"rule": 2, "rect": 4}),
     "violin": (Chart("c", "t", "violin", "kind", "cosine", data=cloud), {"area": 2, "rule": 2}),
     "violin of runs": (Chart("c", "t", "violin", "data", "knn", "loss"), {"area": 16, "rule": 16}),
     "curve": (Chart("c", "t", "curve", "step", "loss", "method", data=path), {"line": 4}),

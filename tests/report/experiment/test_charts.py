@@ -15,7 +15,7 @@ ROWS = [
     for data in ("one", "two")
     for t in (0.1, 1.0)
 ]
-KNN = Chart("knn", "Accuracy", "line", "temperature", "knn", log_x=True, rule=80.5)
+KNN = Chart("knn", "Accuracy", "line", "temperature", "knn", log_x=True)
 
 
 def test_a_single_panel_is_a_chart_as_wide_as_its_place(tmp_path: Path) -> None:
@@ -42,12 +42,6 @@ def test_panels_stay_panels_and_get_a_line() -> None:
     assert made["facet"] == spec["facet"]
     assert made["spec"]["width"] > spec["spec"]["width"]  # two in a line
     assert charts.is_wide(made)
-
-
-def test_the_name_of_a_line_stands_at_the_edge_wherever_it_is() -> None:
-    made = charts.fit_to_page(drawing.spec(KNN, ROWS[:2]))
-    text = next(layer for layer in made["layer"] if layer["mark"].get("text") == "theory")
-    assert text["encoding"]["x"] == {"value": "width"}
 
 
 def test_logarithmic_scales_are_not_told_of_zero() -> None:

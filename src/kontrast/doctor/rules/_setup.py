@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kontrast.data import SAMPLERS
-from kontrast.doctor.record import Missing, Record
+from kontrast.doctor.rule import Missing, Record
 from kontrast.optim import OPTIMIZERS
 from kontrast.optim.scaling import scale_rate
 
@@ -42,7 +42,7 @@ def absent(sizes: Sequence[int], size: int, batch: int, sampler: str) -> float:
     >>> round(absent([5, 5], 5, 2, "shuffled"), 4), absent([5, 5], 5, 2, "with-replacement")  # 5/10 · 4/9, (1/2)²
     (0.2222, 0.25)
     """
-    return _known(SAMPLERS[sampler].chance_of_absence(sizes, size, batch), sampler)
+    return _require(SAMPLERS[sampler].chance_of_absence(sizes, size, batch), sampler)
 
 
 def lone(sizes: Sequence[int], batch: int, sampler: str) -> float:
@@ -51,7 +51,7 @@ def lone(sizes: Sequence[int], batch: int, sampler: str) -> float:
     >>> round(lone([5, 5], 2, "shuffled"), 4)  # of the nine others five are of the other class
     0.5556
     """
-    return _known(SAMPLERS[sampler].chance_of_no_positive(sizes, batch), sampler)
+    return _require(SAMPLERS[sampler].chance_of_no_positive(sizes, batch), sampler)
 
 
 def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
@@ -60,10 +60,10 @@ def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
     >>> others([5, 5], 10, "shuffled"), others([5, 5], 10, "class-balanced")
     (4.0, 4.0)
     """
-    return _known(SAMPLERS[sampler].expected_positives(sizes, batch), sampler)
+    return _require(SAMPLERS[sampler].expected_positives(sizes, batch), sampler)
 
 
-def _known(value: float | None, sampler: str) -> float:
+def _require(value: float | None, sampler: str) -> float:
     if value is None:
         raise Missing(f"the sampler {sampler} does not say what its batches hold of each class")
     return value
@@ -179,7 +179,7 @@ def shares_penalty(record: Record) -> bool:
     """Whether the loss has the negatives that the entropy monitor looks at: all others, without their labels."""
     if record.patient == "features":
         return True
-    return not record.method.needs_labels and record.options.get("loss", "ordinary") == "ordinary"
+    return not record.method.needs_labels and not record.method.keeps_nearest_negatives(record.options)
 
 
 # -------------------------------------------------------------------------------------------------------------- advice

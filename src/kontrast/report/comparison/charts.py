@@ -66,18 +66,18 @@ def recipe_encodings(
     import altair as alt
 
     domain = groups(runs)
-    shown = domain if some is None else groups(some)
+    names = domain if some is None else groups(some)
     stroke: dict[str, Any] = {} if points else {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 250}
-    key = alt.Legend(
+    legend_of = alt.Legend(
         orient="top",
         title=None,
-        columns=max(1, LETTERS // (max(map(len, shown)) + 6)),
-        values=shown,
+        columns=max(1, LETTERS // (max(map(len, names)) + 6)),
+        values=names,
         labelLimit=alt.ExprRef("max(80, width - 40)"),
         symbolOpacity=1,
         **stroke,
     )
-    of, colours, many = key if legend else None, len(COLOURS), range(len(domain))
+    of, colours, many = legend_of if legend else None, len(COLOURS), range(len(domain))
     scale = alt.Scale(domain=domain, range=[COLOURS[i % colours] for i in many])
     encodings: dict[str, Any] = {"color": alt.Color("recipe:N", scale=scale, legend=of)}
     if points:
@@ -148,10 +148,12 @@ def _loss(runs: Sequence[ComparedRun], some: Sequence[ComparedRun], title: str, 
         detail=alt.Detail(["run:N", "of:N"]),
         tooltip=_tooltip("value", "of"),
     )
-    known = recipe_encodings(runs, some)
-    solid = base.transform_filter("datum.of == 'loss'").mark_line(strokeWidth=1.8, point=_points(some)).encode(**known)
+    encodings = recipe_encodings(runs, some)
+    solid = (
+        base.transform_filter("datum.of == 'loss'").mark_line(strokeWidth=1.8, point=_points(some)).encode(**encodings)
+    )
     dashed = base.transform_filter("datum.of != 'loss'").mark_line(strokeWidth=1, strokeDash=[5, 4], opacity=0.8)
-    dashed = dashed.encode(color=known["color"])
+    dashed = dashed.encode(color=encodings["color"])
     words = (
         chart_of(_ends(records))
         .mark_text(align="left", dx=4, dy=-6, fontSize=11, color="currentColor", opacity=0.8)
@@ -235,8 +237,8 @@ def _monitor(runs: Sequence[ComparedRun], records: Sequence[Json], title: str, l
 def _tooltip(*fields: str) -> list[Any]:
     import altair as alt
 
-    shown = [alt.Tooltip("run:N"), alt.Tooltip("step:Q", format=",")]
-    return shown + [alt.Tooltip(f"{f}:Q", format=".5~g") if f == "value" else alt.Tooltip(f"{f}:N") for f in fields]
+    entries = [alt.Tooltip("run:N"), alt.Tooltip("step:Q", format=",")]
+    return entries + [alt.Tooltip(f"{f}:Q", format=".5~g") if f == "value" else alt.Tooltip(f"{f}:N") for f in fields]
 
 
 def _thinned(lines: Sequence[MetricsLine]) -> list[MetricsLine]:

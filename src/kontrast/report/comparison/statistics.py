@@ -203,10 +203,10 @@ def same_rows(a: ComparedRun, b: ComparedRun) -> bool:
     if first is None or second is None or not np.array_equal(first[1], second[1]):
         return False
     keys = ("data.name", "data.test_limit")
-    drawn = a.recipe.get("data.test_limit", "null") != "null" and a.seed != b.seed
+    is_sample = a.recipe.get("data.test_limit", "null") != "null" and a.seed != b.seed
     same_file = a.state.data_file == b.state.data_file
     same_content = _digest(a) == _digest(b)
-    return same_file and same_content and not drawn and all(a.recipe.get(key) == b.recipe.get(key) for key in keys)
+    return same_file and same_content and not is_sample and all(a.recipe.get(key) == b.recipe.get(key) for key in keys)
 
 
 def _digest(run: ComparedRun) -> str:

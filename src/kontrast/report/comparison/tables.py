@@ -82,12 +82,12 @@ def _seeds_card(protocol: Protocol, values: dict[str, dict[int, float]], name: s
     if len(values) < 2:
         return None
     first, *level = seed_leaders(values)
-    shown, n = _mean(interval(values[first].values())), len(values[first])
+    number, n = _mean(interval(values[first].values())), len(values[first])
     where = f"n = {n} seed{'' if n == 1 else 's'}. {protocol.title}"
     if not level:
-        return Number(f"{name} (%): best", shown, f"{first}, on the same seeds. {where}", "good")
+        return Number(f"{name} (%): best", number, f"{first}, on the same seeds. {where}", "good")
     others = level[0] if len(level) == 1 else f"{len(level)} others"
-    return Number(f"{name} (%): highest", shown, f"{first}, not clearly above {others}. {where}")
+    return Number(f"{name} (%): highest", number, f"{first}, not clearly above {others}. {where}")
 
 
 def repeated(runs: Sequence[ComparedRun]) -> bool:
@@ -117,11 +117,11 @@ def _runs(runs: Sequence[ComparedRun], protocols: Protocols, *, marked: bool) ->
         row: list[Cell] = [run.label]
         for records in protocols.values():
             top = leaders(records) if marked and len(records) > 1 else []
-            shown = percent(records.get(run.label))
+            number = percent(records.get(run.label))
             if run.label not in top:
-                row.append(shown)
+                row.append(number)
             else:
-                row.append(Mark(f"{shown} best", "good") if len(top) == 1 else Mark(f"{shown} level", "watch"))
+                row.append(Mark(f"{number} best", "good") if len(top) == 1 else Mark(f"{number} level", "watch"))
         rows.append(row)
     return Table(["run", *(f"{name} (%)" for name in titles(protocols).values())], rows, _caption(protocols))
 
@@ -196,9 +196,9 @@ def _seeds(runs: Sequence[ComparedRun]) -> Table | None:
             if len(set(a) & set(b)) < 2:
                 continue
             gap = paired(a, b)
-            shown = f"{gap.mean:+.2f} ± {gap.half:.2f}".replace("-", "−")
+            number = f"{gap.mean:+.2f} ± {gap.half:.2f}".replace("-", "−")
             differ = _differ(runs, groups[i], groups[j])
-            rows.append([f"{groups[i]} − {groups[j]}", name[protocol], shown, str(gap.n), _side(gap), differ])
+            rows.append([f"{groups[i]} − {groups[j]}", name[protocol], number, str(gap.n), _side(gap), differ])
     if not rows:
         return None
     columns = ["difference", "protocol", "points of accuracy", "n", "verdict", "the recipes differ in"]

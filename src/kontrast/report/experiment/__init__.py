@@ -147,8 +147,8 @@ def claims(summary: Summary) -> Table:
 def _figures(record: Record, *, learning: bool) -> list[Part]:
     """The learning curves, or all other charts."""
     specs = {name: spec for name, spec in record.charts.items() if name.startswith(LEARNING) == learning}
-    shown = {name: charts.fit_to_page(spec) for name, spec in specs.items()}
-    return [Figure(name, spec, wide=charts.is_wide(spec)) for name, spec in shown.items()]
+    fitted = {name: charts.fit_to_page(spec) for name, spec in specs.items()}
+    return [Figure(name, spec, wide=charts.is_wide(spec)) for name, spec in fitted.items()]
 
 
 def _again(record: Record) -> list[Part]:

@@ -30,7 +30,6 @@ def fit_to_page(spec: Mapping[str, Any]) -> Json:
         return chart  # panels and heat maps have their own size
     chart |= {"width": "container", "height": HIGH, "autosize": {"type": "fit-x", "contains": "padding"}}
     chart |= {"title": _in_lines(chart["title"])} if "title" in chart else {}
-    chart["layer"] = [_at_the_edge(layer) for layer in chart.get("layer", [])]
     return chart
 
 
@@ -62,17 +61,8 @@ def _two_panels(spec: Json) -> Json:
     """Two panels in a line have more room than three."""
     inner = dict(spec["spec"])
     if isinstance(inner.get("width"), int | float):
-        inner |= {"width": PANEL, "layer": [_at_the_edge(layer) for layer in inner.get("layer", [])]}
+        inner |= {"width": PANEL}
     return {**spec, "spec": inner}
-
-
-def _at_the_edge(layer: Mapping[str, Any]) -> Json:
-    """Text at a fixed distance from the left (the name of a line) moves to the right edge."""
-    encoding = dict(layer.get("encoding", {}))
-    x = encoding.get("x")
-    if isinstance(x, Mapping) and isinstance(x.get("value"), int | float):
-        encoding["x"] = {**x, "value": "width"}
-    return {**layer, "encoding": encoding}
 
 
 def _without_zero(x: Any) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Part, Section, Table
 from kontrast.report.records import Json, RunRecord
-from kontrast.report.run.summary import chance, counted, percent
+from kontrast.report.run.summary import chance, count_words, percent
 
 MOST_CLASSES = 40  # that are readable beside each other; of more, those with the most errors are shown
 PAIRS = 10
@@ -22,14 +22,14 @@ def section(run: RunRecord) -> Section | None:
     if not run.results:
         return None
     parts: list[Part] = [_protocols(run)]
-    shown = hardest(run)
+    labels = hardest(run)
     first = run.results[0]
     count = len(first.per_class or [])
-    of = "" if len(shown) == count else f" The {len(shown)} of {count} classes with the most errors."
-    if shown and count > 1:
-        parts.append(Figure("per-class", per_class(run, shown), f"Accuracy by class, the hardest first.{of}"))
+    of = "" if len(labels) == count else f" The {len(labels)} of {count} classes with the most errors."
+    if labels and count > 1:
+        parts.append(Figure("per-class", per_class(run, labels), f"Accuracy by class, the hardest first.{of}"))
         about = f"Rows: the true class; columns: the predicted one ({first.protocol}).{of}"
-        parts.append(Figure("confusion", confusion(run, shown), f"{about} {_SHARES[not of]}"))
+        parts.append(Figure("confusion", confusion(run, labels), f"{about} {_SHARES[not of]}"))
         pairs = confused(run)
         if pairs:
             parts.append(_pairs(run, pairs))
@@ -47,9 +47,9 @@ def hardest(run: RunRecord) -> list[int]:
     counts = _counts(run)
     if not len(counts):
         return []
-    wrong = counts.sum(1) - np.diag(counts) + counts.sum(0) - np.diag(counts)
-    chosen = np.argsort(-wrong, kind="stable")[:MOST_CLASSES]
-    return sorted(int(label) for label in chosen)
+    errors = counts.sum(1) - np.diag(counts) + counts.sum(0) - np.diag(counts)
+    order = np.argsort(-errors, kind="stable")[:MOST_CLASSES]
+    return sorted(int(label) for label in order)
 
 
 def confused(run: RunRecord, most: int = PAIRS) -> list[tuple[int, int, int]]:
@@ -64,7 +64,7 @@ def confused(run: RunRecord, most: int = PAIRS) -> list[tuple[int, int, int]]:
     return [(a, b, n) for a, b, n in errors if n]
 
 
-def per_class(run: RunRecord, shown: Sequence[int]) -> Json:
+def per_class(run: RunRecord, labels: Sequence[int]) -> Json:
     """A point for each class and protocol, the hardest class on top."""
     import altair as alt
 
@@ -73,7 +73,7 @@ def per_class(run: RunRecord, shown: Sequence[int]) -> Json:
         values = result.per_class or []
         rows += [
             {"class": run.class_name(label), "accuracy": values[label], "protocol": result.name}
-            for label in shown
+            for label in labels
             if label < len(values) and values[label] is not None
         ]
     names = [result.name for result in run.results]
@@ -104,20 +104,20 @@ def per_class(run: RunRecord, shown: Sequence[int]) -> Json:
     return spec
 
 
-def confusion(run: RunRecord, shown: Sequence[int]) -> Json:
+def confusion(run: RunRecord, labels: Sequence[int]) -> Json:
     """Shares of each true class's rows: blue where right, orange where wrong; deeper is more."""
     import altair as alt
 
     counts = _counts(run)
     rows: list[Json] = []
-    for a in shown:
+    for a in labels:
         total = int(counts[a].sum())
-        for b in shown:
+        for b in labels:
             if counts[a, b]:
                 share = counts[a, b] / total
                 pair = {"true": run.class_name(a), "predicted": run.class_name(b)}
                 rows.append({**pair, "share": share, "rows": int(counts[a, b]), "of": total, "right": a == b})
-    names = [run.class_name(label) for label in shown]
+    names = [run.class_name(label) for label in labels]
     side = {"step": 30 if len(names) <= 12 else max(10, 420 // len(names))}
     axis: Json = {"grid": False, "ticks": False, "domain": False, "labelLimit": 110, "labelOverlap": len(names) > 25}
     base = alt.Chart(alt.InlineData(values=rows)).encode(
@@ -155,7 +155,9 @@ def _protocols(run: RunRecord) -> Table:
     for result in run.results:
         value = f"{100 * (result.value or 0.0):.2f}" + ("" if result.error is None else f" ± {100 * result.error:.2f}")
         top5 = "–" if result.top5 is None else f"{100 * result.top5:.2f}"
-        rows.append([result.name, value, top5, counted(result.train_rows), counted(result.test_rows), result.protocol])
+        rows.append(
+            [result.name, value, top5, count_words(result.train_rows), count_words(result.test_rows), result.protocol]
+        )
     guess = chance(run)
     if guess is not None:
         rows.append(["guessing", f"{100 * guess:.2f}", "–", "–", "–", "the most frequent class of the test rows"])

@@ -108,9 +108,9 @@ def deviation(folder: Path, of: str = "embeddings") -> float | None:
     return math.hypot(record["origin"], record["norm"], record["distance"]) if record else None
 
 
-def excess(folder: Path, of: str = "embeddings") -> float | None:
+def excess(folder: Path) -> float | None:
     """(2)."""
-    record, off = outcome.simplex_record(folder, of), deviation(folder, of)
+    record, off = outcome.simplex_record(folder), deviation(folder)
     if off is None or record.get("least") is None:
         return None
     return math.sqrt(record["num_classes"]) * (off - float(record["least"]))
