@@ -77,7 +77,7 @@ class Rule(ABC):
         return self._finding("problem", evidence, advice)
 
     def warning(self, evidence: str, advice: str) -> Finding:
-        """A finding: near the sign."""
+        """A finding: nearly the sign, or a choice that often goes wrong."""
         return self._finding("warning", evidence, advice)
 
     def ok(self, evidence: str) -> Finding:

@@ -53,13 +53,13 @@ class Range:
     log: bool = False
     whole: bool = False
 
-    def value(self, drawn: Any) -> Any:
+    def value(self, sample: Any) -> Any:
         """The value in a recipe of what a sampler drew: numbers from a range have three digits."""
         if self.values:
-            return parse(f"value={drawn}")[1]
+            return parse(f"value={sample}")[1]
         if self.whole:
-            return int(drawn)
-        return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+            return int(sample)
+        return min(max(float(f"{sample:.{DIGITS}g}"), self.low), self.high)
 
     def grid(self) -> tuple[Any, ...] | None:
         """Everything that can be drawn; None if that is not a finite list."""
@@ -71,7 +71,7 @@ class Range:
 
     def examples(self) -> list[Any]:
         """Values to check the setting with: every value of a list, the ends of a range."""
-        return [self.value(drawn) for drawn in self.values or (self.low, self.high)]
+        return [self.value(sample) for sample in self.values or (self.low, self.high)]
 
 
 def split_ranges(settings: Sequence[str]) -> tuple[list[str], dict[str, Range]]:

@@ -10,7 +10,7 @@ import pytest
 
 from kontrast.experiments import claims
 from kontrast.experiments.claims import FAILS, HOLDS, OPEN
-from kontrast.experiments.claims._readings import Number
+from kontrast.experiments.claims.readings import Number
 from kontrast.experiments.claims.trends import _bounded_curvature, curves_of, fit_quadratic
 from kontrast.experiments.experiment import Row
 from kontrast.intervals import interval

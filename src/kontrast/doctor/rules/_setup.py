@@ -37,7 +37,7 @@ COLD = 0.022  # a lower temperature is a problem (`temperature_low`)
 
 
 def absent(sizes: Sequence[int], size: int, batch: int, sampler: str) -> float:
-    """(1) for a class of ``size`` rows.
+    """The chance that a batch has no row of a class of ``size`` rows (1).
 
     >>> round(absent([5, 5], 5, 2, "shuffled"), 4), absent([5, 5], 5, 2, "with-replacement")  # 5/10 · 4/9, (1/2)²
     (0.2222, 0.25)
@@ -55,7 +55,7 @@ def lone(sizes: Sequence[int], batch: int, sampler: str) -> float:
 
 
 def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
-    """(3).
+    """The expected number of other rows of its class beside an anchor (3).
 
     >>> others([5, 5], 10, "shuffled"), others([5, 5], 10, "class-balanced")
     (4.0, 4.0)
@@ -151,7 +151,7 @@ def describe_rate(record: Record) -> str:
 
 
 def sharpness(tau: float) -> float:
-    """(4).
+    """How much more a negative weighs that is nearer by 0.1 (4).
 
     >>> round(sharpness(0.1), 4), round(sharpness(0.02), 1)
     (2.7183, 148.4)
@@ -160,7 +160,7 @@ def sharpness(tau: float) -> float:
 
 
 def reach(tau: float) -> float:
-    """(5).
+    """How much more the nearest possible negative weighs than the farthest (5).
 
     >>> round(reach(1.0), 2)
     7.39

@@ -60,7 +60,7 @@ class LearningRateLow(Rule):
         return "the temperature is too high for any rate" if hot is not None and hot.status == "problem" else ""
 
     def _of_course(self, course: Course, *, faster: bool = False) -> Finding | None:
-        """A fall that goes on."""
+        """A warning if the loss still falls steeply; else None."""
         if course.falling <= 0.15:
             return None
         return self.warning(

@@ -91,7 +91,7 @@ def png(content: Mapping[str, Any], scale: float = 2.0) -> bytes:
 
 
 def _words(record: Record) -> Record:
-    """Booleans as words."""
+    """The record with yes and no in place of booleans."""
     return {key: ("yes" if value else "no") if isinstance(value, bool) else value for key, value in record.items()}
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from kontrast.experiments.cell import At, Value
-from kontrast.experiments.claims._readings import (
+from kontrast.experiments.claims.readings import (
     FAILS,
     HOLDS,
     OPEN,
@@ -101,7 +101,7 @@ def varies_less(
 ) -> Claim:
     """``measure`` varies less along an axis where ``a``: each seed's standard deviations, paired, differ below 0."""
 
-    def spread(side: Side) -> Number:
+    def deviation_of(side: Side) -> Number:
         curves: dict[Place, list[Number]] = {}
         for place, number in side.items():
             curves.setdefault(tuple(p for p in place if p[0] != along), []).append(number)
@@ -110,7 +110,7 @@ def varies_less(
         return Number(deviation, "?" if censored else "")  # not linear: a bound of the values is none of their spread
 
     def compare(one: Side, other: Side) -> Number:
-        return spread(one) + spread(other).times(-1.0)
+        return deviation_of(one) + deviation_of(other).times(-1.0)
 
     statistic = (
         f"each seed's standard deviation of {measure} over {along} where {label(a)} minus that where {label(b)}, at "

@@ -54,7 +54,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.claims._readings import (
+from kontrast.experiments.claims.readings import (
     FAILS,
     HOLDS,
     OPEN,
@@ -224,12 +224,12 @@ def _x(value: Value, along: str, scale: str) -> float:
     return math.log2(value) if scale == LOG else float(value)
 
 
-def too_few(curves: Curves, along: str, needed: int) -> str:
+def too_few(curves: Curves, along: str, fewest_points: int) -> str:
     """Why nothing can be fitted, in words; empty where it can."""
     if not curves:
         return "no seed has every cell"
     fewest = min(len(curve) for of_seed in curves.values() for curve in of_seed)
-    return f"{along} has {fewest} values; expected {needed} or more" if fewest < needed else ""
+    return f"{along} has {fewest} values; expected {fewest_points} or more" if fewest < fewest_points else ""
 
 
 def of_each_seed(curves: Curves, weigh: Weigh) -> list[Number]:
@@ -279,7 +279,7 @@ def _from_residuals(curves: Curves, degree: int) -> SingleSeed | None:
 
 
 def _both(a: SingleSeed | None, b: SingleSeed | None) -> SingleSeed | None:
-    """Of a difference of two; the smaller degrees of freedom, so that the interval is not too short."""
+    """The error of a difference; it has the smaller degrees of freedom, so that the interval is not too short."""
     if a is None or b is None:
         return None
     return SingleSeed(math.hypot(a.error, b.error), min(a.freedom, b.freedom), a.source)
@@ -379,7 +379,7 @@ class Quadratic:
 
     @property
     def top(self) -> float:
-        """x*."""
+        """The top x* of the mean curve."""
         beta, gamma = self.each.mean(axis=0)
         return float(-beta / (2 * gamma))
 

@@ -67,7 +67,7 @@ class Design:
 
     @staticmethod
     def of(experiment: Experiment, preset: str, settings: Iterable[str] = ()) -> Design:
-        """From the words of a command."""
+        """The design of a command's words."""
         changes = dict(map(parse, settings))
         settings_of_design = {
             key: changes[key] for key in sorted(changes) if key not in experiment.axes and not key.startswith("run.")
@@ -76,7 +76,7 @@ class Design:
 
     @staticmethod
     def of_entry(entry: Entry) -> Design:
-        """That a cell belongs to."""
+        """The design of a cell in the ledger."""
         return Design(entry.experiment, entry.preset, entry.settings)
 
     @property
@@ -146,7 +146,7 @@ class Ledger:
         return self.path / f"{design.name}{SUFFIX}"
 
     def files(self) -> list[Path]:
-        """Every file there is."""
+        """The files that exist, sorted by name."""
         return sorted(file for file in self.path.glob(f"*{SUFFIX}") if not file.name.startswith("."))
 
     def entries(self, design: Design) -> list[Entry]:
@@ -181,13 +181,13 @@ class Ledger:
                 if file not in contents:
                     there = self._read(file) if file.exists() else []
                     contents[file] = {old.key: old for old, _ in there}
-                self._put(contents[file], entry, file, result, replace)
+                self._add_entry(contents[file], entry, file, result, replace)
             for file, content in contents.items():
                 lines = [entry.line() for entry in sorted(content.values(), key=lambda entry: entry.order)]
                 write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
         return result
 
-    def _put(self, content: dict[Key, Entry], entry: Entry, file: Path, result: Merged, replace: bool) -> None:
+    def _add_entry(self, content: dict[Key, Entry], entry: Entry, file: Path, result: Merged, replace: bool) -> None:
         old = content.get(entry.key)
         if old is None:
             result.added.append(entry)
@@ -217,7 +217,7 @@ class Ledger:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """Nobody else writes into the folder meanwhile."""
+        """Lock the folder: no other process writes into it meanwhile."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             folder = os.open(self.path, os.O_RDONLY)

@@ -291,7 +291,7 @@ class _Session:
         self.pruner = side.HalfWayPruner()
         # Trials that a full disk or the like made fail in an earlier session do not count: they are tried again.
         self.ignore: frozenset[int] = frozenset()
-        self.ignore = frozenset(trial.number for trial in self._finished() if trial.user_attrs.get("retry"))
+        self.ignore = frozenset(trial.number for trial in self._finished_trials() if trial.user_attrs.get("retry"))
         self.logged = 0  # lines
 
     def run(self) -> dict[str, Any]:
@@ -320,13 +320,13 @@ class _Session:
         names = [name for name in ("temperature", "target_temperature") if options.get(name) is not None]
         return {name: Range("", low=min(1e-4, options[name]), high=max(10.0, options[name])) for name in names}
 
-    def _finished(self) -> list[optuna.trial.FrozenTrial]:
+    def _finished_trials(self) -> list[optuna.trial.FrozenTrial]:
         trials = self.study.get_trials(deepcopy=False)
         return [trial for trial in trials if trial.state.is_finished() and trial.number not in self.ignore]
 
     def _follow(self) -> Course:
         """How far the search is; new phases and scores are logged."""
-        t, trials = self.tuning, self._finished()
+        t, trials = self.tuning, self._finished_trials()
         search = t.search()
         if search is not None:
             course = self.side.follow(search, trials)
@@ -365,7 +365,7 @@ class _Session:
             try:
                 outcome = run_trial(t.trial_recipe(trial.params, seed), self._check(trial, i))
             except ValueError as error:
-                if not t.ranges or not any(self.side.score_of(other).state == "done" for other in self._finished()):
+                if not t.ranges or not any(self.side.score_of(t).state == "done" for t in self._finished_trials()):
                     raise  # the recipe itself is wrong
                 score = Score((), "failed", f"seed {seed}: {error}")
                 break
@@ -412,7 +412,7 @@ class _Session:
     def _write(self, course: Course, more: Mapping[str, Any]) -> dict[str, Any]:
         """Write tune.json, if it is not there already."""
         t = self.tuning
-        trials = {self.side.key_of(trial.params): trial for trial in self._finished()}
+        trials = {self.side.key_of(trial.params): trial for trial in self._finished_trials()}
         phases = []
         scores = iter(course.scores)
         for phase in course.phases:

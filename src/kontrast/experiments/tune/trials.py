@@ -158,7 +158,7 @@ class Trial(Session):
 
 
 def reason_to_stop(value: float, others: Sequence[float], rows: int | None) -> str | None:
-    """Rule (1).
+    """Why a trial is stopped half-way, by rule (1).
 
     Args:
         value: The validation of the trial half-way.

@@ -52,12 +52,12 @@ def numbers(runs: Sequence[ComparedRun]) -> list[Part]:
     if repeated(runs):
         candidates = [_seeds_card(protocol, by_seed(runs, records), name[protocol]) for protocol, records in every]
         cards = [card for card in candidates if card is not None]
-        by_run = [_runs(some, part, marked=False) for some, part in fitting]
+        by_run = [_runs(some, part, marks_best=False) for some, part in fitting]
         over_seeds = [_groups(some, part) for some, part in fitting]
         fold = Fold("run by run", [*by_run, Text(RULE, "note")])
         return [*([Numbers(cards)] if cards else []), *over_seeds, Text(OVER_SEEDS, "note"), fold]
     best = [_card(protocol, records, name[protocol]) for protocol, records in every if len(records) > 1]
-    tables = [_runs(some, part, marked=True) for some, part in fitting]
+    tables = [_runs(some, part, marks_best=True) for some, part in fitting]
     return [*([Numbers(best)] if best else []), *tables, Text(RULE, "note")]
 
 
@@ -96,7 +96,7 @@ def repeated(runs: Sequence[ComparedRun]) -> bool:
 
 
 def percent(record: ProtocolResult | None) -> str:
-    """``85.8 ± 0.8``."""
+    """An accuracy in percent with its standard error: ``85.8 ± 0.8``."""
     if record is None:
         return EMPTY
     return f"{100 * accuracy(record):.1f}" + ("" if record.error is None else f" ± {100 * record.error:.1f}")
@@ -111,12 +111,12 @@ def _card(protocol: Protocol, records: dict[str, ProtocolResult], name: str) -> 
     return Number(f"{name} (%): highest", percent(records[first]), about)
 
 
-def _runs(runs: Sequence[ComparedRun], protocols: Protocols, *, marked: bool) -> Table:
+def _runs(runs: Sequence[ComparedRun], protocols: Protocols, *, marks_best: bool) -> Table:
     rows: list[list[Cell]] = []
     for run in runs:
         row: list[Cell] = [run.label]
         for records in protocols.values():
-            top = leaders(records) if marked and len(records) > 1 else []
+            top = leaders(records) if marks_best and len(records) > 1 else []
             number = percent(records.get(run.label))
             if run.label not in top:
                 row.append(number)

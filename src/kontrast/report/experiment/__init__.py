@@ -147,8 +147,8 @@ def claims(summary: Summary) -> Table:
 def _figures(record: Record, *, learning: bool) -> list[Part]:
     """The learning curves, or all other charts."""
     specs = {name: spec for name, spec in record.charts.items() if name.startswith(LEARNING) == learning}
-    fitted = {name: charts.fit_to_page(spec) for name, spec in specs.items()}
-    return [Figure(name, spec, wide=charts.is_wide(spec)) for name, spec in fitted.items()]
+    specs_of_page = {name: charts.fit_to_page(spec) for name, spec in specs.items()}
+    return [Figure(name, spec, wide=charts.is_wide(spec)) for name, spec in specs_of_page.items()]
 
 
 def _again(record: Record) -> list[Part]:
@@ -167,7 +167,7 @@ def _again(record: Record) -> list[Part]:
 
 
 def runs(record: Record) -> Table:
-    """Every run."""
+    """A table of all runs."""
     rows: list[list[Cell]] = [
         [run.place, _word(run.seed), run.folder, _status(run), "–" if run.seconds is None else f"{run.seconds:.0f} s"]
         for run in record.runs

@@ -87,7 +87,7 @@ def read(task: Run, name: str, seed: Any) -> PointPaths | None:
 
 
 def thinned(frames: int, most: int = FRAMES) -> np.ndarray:
-    """(1).
+    """Which frames are kept (1).
 
     >>> thinned(10, most=4), thinned(3, most=4)
     (array([0, 3, 6, 9]), array([0, 1, 2]))
@@ -143,7 +143,7 @@ def packed(x: np.ndarray) -> str:
 
 
 def _face_simplex(one: PointPaths) -> PointPaths:
-    """(2)."""
+    """Rotate the paths towards the regular simplex (2)."""
     classes = int(one.labels.max()) + 1
     if classes > 4:
         return one

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kontrast.report.drawing import SHAPES, Json, chart_of, fit_to_page
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Part, Section, Table
-from kontrast.report.records import Json, RunRecord
+from kontrast.report.records import RunRecord
 from kontrast.report.run.summary import chance, count_words, percent
 
 MOST_CLASSES = 40  # that are readable beside each other; of more, those with the most errors are shown
 PAIRS = 10
-SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-right")
 
 
 def section(run: RunRecord) -> Section | None:
@@ -80,11 +80,10 @@ def per_class(run: RunRecord, labels: Sequence[int]) -> Json:
     order = sorted(
         {row["class"] for row in rows}, key=lambda name: np.mean([r["accuracy"] for r in rows if r["class"] == name])
     )
-    data = alt.InlineData(values=rows)
     y = alt.Y("class:N", sort=order, title=None, axis=alt.Axis(grid=True, labelLimit=130))
     legend = alt.Legend(title=None, orient="top") if len(names) > 1 else None
     points = (
-        alt.Chart(data)
+        chart_of(rows)
         .mark_point(filled=True, size=70, opacity=0.9)
         .encode(
             x=alt.X(
@@ -99,9 +98,7 @@ def per_class(run: RunRecord, labels: Sequence[int]) -> Json:
             tooltip=["class:N", "protocol:N", alt.Tooltip("accuracy:Q", format=".1%")],
         )
     )
-    chart = points.properties(title="Accuracy by class", width="container", height=max(22 * len(order), 160))
-    spec: Json = chart.to_dict()
-    return spec
+    return fit_to_page(points, max(22 * len(order), 160), "Accuracy by class")
 
 
 def confusion(run: RunRecord, labels: Sequence[int]) -> Json:
@@ -120,7 +117,7 @@ def confusion(run: RunRecord, labels: Sequence[int]) -> Json:
     names = [run.class_name(label) for label in labels]
     side = {"step": 30 if len(names) <= 12 else max(10, 420 // len(names))}
     axis: Json = {"grid": False, "ticks": False, "domain": False, "labelLimit": 110, "labelOverlap": len(names) > 25}
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("predicted:N", sort=names, scale=alt.Scale(domain=names), axis=alt.Axis(labelAngle=-45, **axis)),
         y=alt.Y("true:N", sort=names, scale=alt.Scale(domain=names), axis=alt.Axis(**axis)),
         tooltip=["true:N", "predicted:N", alt.Tooltip("share:Q", format=".1%"), "rows:Q", "of:Q"],

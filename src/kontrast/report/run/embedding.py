@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kontrast.report.drawing import Json, chart_of
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Section, Text, data_url
-from kontrast.report.records import Json, RunRecord
+from kontrast.report.records import RunRecord
 from kontrast.report.run.accuracy import confused
 
 ROWS = 1000
@@ -166,9 +167,7 @@ def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -
     }
     flat = alt.Axis(labels=False, ticks=False, domain=False, title=None, grid=False)
     keys = [key for key in ("class", "predicted", "file", "row", "image") if key in points[0]]
-    base = alt.Chart(alt.InlineData(values=list(points))).transform_calculate(
-        **{f"_{axis}": text for axis, text in place.items()}
-    )
+    base = chart_of(points).transform_calculate(**{f"_{axis}": text for axis, text in place.items()})
     encoding: dict[str, Any] = {
         "x": alt.X("_x:Q", axis=flat, scale=alt.Scale(zero=False, padding=8)),
         "y": alt.Y("_y:Q", axis=flat, scale=alt.Scale(zero=False, padding=8)),

@@ -96,7 +96,7 @@ def _configuration(at: At) -> Task:
 def _keep_path(folder: Path) -> dict[str, np.ndarray]:
     """Where the points began and ended, the weights at the end, and the loss above its bound along the way."""
     arrays = read_npz(Run(folder).points_file, "remove its folder, and it is made again")
-    kept = {
+    content = {
         "labels": arrays["labels"].astype(np.int16),
         "start": arrays["path"][0].astype(np.float32),
         "end": arrays["path"][-1].astype(np.float32),
@@ -104,8 +104,8 @@ def _keep_path(folder: Path) -> dict[str, np.ndarray]:
         "above": (arrays["values"] - arrays["bounds"]).astype(np.float64),
     }
     if "weight_path" in arrays:
-        kept |= {f"weights_{when}": arrays["weight_path"][at] for when, at in (("start", 0), ("end", -1))}
-    return kept
+        content |= {f"weights_{when}": arrays["weight_path"][at] for when, at in (("start", 0), ("end", -1))}
+    return content
 
 
 def _keep_points(folder: Path) -> dict[str, np.ndarray]:

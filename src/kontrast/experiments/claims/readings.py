@@ -41,7 +41,7 @@ class Number:
     bound: str = ""
 
     def times(self, weight: float) -> Number:
-        """Its multiple."""
+        """The number times a weight; a weight below 0 turns its bound around."""
         bound = {"≥": "≤", "≤": "≥"}.get(self.bound, self.bound) if weight < 0 else self.bound
         return Number(weight * self.value, bound if weight else "")
 
@@ -51,12 +51,12 @@ class Number:
 
 
 def average(numbers: Sequence[Number]) -> Number:
-    """Their mean."""
+    """The mean of several numbers, or a bound of it."""
     return functools.reduce(Number.__add__, numbers).times(1 / len(numbers))
 
 
 def label(where: Where) -> str:
-    """In words.
+    """A part of the grid in words.
 
     >>> label({"loss": "hard", "temperature": (0.1, 0.2)})
     'loss=hard, temperature=0.1|0.2'
@@ -65,12 +65,12 @@ def label(where: Where) -> str:
 
 
 def at(where: Where) -> str:
-    """Where it is, as the end of a sentence."""
+    """A part of the grid as the end of a sentence."""
     return f" where {label(where)}" if where else ""
 
 
 def matches(row: Row, where: Where) -> bool:
-    """Whether the row stands there."""
+    """Whether a row belongs to a part of the grid."""
     return all(row.at[axis] in _values(value) for axis, value in where.items())
 
 
@@ -137,7 +137,7 @@ class Readings:
 
 
 def lack(*readings: Readings) -> str:
-    """What is missing, in words; empty where nothing is.
+    """How many cells have no value, and why, in words; empty if all have one.
 
     >>> lack(Readings([Row({"seed": 0}, "a", "failed"), Row({"seed": 1}, "b", "done", {"knn": 1.0})], "knn", {}))
     '1 of 2 cells have no value (1 failed)'
@@ -183,7 +183,7 @@ class SingleSeed:
 
 
 def open_finding(where: str, why: str, statistic: Interval | None = None) -> Finding:
-    """Not resolved, and why."""
+    """A finding without a verdict, and why there is none."""
     value, half, n = (None, None, 0) if statistic is None else (statistic.mean, statistic.half, statistic.n)
     return Finding(OPEN, why, where, value, half, n)
 
