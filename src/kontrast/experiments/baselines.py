@@ -128,9 +128,8 @@ def untrained(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
     from kontrast.train.evaluation import untrained_subject
 
     whole = Recipe.of({**NO_TRAINING, **recipe})
-    subject = untrained_subject(whole)
-    results = [evaluate(subject, each.name, seed=whole.seed, **each.options) for each in whole.evaluate.protocols]
-    return {"results": [result.record() for result in results]}
+    subject, protocols = untrained_subject(whole), whole.evaluate.protocols
+    return {"results": [evaluate(subject, p.name, seed=whole.seed, **p.options).record() for p in protocols]}
 
 
 def _raw_task(recipe: Recipe) -> Task:

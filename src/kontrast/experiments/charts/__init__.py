@@ -16,12 +16,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kontrast.experiments.charts.records import Record, learning, records, spread
+from kontrast.experiments.charts.records import Record, learning, records, violin_records
 from kontrast.experiments.experiment import Chart, Row
 from kontrast.files import finite
 from kontrast.report.figures import COLOURS, vl_convert
 
-__all__ = ["learning", "png", "spec", "spread", "svg"]
+__all__ = ["learning", "png", "spec", "svg", "violin_records"]
 
 Json = dict[str, Any]
 Layer = Any  # an Altair chart; Altair is imported when the first chart is drawn
@@ -193,6 +193,8 @@ def _along(records: Sequence[Record], key: str, title: str, log: bool = False) -
     ticks: Json = {}
     if log:
         scale["type"] = "log" if min(values) > 0 else "symlog"
+        if scale["type"] == "log":
+            del scale["zero"]  # such a scale has no zero, and Vega-Lite warns about the option
         if len(values) <= MOST_TICKS:
             ticks["values"] = values
     if key == "x":

@@ -4,7 +4,7 @@
     heat            mean over seeds, in ``colour``, at x and y
     box             quantiles 5, 25, 50, 75, 95 % of the values
     violin          how the values are spread over bins: ``share`` of the fullest bin at y, and the median (``middle``);
-                    from values, or from the shares that the chart's own records give (`spread`)
+                    from values, or from the shares that the chart's own records give (`violin_records`)
     curve, range    as the chart's own data have it
     plane           points of the plane as the chart's own data have them
 
@@ -65,24 +65,19 @@ def _values(rows: Sequence[Row], axis: str) -> set[Value]:
 def _means(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     if chart.data is not None:
         return _own_records(chart, rows)
-    means = []
-    for at, here in _places(rows, chart, chart.x, chart.colour, chart.panel):
-        if record := _mean(here, chart.y):
-            means.append({**at, **record})
-    return means
+    places = _places(rows, chart, chart.x, chart.colour, chart.panel)
+    return [{**at, **mean} for at, here in places if (mean := _mean(here, chart.y))]
 
 
 def _points(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     if chart.data is not None or _is_axis(rows, chart.x):
         return _means(chart, rows)
     axes = [axis for axis in (rows[0].at if rows else ()) if axis != "seed"]
-    points = []
-    for at, here in _places(rows, chart, chart.colour, chart.panel, apart=axes):
-        across, up = _mean(here, chart.x), _mean(here, chart.y)
-        if across and up:
-            span = {"x": across["y"], "left": across["low"], "right": across["high"]}
-            points.append({**at, **up, **span})
-    return points
+    return [
+        {**at, **up, "x": across["y"], "left": across["low"], "right": across["high"]}
+        for at, here in _places(rows, chart, chart.colour, chart.panel, apart=axes)
+        if (across := _mean(here, chart.x)) and (up := _mean(here, chart.y))
+    ]
 
 
 def _heat(chart: Chart, rows: Sequence[Row]) -> list[Record]:
@@ -90,11 +85,11 @@ def _heat(chart: Chart, rows: Sequence[Row]) -> list[Record]:
         raise ValueError(f"colour={chart.colour}: must be the measure that a heat map shows ({chart.name}).")
     if chart.data is not None:
         return _own_records(chart, rows)
-    cells = []
-    for at, here in _places(rows, chart, chart.x, chart.y, chart.panel):
-        if record := _mean(here, chart.colour):
-            cells.append({**at, "colour": record["y"], "n": record["n"], "censored": record["censored"]})
-    return cells
+    return [
+        {**at, "colour": mean["y"], "n": mean["n"], "censored": mean["censored"]}
+        for at, here in _places(rows, chart, chart.x, chart.y, chart.panel)
+        if (mean := _mean(here, chart.colour))
+    ]
 
 
 def _boxes(chart: Chart, rows: Sequence[Row]) -> list[Record]:
@@ -115,17 +110,19 @@ def _violins(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     edges = np.linspace(min(ends), max(ends), BINS + 1) if ends and max(ends) > min(ends) else np.array([0.0, 1.0])
     shapes: list[Record] = []
     for at, values in _grouped(raw, "y", ("x", "colour", "panel")):
-        shapes += [{**at, "n": len(values), **part} for part in spread(np.histogram(values, edges)[0], edges, "y")]
+        shapes += [
+            {**at, "n": len(values), **part} for part in violin_records(np.histogram(values, edges)[0], edges, "y")
+        ]
     return shapes
 
 
-def spread(counts: np.ndarray, edges: np.ndarray, name: str) -> list[Record]:
+def violin_records(counts: np.ndarray, edges: np.ndarray, name: str) -> list[Record]:
     """A histogram as the records of a violin: ``name`` is the middle of a bin, ``share`` its part of the fullest one.
 
     Bins beyond the values are left out, as are at most `OUTLIERS` of the values on each side, for which the axis would
     have to be twice as long; the shape ends at share 0. The first record has the median (``middle``).
 
-    >>> for record in spread(np.array([0, 1, 4, 0]), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), "cosine"):
+    >>> for record in violin_records(np.array([0, 1, 4, 0]), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), "cosine"):
     ...     print(record)
     {'cosine': 1.0, 'share': 0.0, 'middle': 2.375}
     {'cosine': 1.5, 'share': 0.25}
@@ -197,16 +194,16 @@ def _places(
 def _own_records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     """The chart's own records, under our keys."""
     assert chart.data is not None
-    names = {"x": chart.x, "y": chart.y, "colour": chart.colour, "panel": chart.panel}
-    own = {key: name for key, name in names.items() if name is not None}
+    keys = {"x": chart.x, "y": chart.y, "colour": chart.colour, "panel": chart.panel}
+    names = {key: name for key, name in keys.items() if name is not None}
     records: list[Record] = []
     for record in chart.data(rows):
-        if lacks := [name for name in own.values() if name not in record]:
+        if lacks := [name for name in names.values() if name not in record]:
             raise ValueError(
                 f"chart {chart.name!r} wants {lacks[0]!r} of its records; they have {', '.join(map(str, record))}"
             )
         converted: Record = {key: record[key] for key in OWN_KEYS if key in record}
-        converted |= {key: record[name] for key, name in own.items() if name in record}
+        converted |= {key: record[name] for key, name in names.items() if name in record}
         records.append(converted)
     return records
 

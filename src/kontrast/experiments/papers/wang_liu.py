@@ -23,7 +23,7 @@ import numpy as np
 from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
-from kontrast.experiments.charts import spread
+from kontrast.experiments.charts import violin_records
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
 from kontrast.experiments.papers import BESIDE, paper_value, per_set, presets, shorten
@@ -95,7 +95,7 @@ def separation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
         for k, counts in enumerate(arrays["separation"]):
             name = "pos" if k == 0 else f"n{k}"
             coarse = counts.astype(np.int64).reshape(-1, width).sum(1)
-            parts = spread(coarse, EDGES[::width], "similarity")
+            parts = violin_records(coarse, EDGES[::width], "similarity")
             records += [{**row.at, "panel": panel, "neighbour": name, **part} for part in parts]
     return records
 
