@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import kontrast
-from kontrast.experiments import baselines, charts, outcome, tables
+from kontrast.experiments import baselines, outcome, tables
 from kontrast.experiments.baselines import Baseline
 from kontrast.experiments.cell import Cell, Value
 from kontrast.experiments.engines import Engine, Event
@@ -208,6 +208,8 @@ class Sweep:
         Returns:
             The summary, as result.json has it.
         """
+        from kontrast.experiments import charts  # with Altair, which takes a second
+
         entries = self._entries()
         rows, from_ledger = self._read(entries)
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 Json = dict[str, Any]  # a Vega-Lite specification, or a row of its data
@@ -15,8 +16,6 @@ QUANTILES = {"low": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "high": 0.95}
 
 def chart_of(records: Iterable[Json]) -> Any:
     """A chart of records, without marks."""
-    import altair as alt
-
     return alt.Chart(alt.InlineData(values=list(records)))
 
 
@@ -42,8 +41,6 @@ def spans(base: Any, axis: str, *, bar: int, tick: int) -> list[Any]:
         bar: The width of the bars.
         tick: The length of the ticks.
     """
-    import altair as alt
-
     channel = alt.X if axis == "x" else alt.Y
 
     def at(quantile: str) -> Any:
@@ -59,7 +56,5 @@ def spans(base: Any, axis: str, *, bar: int, tick: int) -> list[Any]:
 
 def quantile_tips() -> list[Any]:
     """The quantiles for a tooltip."""
-    import altair as alt
-
     words = {"low": "5 %", "q1": "25 %", "median": "median", "q3": "75 %", "high": "95 %"}
     return [alt.Tooltip(f"{key}:Q", title=title, format=".3f") for key, title in words.items()]

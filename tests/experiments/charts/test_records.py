@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kontrast.experiments import charts
-from kontrast.experiments.charts.records import records
+from kontrast.experiments.chart_records import records, violin_records
 from kontrast.experiments.experiment import Chart, Experiment, Row
 from kontrast.intervals import interval
 
@@ -140,15 +140,15 @@ def test_violins_are_histograms_with_the_median() -> None:
 
 def test_values_of_one_bin_have_a_shape_and_none_have_none() -> None:
     edges = np.linspace(0, 1, 5)
-    one = charts.violin_records(np.array([0, 7, 0, 0]), edges, "y")
+    one = violin_records(np.array([0, 7, 0, 0]), edges, "y")
     assert [(r["y"], r["share"]) for r in one] == [(0.25, 0.0), (0.375, 1.0), (0.5, 0.0)]
     assert one[0]["middle"] == pytest.approx(0.375)
-    assert charts.violin_records(np.zeros(4, int), edges, "y") == []
+    assert violin_records(np.zeros(4, int), edges, "y") == []
 
 
 def test_two_colours_share_a_violin() -> None:
     def halves(rows: Sequence[Row]) -> list[dict[str, Any]]:
-        parts = charts.violin_records(np.array([1, 2, 1]), np.linspace(0, 1, 4), "cosine")
+        parts = violin_records(np.array([1, 2, 1]), np.linspace(0, 1, 4), "cosine")
         return [{"kind": k, "loss": loss, **part} for k in "ab" for loss in ("ordinary", "hard") for part in parts]
 
     spec = charts.spec(Chart("c", "t", "violin", "kind", "cosine", "loss", data=halves), [])

@@ -23,7 +23,7 @@ import numpy as np
 from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
-from kontrast.experiments.charts import violin_records
+from kontrast.experiments.chart_records import violin_records
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
 from kontrast.experiments.papers import BESIDE, paper_value, per_set, presets, shorten

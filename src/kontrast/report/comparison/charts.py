@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
+
 from kontrast.report.comparison.collect import ComparedRun
 from kontrast.report.comparison.statistics import by_protocol
 from kontrast.report.corners import simplex_corner
@@ -44,8 +46,6 @@ def recipe_encodings(
     After the last colour the first comes again with another dash; points never share both colour and shape. With
     ``some`` the legend has only the recipes of these runs. It fits a phone.
     """
-    import altair as alt
-
     domain = groups(runs)
     names = domain if some is None else groups(some)
     stroke: dict[str, Any] = {} if points else {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 250}
@@ -112,8 +112,6 @@ def _rounded(value: float | None) -> str:
 
 
 def _loss(runs: Sequence[ComparedRun], some: Sequence[ComparedRun], title: str, wide: bool) -> Json:
-    import altair as alt
-
     records = []
     for run in some:
         for line in _thinned(run.steps):
@@ -157,8 +155,6 @@ def _place(runs: Sequence[ComparedRun], some: Sequence[ComparedRun]) -> Json:
 
 def _lines(records: Sequence[Json], encodings: Json, point: Json | bool, **y: Any) -> Any:
     """A line for each run over the steps."""
-    import altair as alt
-
     line = chart_of(records).mark_line(strokeWidth=1.8, point=point)
     x, value = alt.X("step:Q", title="step"), alt.Y("value:Q", **y)
     return line.encode(x=x, y=value, **encodings, detail="run:N", tooltip=_tooltip("value"))
@@ -180,8 +176,6 @@ def _ends(records: Sequence[Json]) -> list[Json]:
 
 def monitors(runs: Sequence[ComparedRun]) -> list[Figure]:
     """A small chart for each monitor that some run has."""
-    import altair as alt
-
     figures: list[Figure] = []
     charts = charts_of(line for run in runs for line in run.monitors)
     compared = {key: words for chart in charts.values() for key, words in chart.compared.items()}
@@ -199,8 +193,6 @@ def monitors(runs: Sequence[ComparedRun]) -> list[Figure]:
 
 
 def _tooltip(*fields: str) -> list[Any]:
-    import altair as alt
-
     entries = [alt.Tooltip("run:N"), alt.Tooltip("step:Q", format=",")]
     return entries + [alt.Tooltip(f"{f}:Q", format=".5~g") if f == "value" else alt.Tooltip(f"{f}:N") for f in fields]
 
@@ -218,8 +210,6 @@ MOST_CLASSES = 25
 
 def plane(runs: Sequence[ComparedRun]) -> Figure | None:
     """Uniformity and tolerance of the embeddings, with the theory's corners where they are the same for all."""
-    import altair as alt
-
     records, each = [], list[tuple[Json, ...]]()
     for run in runs:
         uniform, tolerant = run.measure("embeddings", "uniformity"), run.measure("embeddings", "tolerance")
@@ -268,8 +258,6 @@ def _corners(run: ComparedRun, uniform: Measure) -> tuple[Json, ...]:
 
 def classes(runs: Sequence[ComparedRun]) -> Figure | None:
     """Accuracy of each class by the protocol that most runs have; of many classes those that differ most."""
-    import altair as alt
-
     per = {
         protocol: {label: record for label, record in records.items() if record.per_class}
         for protocol, records in by_protocol(runs).items()
@@ -335,8 +323,6 @@ def _optimum(runs: Sequence[ComparedRun], key: str) -> float | None:
 
 def _cosines(runs: Sequence[ComparedRun], records: Sequence[Json], title: str, optimum: float | None) -> Json:
     """The quantiles of each run, and the optimum."""
-    import altair as alt
-
     order = [record["run"] for record in records]
     axis = alt.Axis(labelLimit=180)
     base = chart_of(records).encode(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,8 +67,6 @@ def confused(run: RunRecord, most: int = PAIRS) -> list[tuple[int, int, int]]:
 
 def per_class(run: RunRecord, labels: Sequence[int]) -> Json:
     """A point for each class and protocol, the hardest class on top."""
-    import altair as alt
-
     rows: list[Json] = []
     for result in run.results:
         values = result.per_class or []
@@ -103,8 +102,6 @@ def per_class(run: RunRecord, labels: Sequence[int]) -> Json:
 
 def confusion(run: RunRecord, labels: Sequence[int]) -> Json:
     """Shares of each true class's rows: blue where right, orange where wrong; deeper is more."""
-    import altair as alt
-
     counts = _counts(run)
     rows: list[Json] = []
     for a in labels:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
+
 from kontrast.report.drawing import Json, chart_of, fit_to_page
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.monitors import PREFIX, charts_of
@@ -130,8 +132,6 @@ def _lines(
     format: str = "",
     height: int = 170,
 ) -> Json:
-    import altair as alt
-
     colours = [INK if kind in dashed else COLOURS[i % len(COLOURS)] for i, kind in enumerate(kinds)]
     dashes = [
         [6, 3] if kind in dashed and i % 2 else [2, 3] if kind in dashed else [1, 0] for i, kind in enumerate(kinds)

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
@@ -154,8 +155,6 @@ def _classes(run: RunRecord, selection: NDArray[np.int64]) -> list[str]:
 
 def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -> Json:
     """The points, with a switch between the maps; the legend, or a list, selects a class."""
-    import altair as alt
-
     names = sorted({str(point["class"]) for point in points if "class" in point})
     many = len(names) > len(classes)
     entries = [*classes, OTHER] if many else list(classes)

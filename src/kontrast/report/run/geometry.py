@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,8 +56,6 @@ _ABOUT_SEPARATION = (
 
 def position(run: RunRecord) -> Json:
     """This run between the corners; empty if uniformity or tolerance was not measured."""
-    import altair as alt
-
     u, t = run.measure("features", "uniformity"), run.measure("features", "tolerance")
     if u is None or t is None:
         return {}
@@ -105,8 +104,6 @@ def position(run: RunRecord) -> Json:
 
 def separation(run: RunRecord) -> Json:
     """Quantiles of the positive's cosine and of the nearest others'."""
-    import altair as alt
-
     rows = [{"place": "+", "what": "own other view", **quantiles(run.arrays["positive"])}]
     near = run.arrays["nearest"]
     rows += [{"place": str(j + 1), "what": "nearest other rows", **quantiles(near[:, j])} for j in range(near.shape[1])]
@@ -125,8 +122,6 @@ def separation(run: RunRecord) -> Json:
 
 def simplex(run: RunRecord) -> Json:
     """Densities of the cosines, scaled to one height, and their values at the optimum."""
-    import altair as alt
-
     kinds_of = {
         "between_means": "between class means",
         "between_weights": "between the classifier's weights",

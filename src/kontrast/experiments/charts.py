@@ -16,15 +16,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kontrast.experiments.charts.records import Record, learning, records, violin_records
+import altair as alt
+
+from kontrast.experiments.chart_records import Record, learning, records
 from kontrast.experiments.experiment import Chart, Row
 from kontrast.files import finite
 from kontrast.report.figures import COLOURS, vl_convert
 
-__all__ = ["learning", "png", "spec", "svg", "violin_records"]
+__all__ = ["learning", "png", "spec", "svg"]
 
 Json = dict[str, Any]
-Layer = Any  # an Altair chart; Altair is imported when the first chart is drawn
+Layer = Any  # an Altair chart
 
 SHAPES = ("circle", "square", "diamond", "triangle-down", "cross", "triangle-right")
 INK, GRID = "#808080", "#80808033"
@@ -55,8 +57,6 @@ def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = N
     >>> [layer["mark"]["type"] for layer in made["layer"]], len(made["data"]["values"])
     (['line', 'rule', 'point'], 2)
     """
-    import altair as alt
-
     values = [_words(record) for record in records(chart, rows)]
     if chart.data is not None:  # its records' keys are its own; what y is, the title says
         titles = {**(titles or {}), chart.y: ""}
@@ -97,8 +97,6 @@ def _words(record: Record) -> Record:
 
 def _size(chart: Chart, wide: int, high: int) -> dict[str, Any]:
     """A heat map has room for a number in each place; a plane is a square."""
-    import altair as alt
-
     if chart.kind == "plane":
         side = PLANE if wide == PANEL_WIDE else high
         return {"width": side, "height": side}
@@ -109,8 +107,6 @@ def _size(chart: Chart, wide: int, high: int) -> dict[str, Any]:
 
 def _panels(chart: Chart, values: list[Record], picture: Layer, title: str) -> Layer:
     """The chart once for each panel; the records get the panels' names in words."""
-    import altair as alt
-
     panels = domain(values, "panel")
     numbers = all(map(is_number, panels))
     names = {value: str(value) if title == "panel" else f"{title} = {value}" for value in panels}
@@ -175,16 +171,12 @@ def domain(records: Sequence[Record], key: str) -> list[Any]:
 
 def _draw(mark: Json, channels: Json, test: str | None = None) -> Layer:
     """A layer: a mark, its channels, and which records it draws (all by default)."""
-    import altair as alt
-
     chart = alt.Chart(mark=alt.MarkDef(**mark)).encode(**channels)
     return chart if test is None else chart.transform_filter(test)
 
 
 def _along(records: Sequence[Record], key: str, title: str, log: bool = False) -> Json:
     """An axis, as the arguments of its channel: to scale for numbers, else a place for each word."""
-    import altair as alt
-
     values = domain(records, key)
     if not values or not all(map(is_number, values)):
         angle = _angle(values, any("panel" in record for record in records))
@@ -211,8 +203,6 @@ def _angle(values: Sequence[Any], in_panel: bool) -> int:
 
 def _paint(records: Sequence[Record], title: str | None) -> Json:
     """A colour for each value, numbers graded; without a title all have the first colour."""
-    import altair as alt
-
     values = domain(records, "colour")
     if not values or title is None:
         return {"color": alt.value(COLOURS[0])}
@@ -226,8 +216,6 @@ def _paint(records: Sequence[Record], title: str | None) -> Json:
 
 def _shape(records: Sequence[Record], title: str | None) -> Json:
     """A shape for each value beside its colour, if there are enough shapes."""
-    import altair as alt
-
     values = domain(records, "colour")
     if title is None or not values or all(map(is_number, values)) or len(values) > len(SHAPES):
         return {}
@@ -239,8 +227,6 @@ def _shape(records: Sequence[Record], title: str | None) -> Json:
 
 def _tooltip(records: Sequence[Record], names: Json, **more: str) -> list[Any]:
     """The values of a point in words; ``more`` has titles of further keys."""
-    import altair as alt
-
     titles = {"colour": names.get("colour"), "panel": "part", "x": names["x"], "y": names["y"]}
     titles |= {"low": "from", "high": "to", "left": "x from", "right": "x to", "q1": "25 %", "q3": "75 %"}
     titles |= {"n": "n", "censored": "lower bounds", "seed": "seed"}
@@ -256,8 +242,6 @@ def _tooltip(records: Sequence[Record], names: Json, **more: str) -> list[Any]:
 
 def _beside(records: Sequence[Record], x: Json) -> Json:
     """Colours stand side by side where x is a word."""
-    import altair as alt
-
     values = domain(records, "colour")
     if x["type"] != "nominal" or len(values) < 2:
         return {}
@@ -267,15 +251,11 @@ def _beside(records: Sequence[Record], x: Json) -> Json:
 
 def _by_seed(records: Sequence[Record]) -> Json:
     """A line for each seed."""
-    import altair as alt
-
     return {"detail": alt.Detail(field="seed", type="nominal")} if domain(records, "seed") else {}
 
 
 def _dots(records: Sequence[Record], names: Json, log_x: bool, *, lines: bool) -> list[Layer]:
     """Points with their spans, and lines through them; where x does not apply (None), a level of its own."""
-    import altair as alt
-
     x, y = _along(records, "x", names["x"], log_x), _along(records, "y", names["y"])
     at = {"x": alt.X(**x), "y": alt.Y(**y)}
     paint = _paint(records, names.get("colour"))
@@ -325,8 +305,6 @@ def _spans_decades(records: Sequence[Record]) -> bool:
 
 
 def _curve(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
-    import altair as alt
-
     log_y = _spans_decades(records)
     y = alt.Y(**_along(records, "y", names["y"], log_y))
     if log_y:
@@ -348,8 +326,6 @@ def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
     The bar has a border, so that it can be seen where all values are one.
     """
-    import altair as alt
-
     values = domain(records, "x")
     angle = _angle(values, any("panel" in record for record in records))
     x = {"field": "x", "type": "nominal", "sort": values, "title": names["x"], "axis": alt.Axis(labelAngle=angle)}
@@ -376,8 +352,6 @@ def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
 def _heat(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     """Every value a place, its number written in it."""
-    import altair as alt
-
     across, up = domain(records, "x"), domain(records, "y")
     at: Json = {
         "x": alt.X(field="x", type="ordinal", sort=across, title=names["x"], axis=alt.Axis(labelAngle=0)),
@@ -400,8 +374,6 @@ def _violin(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
     Words stand at 0, 1, 2 …, so that widths can be drawn to scale: an area from ``left`` to ``right`` over y.
     """
-    import altair as alt
-
     words = domain(records, "x")
     _add_widths(records, words, domain(records, "colour"))
     labels = "{" + ", ".join(f"{i}: {json.dumps(str(word))}" for i, word in enumerate(words)) + "}"
@@ -443,8 +415,6 @@ def _plane(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
     A record's ``mark`` says which of the three it is (front, behind, weight); without one all are in front.
     """
-    import altair as alt
-
     scale = alt.Scale(domain=[-REACH, REACH], nice=False)
     place: Json = {"type": "quantitative", "scale": scale, "axis": None, "title": None}
     at: Json = {"x": alt.X(field="x", **place), "y": alt.Y(field="y", **place)}
