@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kontrast.experiments.experiment import Row, is_censored, is_mark, over_seeds, value_of
+from kontrast.experiments.experiment import Row, is_censored, is_mark, value_of
 from kontrast.intervals import Interval, digits, interval, paired
 
 T_TABLE = {2: 12.706, 3: 4.303, 5: 2.776, 10: 2.262, 30: 2.045}  # two-sided 95 %, n − 1 degrees, as printed in tables
@@ -85,20 +85,6 @@ def test_censoring_is_of_the_row_or_of_a_measure() -> None:
     assert not is_mark("steps")
 
 
-def test_over_seeds_averages_other_axes_within_a_seed() -> None:
-    rows = [
-        Row({"loss": loss, "tau": tau, "seed": seed}, "", "done", {"knn": base + 10 * tau + seed})
-        for loss, base in (("b", 50.0), ("a", 60.0))
-        for tau in (0.1, 0.3)
-        for seed in (0, 1)
-    ]
-    rows.append(Row({"loss": "c", "tau": 0.1, "seed": 0}, "", "failed"))
-    found = over_seeds(rows, "knn", by=["loss"])
-    assert list(found) == [("b",), ("a",)]  # the rows' order; what never finished is not there
-    assert found["b",] == interval([52.0, 53.0])
-    assert list(over_seeds(rows, "knn", by=["loss", "tau"])) == [("b", 0.1), ("b", 0.3), ("a", 0.1), ("a", 0.3)]
-
-
 def test_errors() -> None:
     with pytest.raises(ValueError, match="must have at least one value"):
         interval([])
@@ -106,5 +92,3 @@ def test_errors() -> None:
         interval([1.0, math.nan])
     with pytest.raises(ValueError, match=r"seeds=\[0\] and \[1\]: must have a seed in common"):
         paired({0: 1.0}, {1: 1.0})
-    with pytest.raises(ValueError, match=r"by=loss: must be an axis of the rows\. Use one of tau"):
-        over_seeds([Row({"tau": 1.0}, "", "done")], "knn", by=["loss"])

@@ -247,6 +247,14 @@ class Operation(ABC):
         return size
 
     @property
+    def strength(self) -> Literal["none", "weak", "strong"]:
+        """How much it changes a picture for an encoder: nothing, no more than a shift or a mirror, or more.
+
+        By default nothing where the probability ``p`` is 0, else more.
+        """
+        return "none" if getattr(self, "p", 1.0) == 0.0 else "strong"
+
+    @property
     def is_writing(self) -> bool:
         """Whether it writes into its input; a composition takes it from its first operation."""
         return self.writes
@@ -400,6 +408,12 @@ class Compose(Operation):
         return f"Compose([{', '.join(map(repr, self.operations))}])"
 
     @property
+    def strength(self) -> Literal["none", "weak", "strong"]:
+        """That of its strongest operation."""
+        order: tuple[Literal["none", "weak", "strong"], ...] = ("none", "weak", "strong")
+        return max((operation.strength for operation in self.operations), key=order.index, default="none")
+
+    @property
     def is_writing(self) -> bool:
         """Whether the first operation writes; later ones get the composition's own memory."""
         return not self.operations or self.operations[0].is_writing
@@ -463,6 +477,11 @@ class Normalize(Operation):
 
     def __repr__(self) -> str:
         return f"Normalize(mean={self.mean}, std={self.std})"
+
+    @property
+    def strength(self) -> Literal["none"]:
+        """None: all views are normalised alike."""
+        return "none"
 
     def check_images(self) -> None:
         """Raise an error for a std of 0, which only vectors may have."""

@@ -117,13 +117,7 @@ def _place(operations: list[Operation], new: Operation) -> list[Operation]:
     rank = next(i for i, kind in enumerate(ORDER) if isinstance(new, kind))
     before = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[:rank])]
     after = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[rank + 1 :])]
-    return [*before, *([] if _does_nothing(new) else [new]), *after]
-
-
-def _does_nothing(operation: Operation) -> bool:
-    if isinstance(operation, ColorJitter):
-        return not any((operation.brightness, operation.contrast, operation.saturation, operation.hue))
-    return getattr(operation, "p", 1.0) == 0.0
+    return [*before, *([] if new.strength == "none" else [new]), *after]
 
 
 def jitter_amounts(value: Any) -> tuple[float, float, float, float]:

@@ -28,7 +28,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -109,6 +109,9 @@ class Sampler(abc.ABC):
     >>> SAMPLERS.names(), SAMPLERS["with-replacement"].chance_of_absence([5, 5], 5, 2)
     (['shuffled', 'with-replacement', 'class-balanced'], 0.25)
     """
+
+    balances_classes: ClassVar[bool] = False
+    """Whether every batch has as many rows of each class."""
 
     steps: int
     """Batches in an epoch."""
@@ -301,6 +304,8 @@ class ClassBalanced(Sampler):
     >>> labels[ClassBalanced(labels, per_class=2, steps=10).batch(0, 3)].bincount()
     tensor([2, 2, 2])
     """
+
+    balances_classes = True
 
     def __init__(
         self,

@@ -13,8 +13,6 @@ from kontrast.recipe import Recipe
 from kontrast.runs import Examination, Finding, Run
 from kontrast.runs.schemas import STATUSES
 
-FIRST = ("failed-run", "refused", "too-short")  # they explain the other findings
-
 
 def names() -> list[str]:
     """The name of every rule."""
@@ -86,14 +84,12 @@ def examine_recipe(recipe: Recipe) -> list[Finding]:
 
 def examine(record: Record) -> list[Finding]:
     """The findings of all rules that apply to a record, problems first; what explains the others comes before all."""
-    rules = (RULES.make(name) for name in RULES)
-    findings = [rule(record) for rule in rules if record.patient in rule.patients]
-
-    def place(finding: Finding) -> tuple[bool, int, str]:
-        first = finding.rule in FIRST and finding.status in ("problem", "warning")
-        return not first, STATUSES.index(finding.status), finding.rule
-
-    return sorted((finding for finding in findings if finding is not None), key=place)
+    places: list[tuple[bool, int, str, Finding]] = []
+    for rule in (RULES.make(name) for name in RULES):
+        if record.patient in rule.patients and (finding := rule(record)) is not None:
+            first = rule.explains_others and finding.status in ("problem", "warning")
+            places.append((not first, STATUSES.index(finding.status), finding.rule, finding))
+    return [finding for *_, finding in sorted(places, key=lambda place: place[:3])]
 
 
 def write(path: str | Path, recipe: Recipe | None = None) -> Path:

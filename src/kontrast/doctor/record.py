@@ -99,8 +99,8 @@ class Record:
         """The loss's temperature; None for a loss without one."""
         if self.resolved is None:
             return self.loss_temperature
-        tau = self.options.get("temperature")
-        return None if tau is None or self.options.get("loss") in ("simple", "hard-simple") else float(tau)
+        tau = self.method.loss_temperature(self.options)
+        return None if tau is None else float(tau)
 
     # -------------------------------------------------------------------------------------------------- files of a run
 

@@ -21,6 +21,8 @@ class Protocol(ABC):
 
     Attributes:
         name: The name of the protocol in results.
+        title: What a report calls its accuracy; its name in recipes by default.
+        phrase: How it stands in a sentence; its name in recipes by default.
         needs_encoder: Whether it trains on augmented images through the encoder, so that features alone do not do.
 
     >>> class Majority(Protocol):
@@ -35,6 +37,8 @@ class Protocol(ABC):
     """
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""
+    phrase: ClassVar[str] = ""
     needs_encoder: ClassVar[bool] = False
 
     @abstractmethod

@@ -21,7 +21,7 @@ def table() -> dict[str, Experiment]:
     """Every experiment, by name."""
     from kontrast.experiments.papers import graf, sce, tcl, wang_liu
 
-    return {made.name: made for book in (wang_liu, tcl, sce, graf) for made in book.EXPERIMENTS}
+    return {experiment.name: experiment for book in (wang_liu, tcl, sce, graf) for experiment in book.EXPERIMENTS}
 
 
 def names() -> list[str]:

@@ -69,7 +69,7 @@ def baselines_of(cells: Sequence[Cell]) -> list[Baseline]:
     [('raw pixels', {'data': 'fashion-mini', 'seed': 0}), ('untrained encoder', {'data': 'fashion-mini', 'seed': 0})]
     """
     first = [(cell, cell.does) for cell in cells if isinstance(cell.does, Recipe) and cell.at["seed"] == 0]
-    found = []
+    baselines = []
     for name, make in ((RAW, _raw_task), (UNTRAINED, _untrained_task)):
         groups: dict[str, tuple[Task, list[tuple[Cell, Recipe]]]] = {}
         for cell, recipe in first:
@@ -78,8 +78,8 @@ def baselines_of(cells: Sequence[Cell]) -> list[Baseline]:
         for task, group in groups.values():
             at = _shared([cell.at for cell, _ in group], [cell.at for cell, _ in first])
             switches = _switches(group[0][1]) if name == UNTRAINED else {}
-            found.append(Baseline(name, {**at, **switches, "seed": 0}, task))
-    return found
+            baselines.append(Baseline(name, {**at, **switches, "seed": 0}, task))
+    return baselines
 
 
 def read(baseline: Baseline) -> Row:
@@ -107,19 +107,19 @@ def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
     from kontrast.evaluate.features import fraction_of
     from kontrast.train.job import load_data, view_size
 
-    made = Recipe.of({**NO_TRAINING, **recipe})
-    data, train, _ = load_data(made)
-    size = view_size(made, data, train)
+    whole = Recipe.of({**NO_TRAINING, **recipe})
+    data, train, _ = load_data(whole)
+    size = view_size(whole, data, train)
     shape = data.train.inputs.shape or (len(data.mean), size or 1, size or 1)
     rows = len(data.train) + (0 if data.test is None else len(data.test))
     if (size_in_bytes := 4 * rows * math.prod(shape)) > MOST_BYTES:
         return {"results": [], "note": f"raw pixels take {size_in_bytes / 2**30:.1f} GB; at most 2 GB are evaluated"}
-    how: dict[str, Any] = {"seed": made.seed, "size": None if fraction_of(data) is None else size}
-    found = []
-    for protocol in made.evaluate.protocols:
+    how: dict[str, Any] = {"seed": whole.seed, "size": None if fraction_of(data) is None else size}
+    records = []
+    for protocol in whole.evaluate.protocols:
         [result] = baselines(data, [protocol.name], **how, **protocol.options)
-        found.append({**result.record(), "name": protocol.name})
-    return {"results": found}
+        records.append({**result.record(), "name": protocol.name})
+    return {"results": records}
 
 
 def untrained(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,10 +127,9 @@ def untrained(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
     from kontrast.evaluate import evaluate
     from kontrast.train.evaluation import untrained_subject
 
-    made = Recipe.of({**NO_TRAINING, **recipe})
-    subject = untrained_subject(made)
-    results = [evaluate(subject, each.name, seed=made.seed, **each.options) for each in made.evaluate.protocols]
-    return {"results": [result.record() for result in results]}
+    whole = Recipe.of({**NO_TRAINING, **recipe})
+    subject, protocols = untrained_subject(whole), whole.evaluate.protocols
+    return {"results": [evaluate(subject, p.name, seed=whole.seed, **p.options).record() for p in protocols]}
 
 
 def _raw_task(recipe: Recipe) -> Task:
@@ -148,7 +147,7 @@ def _part(recipe: Recipe) -> dict[str, Any]:
 
     data = recipe.data.model_copy(update={"noise": 0.0, "validation": 0.0, "split": "train"})
     protocols = [protocol.model_dump(mode="json") for protocol in recipe.evaluate.protocols] or [{"name": "knn20"}]
-    made: dict[str, Any] = {
+    part: dict[str, Any] = {
         "seed": recipe.seed,
         "data": data.model_dump(mode="json", exclude_defaults=True),
         "evaluate": {"protocols": protocols},
@@ -157,10 +156,10 @@ def _part(recipe: Recipe) -> dict[str, Any]:
     if any(PROTOCOLS[protocol["name"]].needs_encoder for protocol in protocols):
         augment["views"] = [recipe.augment.described[-1]]
     if augment:
-        made["augment"] = augment
+        part["augment"] = augment
     if recipe.run.data_root is not None:
-        made["run"] = {"data_root": recipe.run.data_root}
-    return made
+        part["run"] = {"data_root": recipe.run.data_root}
+    return part
 
 
 def _switches(recipe: Recipe) -> dict[str, Value]:

@@ -100,8 +100,8 @@ class Cell:
                 return None
             if isinstance(self.does, Recipe):
                 self.run.check(self.does)
-            if changed := self.run.changed_files():
-                names = ", ".join(changed)
+            if files := self.run.changed_files():
+                names = ", ".join(files)
                 return f"{names} of {self.path} changed since; run the experiment again, which makes it anew"
         except (OSError, ValueError) as error:
             return str(error)

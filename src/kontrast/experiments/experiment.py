@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from kontrast.experiments.cell import At, Task, Value
-from kontrast.intervals import Interval, interval
 from kontrast.recipe import Recipe
 
 KINDS = (
@@ -144,7 +143,6 @@ class Chart:
     colour: str | None = None
     panel: str | None = None
     log_x: bool = False
-    rule: Callable[[Sequence[Row]], float | None] | float | None = None  # a line at the theory's value
     data: Callable[[Sequence[Row]], list[dict[str, Any]]] | None = None
 
 
@@ -200,36 +198,8 @@ def is_mark(measure: str) -> bool:
 
 def by_seed(rows: Sequence[Row], measure: str) -> dict[Value, float]:
     """Each seed's mean over its finished rows."""
-    found: dict[Value, list[float]] = {}
+    groups: dict[Value, list[float]] = {}
     for row in rows:
         if (value := value_of(row, measure)) is not None:
-            found.setdefault(row.at.get("seed"), []).append(value)
-    return {seed: math.fsum(values) / len(values) for seed, values in found.items()}
-
-
-def over_seeds(rows: Sequence[Row], measure: str, by: Sequence[str]) -> dict[tuple[Value, ...], Interval]:
-    """Mean and interval over seeds at each place.
-
-    Args:
-        rows: The runs.
-        measure: The measure's name.
-        by: The axes whose values make a place; other axes are averaged within a seed.
-
-    Returns:
-        The interval of each place, in the rows' order; a place without a finished run is left out.
-
-    Raises:
-        ValueError: The rows do not have an axis.
-
-    >>> rows = [Row({"loss": loss, "seed": seed}, "", "done", {"knn": knn})
-    ...     for loss, seed, knn in (("tcl", 0, 80.0), ("tcl", 1, 82.0), ("supcon", 0, 79.0))]
-    >>> {place: str(found) for place, found in over_seeds(rows, "knn", by=["loss"]).items()}
-    {('tcl',): '81 ± 13 (n = 2)', ('supcon',): '79.00 (n = 1)'}
-    """
-    places: dict[tuple[Value, ...], list[Row]] = {}
-    for row in rows:
-        if unknown := [axis for axis in by if axis not in row.at]:
-            raise ValueError(f"by={unknown[0]}: must be an axis of the rows. Use one of {', '.join(row.at)}.")
-        places.setdefault(tuple(row.at[axis] for axis in by), []).append(row)
-    seeds = {place: by_seed(here, measure) for place, here in places.items()}
-    return {place: interval(values.values()) for place, values in seeds.items() if values}
+            groups.setdefault(row.at.get("seed"), []).append(value)
+    return {seed: math.fsum(values) / len(values) for seed, values in groups.items()}

@@ -36,7 +36,7 @@ def paper_rows(experiment: Experiment, moved: Callable[[Place], Place] = dict) -
     >>> rows[0].at, rows[0].values["linear"], round(rows[0].values["error:linear"], 2)
     ({'data': 'cifar10', 'temperature': 0.05, 'seed': 0}, 76.1, 0.43)
     """
-    found = []
+    rows = []
     for values in itertools.product(*experiment.axes.values()):
         at: Place = dict(zip(experiment.axes, values, strict=True))
         if not experiment.keep(at):
@@ -46,21 +46,21 @@ def paper_rows(experiment: Experiment, moved: Callable[[Place], Place] = dict) -
         for measure in experiment.measures:
             numbers |= _numbers(measure, experiment.published(there, measure.name), test_rows)
         if numbers:
-            found.append(Row({**at, "seed": 0}, "paper", "done", numbers))
-    return found
+            rows.append(Row({**at, "seed": 0}, "paper", "done", numbers))
+    return rows
 
 
 def _numbers(measure: Measure, published: Published, test_rows: int | None) -> dict[str, float]:
     value, half = published if isinstance(published, tuple) else (published, None)
     if value is None:
         return {}
-    found = {measure.name: value}
+    numbers = {measure.name: value}
     if half is not None:
-        found[f"{ERROR}:{measure.name}"] = half / student(math.inf)  # (1)
+        numbers[f"{ERROR}:{measure.name}"] = half / student(math.inf)  # (1)
     elif measure.protocols and test_rows:
         share = value / 100
-        found[f"{ERROR}:{measure.name}"] = 100 * math.sqrt(share * (1 - share) / test_rows)  # (2)
-    return found
+        numbers[f"{ERROR}:{measure.name}"] = 100 * math.sqrt(share * (1 - share) / test_rows)  # (2)
+    return numbers
 
 
 def judge(claim: Claim, rows: Sequence[Row]) -> list[Finding]:
@@ -71,9 +71,9 @@ def judge(claim: Claim, rows: Sequence[Row]) -> list[Finding]:
     >>> [finding.verdict for finding in judge(experiment.claims[0], paper_rows(experiment))]
     ['holds', 'holds', 'holds', 'holds']
     """
-    has = [row for row in rows if all(name in row.values for name in claim.measures)]
-    found = claim.test(has) if has else []
-    return [finding for finding in found if finding.n]  # 0: no cells of a part
+    complete = [row for row in rows if all(name in row.values for name in claim.measures)]
+    findings = claim.test(complete) if complete else []
+    return [finding for finding in findings if finding.n]  # 0: no cells of a part
 
 
 def judge_paper(experiment: Experiment) -> list[dict[str, Any]]:

@@ -108,38 +108,35 @@ def accuracy(name: str, title: str, *protocols: str, error: bool = False, option
     return Measure(name, words, read, protocols=protocols, kind="accuracy", error=error_over_rows, optional=optional)
 
 
-def geometry(
-    name: str, line: str, title: str, *, of: Literal["embeddings", "features"] = "embeddings", sign: float = 1.0
-) -> Measure:
-    """A measure: a line of the geometry.
+def geometry(name: str, line: str, title: str, *, sign: float = 1.0) -> Measure:
+    """A measure: a line of the geometry of the embeddings.
 
     Args:
         name: The measure's name.
         line: How the name of the line begins.
         title: What is measured.
-        of: Of the embeddings or of the features.
         sign: −1 turns it around.
     """
 
     def read(folder: Path) -> float | None:
-        measured = Run(folder).read_result().geometry
-        found = None if measured is None else measured.measure(of, line)
-        return None if found is None or found.value is None else sign * float(found.value)
+        record = Run(folder).read_result().geometry
+        measure = None if record is None else record.measure("embeddings", line)
+        return None if measure is None or measure.value is None else sign * float(measure.value)
 
     return Measure(name, title, read, digits=3, kind="geometry")
 
 
 def simplex_record(folder: Path, of: str = "embeddings") -> Mapping[str, Any]:
     """What a run's geometry has on the simplex, at the head's output (embeddings) or the encoder's (features)."""
-    measured = Run(folder).read_result().geometry
-    return {} if measured is None else measured.simplex.get(of, {})
+    record = Run(folder).read_result().geometry
+    return {} if record is None else record.simplex.get(of, {})
 
 
-def simplex(name: str, field: str, title: str, *, of: str = "embeddings") -> Measure:
+def simplex(name: str, field: str, title: str) -> Measure:
     """A measure: a scalar of how near the training rows are to a simplex."""
 
     def read(folder: Path) -> float | None:
-        value = simplex_record(folder, of).get(field)
+        value = simplex_record(folder).get(field)
         return None if value is None else float(value)
 
     return Measure(name, title, read, digits=3, kind="geometry")
@@ -182,8 +179,8 @@ def learning_curve(folder: Path) -> list[dict[str, float]]:
     points = [_stretch(logged[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
     watched = [line for line in lines if line.get("monitor/knn20") is not None]
     last, most = len(watched) - 1, min(MONITORED, len(watched))
-    chosen = [watched[round(i * last / max(most - 1, 1))] for i in range(most)]
-    points += [{"step": line["step"], "knn": float(line["monitor/knn20"])} for line in chosen]
+    looks = [watched[round(i * last / max(most - 1, 1))] for i in range(most)]
+    points += [{"step": line["step"], "knn": float(line["monitor/knn20"])} for line in looks]
     return sorted(points, key=lambda point: point["step"])
 
 

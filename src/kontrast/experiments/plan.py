@@ -51,31 +51,31 @@ def plan(
     >>> [cell.name for cell in cells]
     ['setting=sc seed=0', 'setting=sc seed=1']
     """
-    chosen = find_preset(experiment, preset)
+    scale = find_preset(experiment, preset)
     changes = dict(map(parse, settings))
-    axes: dict[str, Sequence[Value]] = {**experiment.axes, **chosen.axes}
+    axes: dict[str, Sequence[Value]] = {**experiment.axes, **scale.axes}
     for axis in [key for key in changes if key in axes]:
-        given = changes.pop(axis)
-        axes[axis] = given if isinstance(given, list) else [given]
+        value = changes.pop(axis)
+        axes[axis] = value if isinstance(value, list) else [value]
     if seeds is not None and seeds < 1:
         raise ValueError(f"seeds={seeds}: must be 1 or more. Leave it out for the preset's own number.")
     everywhere = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
-    places = [(at, _seeds(chosen, at, seeds)) for at in everywhere if experiment.keep(at) and chosen.keep(at)]
+    places = [(at, _seeds(scale, at, seeds)) for at in everywhere if experiment.keep(at) and scale.keep(at)]
     if not places:
         raise ValueError(f"{experiment.name} has no cell at {' '.join(settings)}")
     order = [(at, seed) for seed in range(max(n for _, n in places)) for at, n in places if seed < n]
-    named = {axis: labels(values) for axis, values in axes.items()}
+    names = {axis: labels(values) for axis, values in axes.items()}
     cells = []
     for at, seed in order:
-        shown = {axis: named[axis][value] for axis, value in at.items()}
-        cells.append(_cell(experiment, chosen, {**at, "seed": seed}, {**shown, "seed": seed}, changes, str(out)))
+        place = {axis: names[axis][value] for axis, value in at.items()}
+        cells.append(_cell(experiment, scale, {**at, "seed": seed}, {**place, "seed": seed}, changes, str(out)))
     _check_apart(cells)
     return cells
 
 
-def _seeds(preset: Preset, at: At, asked: int | None) -> int:
-    if asked is not None:
-        return asked
+def _seeds(preset: Preset, at: At, count: int | None) -> int:
+    if count is not None:
+        return count
     return preset.seeds if preset.seeds_at is None else preset.seeds_at(at)
 
 
@@ -86,44 +86,44 @@ def find_preset(experiment: Experiment, name: str) -> Preset:
         ValueError: It has no such preset; the error names the nearest.
     """
     if name not in experiment.presets:
-        known = list(experiment.presets)
-        raise ValueError(f"{experiment.name} has no preset {name!r}{nearest(name, known)} It has {', '.join(known)}")
+        names = list(experiment.presets)
+        raise ValueError(f"{experiment.name} has no preset {name!r}{nearest(name, names)} It has {', '.join(names)}")
     return experiment.presets[name]
 
 
-def _cell(experiment: Experiment, preset: Preset, at: At, shown: At, changes: Mapping[str, Any], out: str) -> Cell:
+def _cell(experiment: Experiment, preset: Preset, at: At, label_at: At, changes: Mapping[str, Any], out: str) -> Cell:
     try:
-        made = preset.make(at)
+        recipe = preset.make(at)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         place = " ".join(f"{axis}={value}" for axis, value in at.items() if axis != "seed")
-        known = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
-        raise ValueError(f"{experiment.name} has no cell at {place} ({error}); its axes are {known}") from error
-    if isinstance(made, Task):
+        axes = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
+        raise ValueError(f"{experiment.name} has no cell at {place} ({error}); its axes are {axes}") from error
+    if isinstance(recipe, Task):
         if changes:
             raise ValueError(
                 f"{next(iter(changes))!r} is no axis of this experiment, which trains nothing; leave it out"
             )
-        return Cell(shown, dataclasses.replace(made, out=out))
-    return Cell(shown, _resolved(made, at["seed"], changes, out))
+        return Cell(label_at, dataclasses.replace(recipe, out=out))
+    return Cell(label_at, _resolve(recipe, at["seed"], changes, out))
 
 
-def _resolved(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
+def _resolve(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
     for key, instead in (("seed", "--seeds"), ("run.out", "--out")):
         if key in changes:
             raise ValueError(f"{key} is set for each run of an experiment; say {instead}")
     # Raw pixels would be evaluated once more for every cell; the hash is the same without them. A sweep has them once
     # (`kontrast.experiments.baselines`).
     baselines = {} if recipe.evaluate.baselines else {"evaluate.baselines": False}
-    own = {"seed": seed, "run.out": out, "run.progress": False}
-    changed = recipe.override({**baselines, **changes, **own})
-    changed = changed.override(_monitoring(changed))
-    changed.check_parts()
+    fixed = {"seed": seed, "run.out": out, "run.progress": False}
+    whole = recipe.override({**baselines, **changes, **fixed})
+    whole = whole.override(_monitoring(whole))
+    whole.check_parts()
     from kontrast.train import resolve  # with torch, which takes seconds: a wrong word is told before
     from kontrast.train.micro_batch import refuse_auto
 
-    made = resolve(changed)
-    refuse_auto(made, "an experiment")
-    return made
+    resolved = resolve(whole)
+    refuse_auto(resolved, "an experiment")
+    return resolved
 
 
 def _monitoring(recipe: Recipe) -> dict[str, int]:
@@ -144,9 +144,9 @@ def _monitoring(recipe: Recipe) -> dict[str, int]:
 
 def _check_apart(cells: Sequence[Cell]) -> None:
     """No two cells may be one run: a table would count it twice."""
-    seen: dict[Path, Cell] = {}
+    cells_by_path: dict[Path, Cell] = {}
     for cell in cells:
-        other = seen.setdefault(cell.path, cell)
+        other = cells_by_path.setdefault(cell.path, cell)
         if other is not cell:
             raise ValueError(
                 f"{other.name} and {cell.name} are the same run: a value stands twice on an axis, or a setting "

@@ -53,13 +53,13 @@ class Range:
     log: bool = False
     whole: bool = False
 
-    def value(self, drawn: Any) -> Any:
+    def value(self, sample: Any) -> Any:
         """The value in a recipe of what a sampler drew: numbers from a range have three digits."""
         if self.values:
-            return parse(f"value={drawn}")[1]
+            return parse(f"value={sample}")[1]
         if self.whole:
-            return int(drawn)
-        return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+            return int(sample)
+        return min(max(float(f"{sample:.{DIGITS}g}"), self.low), self.high)
 
     def grid(self) -> tuple[Any, ...] | None:
         """Everything that can be drawn; None if that is not a finite list."""
@@ -71,7 +71,7 @@ class Range:
 
     def examples(self) -> list[Any]:
         """Values to check the setting with: every value of a list, the ends of a range."""
-        return [self.value(drawn) for drawn in self.values or (self.low, self.high)]
+        return [self.value(sample) for sample in self.values or (self.low, self.high)]
 
 
 def split_ranges(settings: Sequence[str]) -> tuple[list[str], dict[str, Range]]:
@@ -94,8 +94,8 @@ def split_ranges(settings: Sequence[str]) -> tuple[list[str], dict[str, Range]]:
     ranges: dict[str, Range] = {}
     for setting in settings:
         key, equals, text = (part.strip() for part in setting.partition("="))
-        found = parse_range(key, text) if equals else None
-        if found is None:
+        range_of_key = parse_range(key, text) if equals else None
+        if range_of_key is None:
             fixed.append(setting)
             continue
         reason = _FIXED.get(key.partition(".")[0])
@@ -103,7 +103,7 @@ def split_ranges(settings: Sequence[str]) -> tuple[list[str], dict[str, Range]]:
             raise ValueError(f"{key}={text}: must be one value, {reason}")
         if key in ranges:
             raise ValueError(f"{key}={text}: must be one range, and there is {key}={ranges[key].text} too. Remove one.")
-        ranges[key] = found
+        ranges[key] = range_of_key
     for setting in fixed:
         key = setting.partition("=")[0].strip()
         if key in ranges:
@@ -181,12 +181,12 @@ def grid_of(ranges: Mapping[str, Range]) -> list[dict[str, Any]]:
     [('0', 1.0), ('0', 1.2), ('5000', 1.0), ('5000', 1.2)]
     """
     points: list[dict[str, Any]] = [{}]
-    for key, found in ranges.items():
-        values = found.grid()
+    for key, values_of_key in ranges.items():
+        values = values_of_key.grid()
         if values is None:
             raise ValueError(
-                f"{key}={found.text}: must be a list of values or have a step when sampler=grid. "
-                f"Use {key}={found.low:g},{found.high:g} or --sampler tpe."
+                f"{key}={values_of_key.text}: must be a list of values or have a step when sampler=grid. "
+                f"Use {key}={values_of_key.low:g},{values_of_key.high:g} or --sampler tpe."
             )
         points = [{**point, key: value} for point in points for value in values]
     return points

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import kontrast
-from kontrast.experiments import baselines, charts, outcome, tables
+from kontrast.experiments import baselines, outcome, tables
 from kontrast.experiments.baselines import Baseline
 from kontrast.experiments.cell import Cell, Value
 from kontrast.experiments.engines import Engine, Event
@@ -107,13 +107,15 @@ class Sweep:
     @property
     def _new_cells(self) -> list[Cell]:
         """The cells that the ledger does not have with this version's recipe."""
-        kept = {(_place(entry.at), entry.seed, entry.origin.recipe) for entry in self._entries() if not entry.baseline}
-        return [cell for cell in self.cells if (_place(cell.at), cell.at["seed"], recipe_hash(cell)) not in kept]
+        entries = {
+            (_place(entry.at), entry.seed, entry.origin.recipe) for entry in self._entries() if not entry.baseline
+        }
+        return [cell for cell in self.cells if (_place(cell.at), cell.at["seed"], recipe_hash(cell)) not in entries]
 
     @property
     def _new_baselines(self) -> list[Cell]:
-        kept = {(entry.baseline, entry.origin.recipe) for entry in self._entries()}
-        return [made.cell for made in self.baselines if (made.name, made.hash) not in kept]
+        entries = {(entry.baseline, entry.origin.recipe) for entry in self._entries()}
+        return [baseline.cell for baseline in self.baselines if (baseline.name, baseline.hash) not in entries]
 
     def run(self, engine: Engine, notify: Callable[[Event], None] = lambda event: None) -> dict[str, Any]:
         """Run the missing cells and baselines, then `write`.
@@ -167,13 +169,13 @@ class Sweep:
 
     def baseline_rows(self, entries: Sequence[Entry] = ()) -> list[Row]:
         """What the baselines came to, in their order; ``entries`` are the ledger's."""
-        kept = {(entry.baseline, _place(entry.at), entry.seed): entry for entry in entries if entry.baseline}
-        found = []
+        entry_of = {(entry.baseline, _place(entry.at), entry.seed): entry for entry in entries if entry.baseline}
+        rows = []
         for baseline in self.baselines:
             row = baselines.read(baseline)
-            entry = kept.get((baseline.name, _place(row.at), int(row.at["seed"] or 0)))
-            found.append(row if row.status == "done" or entry is None else entry.row())
-        return found
+            entry = entry_of.get((baseline.name, _place(row.at), int(row.at["seed"] or 0)))
+            rows.append(row if row.status == "done" or entry is None else entry.row())
+        return rows
 
     def _entries(self) -> list[Entry]:
         return [] if self.ledger is None else self.ledger.entries(self.design)
@@ -183,10 +185,10 @@ class Sweep:
 
         A cell of the ledger stands for one that has no finished run folder.
         """
-        kept = {(_place(entry.at), entry.seed): entry for entry in entries if entry.baseline is None}
+        entry_of = {(_place(entry.at), entry.seed): entry for entry in entries if entry.baseline is None}
         rows, counts = [], {"cells": 0, "other_recipe": 0}
         for cell, row in zip(self.cells, self.folder_rows(), strict=True):
-            entry = kept.pop((_place(row.at), int(row.at["seed"] or 0)), None)
+            entry = entry_of.pop((_place(row.at), int(row.at["seed"] or 0)), None)
             if row.status == "done" or entry is None:
                 rows.append(row)
                 continue
@@ -195,7 +197,7 @@ class Sweep:
             rows.append(entry.row())
         if self.seeds is None:
             places = {_place(row.at) for row in rows}
-            more = [entry.row() for (place, _), entry in kept.items() if place in places]
+            more = [entry.row() for (place, _), entry in entry_of.items() if place in places]
             counts["cells"] += len(more)
             rows += sorted(more, key=lambda row: int(row.at["seed"] or 0))
         return rows, counts
@@ -206,6 +208,8 @@ class Sweep:
         Returns:
             The summary, as result.json has it.
         """
+        from kontrast.experiments import charts  # with Altair, which takes a second
+
         entries = self._entries()
         rows, from_ledger = self._read(entries)
         summary = tables.summary(self.experiment, rows, preset=self.preset, settings=self.settings)

@@ -80,11 +80,9 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
     >>> cell["paper"], cell["mean"], cell["half"], cell["n"], cell["difference"]
     (80.0, 81.0, 2.48..., 3, 1.0)
     """
-    chosen = find_preset(experiment, preset)
-    planned = {axis: list(chosen.axes.get(axis, values)) for axis, values in experiment.axes.items()}
-    axes = {
-        axis: _present(values, [row.at[axis] for row in rows if axis in row.at]) for axis, values in planned.items()
-    }
+    scale = find_preset(experiment, preset)
+    plan = {axis: scale.axes.get(axis, values) for axis, values in experiment.axes.items()}
+    axes = {axis: _present(values, [row.at[axis] for row in rows if axis in row.at]) for axis, values in plan.items()}
     places: dict[tuple[tuple[str, Value], ...], list[Row]] = {}
     for row in rows:
         places.setdefault(tuple((axis, row.at[axis]) for axis in axes if axis in row.at), []).append(row)
@@ -94,21 +92,21 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
     have = {
         m.name for m in experiment.measures if not m.optional or any(value_of(row, m.name) is not None for row in rows)
     }
-    shown = [measure for measure in experiment.measures if measure.name in have and not is_mark(measure.name)]
-    found = {
+    measures = [measure for measure in experiment.measures if measure.name in have and not is_mark(measure.name)]
+    record = {
         "experiment": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
         "preset": preset,
-        "about": chosen.about,
+        "about": scale.about,
         "settings": settings,
         "rows": experiment.rows,
         "axes": axes,
         "seeds": sorted({row.at["seed"] for row in rows if "seed" in row.at}, key=str),
-        "measures": [{"name": m.name, "title": m.title, "digits": m.digits} for m in shown],
+        "measures": [{"name": m.name, "title": m.title, "digits": m.digits} for m in measures],
         "status": dict(Counter(row.status for row in rows)),
         "seconds": sum({row.folder: row.seconds or 0.0 for row in rows}.values()),
-        "places": [_place(experiment, shown, dict(place), places[place]) for place in order],
+        "places": [_place(experiment, measures, dict(place), places[place]) for place in order],
         "claims": [
             {
                 "text": claim.text,
@@ -119,7 +117,7 @@ def summary(experiment: Experiment, rows: Sequence[Row], *, preset: str, setting
             for claim in experiment.claims
         ],
     }
-    plain: dict[str, Any] = finite(found)
+    plain: dict[str, Any] = finite(record)
     return plain
 
 
@@ -131,7 +129,7 @@ def baselines(experiment: Experiment, names: Sequence[str], rows: Sequence[Row])
     """
     titles = {protocol: measure.title for measure in experiment.measures for protocol in measure.protocols}
     order = [*titles, *sorted({key for row in rows for key in row.values if not is_mark(key)} - titles.keys())]
-    found = [
+    records = [
         {
             "name": name,
             "at": {axis: value for axis, value in row.at.items() if axis != "seed"},
@@ -143,13 +141,13 @@ def baselines(experiment: Experiment, names: Sequence[str], rows: Sequence[Row])
         }
         for name, row in zip(names, rows, strict=True)
     ]
-    plain: list[dict[str, Any]] = finite(found)
+    plain: list[dict[str, Any]] = finite(records)
     return plain
 
 
-def _present(planned: Sequence[Value], have: Sequence[Value]) -> list[Value]:
+def _present(values: Sequence[Value], have: Sequence[Value]) -> list[Value]:
     """The values that runs have: those of the plan in its order, then others (the user's own)."""
-    return [value for value in planned if value in have] + [v for v in dict.fromkeys(have) if v not in planned]
+    return [value for value in values if value in have] + [v for v in dict.fromkeys(have) if v not in values]
 
 
 def _place(
@@ -189,11 +187,11 @@ def _cell(rows: Sequence[Row], measure: str, published: Published, elsewhere: st
         "censored": sum(is_censored(row, measure) for row, _ in have),
     }
     if have:
-        found = interval(value for _, value in have)
-        cell["mean"] = found.mean
+        mean = interval(value for _, value in have)
+        cell["mean"] = mean.mean
         if not cell["censored"]:  # of a lower bound neither an interval nor a difference is known
-            cell["half"] = found.half
-            cell["difference"] = None if paper is None or elsewhere else found.mean - paper
+            cell["half"] = mean.half
+            cell["difference"] = None if paper is None or elsewhere else mean.mean - paper
     return cell
 
 

@@ -251,6 +251,25 @@ class Method(nn.Module, ABC):
             if value is not None and value is not False
         )
 
+    @classmethod
+    def loss_temperature(cls, options: Mapping[str, Any]) -> float | None:
+        """The temperature of the loss that a recipe's options choose; None if it has none.
+
+        Args:
+            options: The method's options in a recipe. By default the option ``temperature`` is the loss's.
+        """
+        temperature: float | None = options.get("temperature")
+        return temperature
+
+    @classmethod
+    def keeps_nearest_negatives(cls, options: Mapping[str, Any]) -> bool:
+        """Whether the loss that a recipe's options choose keeps only the nearest negatives; False by default.
+
+        Args:
+            options: The method's options in a recipe.
+        """
+        return False
+
     @torch.no_grad()
     def report(self) -> dict[str, float]:
         """Scalars of the last step for the log; by default the mean similarity of two views of a sample."""

@@ -31,6 +31,14 @@ class WangLiuMethod(Method):
         unused += [] if options.get("warmup_steps") else ["warmup_steps"]
         return super().words({name: x for name, x in options.items() if name not in unused}, number=number)
 
+    @classmethod
+    def loss_temperature(cls, options: Mapping[str, Any]) -> float | None:
+        return None if "simple" in str(options.get("loss")) else super().loss_temperature(options)
+
+    @classmethod
+    def keeps_nearest_negatives(cls, options: Mapping[str, Any]) -> bool:
+        return "hard" in str(options.get("loss"))
+
 
 def choose_loss(name: str, ordinary: losses.Loss, temperature: float, hard_negatives: int) -> losses.Loss:
     """The loss of the option ``method.loss``.

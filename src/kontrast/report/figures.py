@@ -82,7 +82,7 @@ def themed(spec: Mapping[str, Any]) -> dict[str, Any]:
     if key := outside_key(spec):
         raise ValueError(f"a chart has the key {key!r}, which loads or opens something; its data must be inside it")
     plain = {key: value for key, value in spec.items() if key not in ("$schema", "config", "usermeta")}
-    return {**plain, "config": _merged(spec.get("config", {}), THEME)}
+    return {**plain, "config": _merge(spec.get("config", {}), THEME)}
 
 
 def outside_key(spec: Any) -> str | None:
@@ -169,11 +169,11 @@ def vl_convert() -> Any:
     return package
 
 
-def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     both = {**under, **over}
     for key, value in over.items():
         if isinstance(value, Mapping) and isinstance(under.get(key), Mapping):
-            both[key] = _merged(under[key], value)
+            both[key] = _merge(under[key], value)
     return both
 
 

@@ -34,10 +34,10 @@ def charts_of(lines: Iterable[MetricsLine]) -> dict[str, MonitorChart]:
     'my-norm'
     """
     charts = dict(declared())
-    known = {key for chart in charts.values() for key in (*chart.series, *chart.compared, *chart.not_drawn)}
+    declared_keys = {key for chart in charts.values() for key in (*chart.series, *chart.compared, *chart.not_drawn)}
     keys = dict.fromkeys(key.removeprefix(PREFIX) for line in lines for key in line if key.startswith(PREFIX))
     for key in keys:
-        if key not in known:
+        if key not in declared_keys:
             title = key.replace("_", " ")
             chart = MonitorChart(title=title.capitalize(), series={key: title}, compared={key: (title, "")})
             charts[key.replace("_", "-")] = chart

@@ -232,8 +232,8 @@ def render(page: Page) -> str:
         f'<li><a href="#{name}">{escape(section.title)}</a></li>'
         for name, section in zip(names, page.sections, strict=True)
     )
-    own = _resource("page.js") + "".join(writer.scripts)
-    scripts = [library(), own] if writer.has_charts else [own]
+    script = _resource("page.js") + "".join(writer.scripts)
+    scripts = [library(), script] if writer.has_charts else [script]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "

@@ -18,7 +18,6 @@ from kontrast.runs import Contents, Geometry, Measure, ProtocolResult, Run, Stat
 from kontrast.runs.reading import read_json_file
 from kontrast.runs.schemas import Analysis, MetricsLine
 
-Json = dict[str, Any]  # a Vega-Lite specification, or a row of its data
 MOST_OTHERS = 200  # runs of the same folder that are read
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kontrast.experiments import charts
-from kontrast.experiments.charts.records import records
+from kontrast.experiments.chart_records import records, violin_records
 from kontrast.experiments.experiment import Chart, Experiment, Row
 from kontrast.intervals import interval
 
@@ -73,15 +73,11 @@ DRAWN = {
         Chart("c", "t", "line", "temperature", "knn", "loss", "data", log_x=True),
         {"symbol": 16, "line": 4, "rule": 16},
     ),
-    "line with a rule": (
-        Chart("c", "t", "line", "temperature", "knn", rule=lambda rows: 81.0),
-        {"symbol": 16, "line": 4, "rule": 20, "text": 4},  # data and loss are not drawn: a panel for each pair of them
-    ),
     "points": (Chart("c", "t", "points", "loss", "knn", "data"), {"symbol": 16, "rule": 16}),
     "points of two measures": (Chart("c", "t", "points", "distance", "knn", "loss"), {"symbol": 16, "rule": 32}),
     "heat": (Chart("c", "t", "heat", "temperature", "loss", "knn", "data"), {"rect": 16, "text": 16}),
     "box": (Chart("c", "t", "box", "loss", "knn", "data"), {"rule": 16, "rect": 32}),  # bars and ticks
-    "box of records": (Chart("c", "t", "box", "kind", "cosine", data=cloud, rule=0.0), {"rule": 3, "rect": 4}),
+    "box of records": (Chart("c", "t", "box", "kind", "cosine", data=cloud), {"rule": 2, "rect": 4}),
     "violin": (Chart("c", "t", "violin", "kind", "cosine", data=cloud), {"area": 2, "rule": 2}),
     "violin of runs": (Chart("c", "t", "violin", "data", "knn", "loss"), {"area": 16, "rule": 16}),
     "curve": (Chart("c", "t", "curve", "step", "loss", "method", data=path), {"line": 4}),
@@ -144,15 +140,15 @@ def test_violins_are_histograms_with_the_median() -> None:
 
 def test_values_of_one_bin_have_a_shape_and_none_have_none() -> None:
     edges = np.linspace(0, 1, 5)
-    one = charts.spread(np.array([0, 7, 0, 0]), edges, "y")
+    one = violin_records(np.array([0, 7, 0, 0]), edges, "y")
     assert [(r["y"], r["share"]) for r in one] == [(0.25, 0.0), (0.375, 1.0), (0.5, 0.0)]
     assert one[0]["middle"] == pytest.approx(0.375)
-    assert charts.spread(np.zeros(4, int), edges, "y") == []
+    assert violin_records(np.zeros(4, int), edges, "y") == []
 
 
 def test_two_colours_share_a_violin() -> None:
     def halves(rows: Sequence[Row]) -> list[dict[str, Any]]:
-        parts = charts.spread(np.array([1, 2, 1]), np.linspace(0, 1, 4), "cosine")
+        parts = violin_records(np.array([1, 2, 1]), np.linspace(0, 1, 4), "cosine")
         return [{"kind": k, "loss": loss, **part} for k in "ab" for loss in ("ordinary", "hard") for part in parts]
 
     spec = charts.spec(Chart("c", "t", "violin", "kind", "cosine", "loss", data=halves), [])

@@ -10,7 +10,7 @@ import pytest
 
 from kontrast.experiments import claims
 from kontrast.experiments.claims import FAILS, HOLDS, OPEN
-from kontrast.experiments.claims._readings import Number
+from kontrast.experiments.claims.readings import Number
 from kontrast.experiments.claims.trends import _bounded_curvature, curves_of, fit_quadratic
 from kontrast.experiments.experiment import Row
 from kontrast.intervals import interval
@@ -47,7 +47,7 @@ PEAK = -2.5  # log₂ of 0.177
         (lambda x: (x - PEAK) ** 2, 0.1, FAILS, "above 0"),
         (lambda x: -((x - 3.0) ** 2), 0.1, FAILS, "still rises at the upper of them"),
         (lambda x: -((x + 9.0) ** 2), 0.1, FAILS, "falls from the lower end on"),
-        (lambda x: -0.05 * (x - PEAK) ** 2, 3.0, OPEN, "the interval holds 0"),
+        (lambda x: -0.05 * (x - PEAK) ** 2, 3.0, OPEN, "the interval contains 0"),
     ],
 )
 def test_rises_then_falls(curve: Callable[[float], float], noise: float, verdict: str, words: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from kontrast import experiments
 from kontrast.experiments import charts, tables
-from kontrast.experiments.charts.records import records
+from kontrast.experiments.chart_records import records
 from kontrast.experiments.engines.local import Local
 from kontrast.experiments.ledger import Design, Entry, Ledger, entries_of
 from kontrast.experiments.sweep import Sweep

@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from kontrast.experiments.tune.search import Score, Tried, compare_scores, describe_setting, is_better
+from kontrast.experiments.tune.search import Score, Trials, compare_scores, describe_setting, is_better
 
 A, B, C = {"k2": 1.0}, {"k2": 1.2}, {"k2": 1.4}
 
 
 def test_only_new_settings_are_asked_for() -> None:
-    tried = Tried()
+    tried = Trials()
     asking = tried.ask("first", "why", [A, B, A])
     assert next(asking).settings == (A, B)
     with pytest.raises(StopIteration):
@@ -23,14 +23,14 @@ def test_only_new_settings_are_asked_for() -> None:
 
 
 def test_a_score_for_each_is_expected() -> None:
-    asking = Tried().ask("first", "why", [A, B])
+    asking = Trials().ask("first", "why", [A, B])
     next(asking)
     with pytest.raises(ValueError, match="must be one for each of the 2 proposed settings"):
         asking.send([Score((0.1,))])
 
 
 def test_the_best_is_the_first_of_the_largest_and_needs_a_score() -> None:
-    tried = Tried()
+    tried = Trials()
     assert tried.best() is None
     tried.scores = [(A, Score((), "failed")), (B, Score((0.5, 0.7))), (C, Score((0.6, 0.6)))]
     assert tried.best() == B

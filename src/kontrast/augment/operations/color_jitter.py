@@ -35,6 +35,7 @@ it, and the hue, the most expensive, is computed once for all samples.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -132,6 +133,11 @@ class ColorJitter(Operation):
             number(name, getattr(self, name), least=0.0)
         number("hue", self.hue, least=0.0, most=0.5)
         number("p", self.p, least=0.0, most=1.0)
+
+    @property
+    def strength(self) -> Literal["none", "weak", "strong"]:
+        """None where all amounts are 0."""
+        return "strong" if self.p and any((self.brightness, self.contrast, self.saturation, self.hue)) else "none"
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         height_and_width("ColorJitter", size)

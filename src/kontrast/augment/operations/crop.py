@@ -9,6 +9,7 @@ with ``padding_mode="constant"`` and ``fill=0``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -49,6 +50,11 @@ class RandomCrop(Separable):
 
     def output_size(self, size: Size) -> Size:
         return image_size("size", self.size)
+
+    @property
+    def strength(self) -> Literal["weak"]:
+        """A shift of a few pixels."""
+        return "weak"
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         starts = {}

@@ -39,6 +39,11 @@ class FeatureDropout(Operation):
         number("rate", self.rate, least=0.0, most=1.0)
         number("p", self.p, least=0.0, most=1.0)
 
+    @property
+    def strength(self) -> Literal["none", "weak", "strong"]:
+        """None where all amounts are 0."""
+        return "strong" if self.rate and self.p else "none"
+
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         dropped = torch.rand(n, vector_length("FeatureDropout", size), generator=generator) < self.rate
         return Params(n, {"on": bernoulli(n, self.p, generator), "dropped": dropped})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -29,6 +30,11 @@ class HorizontalFlip(Separable):
 
     def __post_init__(self) -> None:
         number("p", self.p, least=0.0, most=1.0)
+
+    @property
+    def strength(self) -> Literal["none", "weak", "strong"]:
+        """A mirror image."""
+        return "weak" if self.p else "none"
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         height_and_width("HorizontalFlip", size)

@@ -39,6 +39,11 @@ class GaussianNoise(Operation):
         number("std", self.std, least=0.0)
         number("p", self.p, least=0.0, most=1.0)
 
+    @property
+    def strength(self) -> Literal["none", "weak", "strong"]:
+        """Weak below 0.02 standard deviations."""
+        return "none" if not (self.std and self.p) else "weak" if self.std < 0.02 else "strong"
+
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         noise = torch.randn(n, vector_length("GaussianNoise", size), generator=generator)
         return Params(n, {"on": bernoulli(n, self.p, generator), "noise": noise})

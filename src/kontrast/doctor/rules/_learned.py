@@ -29,8 +29,7 @@ import torch
 from torch import Tensor
 
 from kontrast import losses
-from kontrast.doctor.record import Missing, Record
-from kontrast.doctor.rules._base import counted, percent
+from kontrast.doctor.rule import Missing, Record, percent, quantity
 from kontrast.doctor.rules._setup import queue_of
 from kontrast.evaluate.neighbours import nearest
 from kontrast.geometry import TooFewSamples, penalty_entropy
@@ -87,7 +86,7 @@ def course_of(record: Record) -> Course:
         lines = [line for line in lines if (line.get("step") or 0) > QUEUE_AGES * queue.age]
     if len(lines) < FEWEST_LINES:
         raise Missing(
-            f"{counted(len(lines), 'line')} with a loss to look at in metrics.jsonl; {FEWEST_LINES} or more make a "
+            f"{quantity(len(lines), 'line')} with a loss to look at in metrics.jsonl; {FEWEST_LINES} or more make a "
             "course"
         )
     values = [float(line["loss"] or 0.0) for line in lines]

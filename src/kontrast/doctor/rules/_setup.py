@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kontrast.data import SAMPLERS
-from kontrast.doctor.record import Missing, Record
+from kontrast.doctor.rule import Missing, Record
 from kontrast.optim import OPTIMIZERS
 from kontrast.optim.scaling import scale_rate
 
@@ -37,12 +37,12 @@ COLD = 0.022  # a lower temperature is a problem (`temperature_low`)
 
 
 def absent(sizes: Sequence[int], size: int, batch: int, sampler: str) -> float:
-    """(1) for a class of ``size`` rows.
+    """The chance that a batch has no row of a class of ``size`` rows (1).
 
     >>> round(absent([5, 5], 5, 2, "shuffled"), 4), absent([5, 5], 5, 2, "with-replacement")  # 5/10 · 4/9, (1/2)²
     (0.2222, 0.25)
     """
-    return _known(SAMPLERS[sampler].chance_of_absence(sizes, size, batch), sampler)
+    return _require(SAMPLERS[sampler].chance_of_absence(sizes, size, batch), sampler)
 
 
 def lone(sizes: Sequence[int], batch: int, sampler: str) -> float:
@@ -51,19 +51,19 @@ def lone(sizes: Sequence[int], batch: int, sampler: str) -> float:
     >>> round(lone([5, 5], 2, "shuffled"), 4)  # of the nine others five are of the other class
     0.5556
     """
-    return _known(SAMPLERS[sampler].chance_of_no_positive(sizes, batch), sampler)
+    return _require(SAMPLERS[sampler].chance_of_no_positive(sizes, batch), sampler)
 
 
 def others(sizes: Sequence[int], batch: int, sampler: str) -> float:
-    """(3).
+    """The expected number of other rows of its class beside an anchor (3).
 
     >>> others([5, 5], 10, "shuffled"), others([5, 5], 10, "class-balanced")
     (4.0, 4.0)
     """
-    return _known(SAMPLERS[sampler].expected_positives(sizes, batch), sampler)
+    return _require(SAMPLERS[sampler].expected_positives(sizes, batch), sampler)
 
 
-def _known(value: float | None, sampler: str) -> float:
+def _require(value: float | None, sampler: str) -> float:
     if value is None:
         raise Missing(f"the sampler {sampler} does not say what its batches hold of each class")
     return value
@@ -151,7 +151,7 @@ def describe_rate(record: Record) -> str:
 
 
 def sharpness(tau: float) -> float:
-    """(4).
+    """How much more a negative weighs that is nearer by 0.1 (4).
 
     >>> round(sharpness(0.1), 4), round(sharpness(0.02), 1)
     (2.7183, 148.4)
@@ -160,7 +160,7 @@ def sharpness(tau: float) -> float:
 
 
 def reach(tau: float) -> float:
-    """(5).
+    """How much more the nearest possible negative weighs than the farthest (5).
 
     >>> round(reach(1.0), 2)
     7.39
@@ -179,7 +179,7 @@ def shares_penalty(record: Record) -> bool:
     """Whether the loss has the negatives that the entropy monitor looks at: all others, without their labels."""
     if record.patient == "features":
         return True
-    return not record.method.needs_labels and record.options.get("loss", "ordinary") == "ordinary"
+    return not record.method.needs_labels and not record.method.keeps_nearest_negatives(record.options)
 
 
 # -------------------------------------------------------------------------------------------------------------- advice

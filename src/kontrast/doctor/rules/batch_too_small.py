@@ -9,12 +9,9 @@ Reads: recipe (method, batch size, sampler), labels of the training rows.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, below
+from kontrast.data import SAMPLERS
+from kontrast.doctor.rule import Finding, Record, Rule, below
 from kontrast.doctor.rules._setup import compares_classes, others
-from kontrast.runs import Finding
 
 ENOUGH = 4  # of each class, beside an anchor three others
 
@@ -22,8 +19,8 @@ ENOUGH = 4  # of each class, beside an anchor three others
 class BatchTooSmall(Rule):
     """Counts the expected positives of an anchor."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "batch too small for the classes"
+    patients = ("run", "recipe")
+    title = "batch too small for the classes"
 
     def examine(self, record: Record) -> Finding | None:
         if not compares_classes(record):
@@ -35,6 +32,6 @@ class BatchTooSmall(Rule):
         )
         enough = classes * min(ENOUGH, max(sum(sizes) // classes, 1))  # a multiple: class-balanced batches must be one
         advice = f"raise train.batch_size to {enough} or more (train.micro_batch keeps the memory small)"
-        if train.sampler != "class-balanced":
+        if not SAMPLERS[train.sampler].balances_classes:
             advice += "; with train.sampler=class-balanced every class is in every batch"
         return self.graded(below(count, problem=1.0, warning=2.0), evidence, advice)

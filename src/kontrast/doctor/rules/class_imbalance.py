@@ -11,12 +11,9 @@ Reads: labels of the training rows, or of the file; recipe (method, batch size, 
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, percent
+from kontrast.data import SAMPLERS
+from kontrast.doctor.rule import Finding, Record, Rule, percent
 from kontrast.doctor.rules._setup import absent
-from kontrast.runs import Finding
 
 RATIO = 10
 
@@ -24,8 +21,8 @@ RATIO = 10
 class ClassImbalance(Rule):
     """Compares the sizes of the classes."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features", "recipe")
-    title: ClassVar[str] = "class imbalance"
+    patients = ("run", "features", "recipe")
+    title = "class imbalance"
 
     def examine(self, record: Record) -> Finding | None:
         if record.patient == "features" and "labels" not in record.arrays:
@@ -51,6 +48,6 @@ class ClassImbalance(Rule):
         advice = "train.sampler=class-balanced, with a batch that is a multiple of the classes; or a larger batch"
         if share > 0.5 and even < 0.25:
             return self.problem(f"{evidence}, equal classes would be absent from {percent(even)}", advice)
-        if most > RATIO * least and train.sampler != "class-balanced":
+        if most > RATIO * least and not SAMPLERS[train.sampler].balances_classes:
             return self.warning(evidence, advice)
         return self.ok(evidence)

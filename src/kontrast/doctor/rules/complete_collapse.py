@@ -10,14 +10,10 @@ Reads: analysis.json (spread); before a run's end its log (uniformity, −4·spr
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, below
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, below
 from kontrast.doctor.rules._learned import ignore_few_rows
 from kontrast.doctor.rules._setup import advise_more_spread
 from kontrast.geometry import collapse
-from kontrast.runs import Finding
 
 EQUAL = (
     "check that the right layer was taken and that the model was in eval mode: an encoder must not give one row for all"
@@ -28,9 +24,9 @@ OFFSET = "the rows share a large common part: subtract their mean before compari
 class CompleteCollapse(Rule):
     """Looks at the spread of embeddings and features."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features")
-    title: ClassVar[str] = "complete collapse"
-    of_learning: ClassVar[bool] = True
+    patients = ("run", "features")
+    title = "complete collapse"
+    of_learning = True
 
     def examine(self, record: Record) -> Finding | None:
         if record.patient == "features":

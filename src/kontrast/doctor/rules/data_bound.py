@@ -9,26 +9,21 @@ Reads: metrics.jsonl (waiting, images_per_second), recipe (workers, cache).
 from __future__ import annotations
 
 from statistics import median
-from typing import ClassVar
 
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, above, counted, percent
-from kontrast.runs import Finding
+from kontrast.doctor.rule import Finding, Record, Rule, above, percent, quantity
 
 
 class DataBound(Rule):
     """Looks at the share of time spent waiting."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run",)
-    title: ClassVar[str] = "data-bound training"
+    patients = ("run",)
+    title = "data-bound training"
 
     def examine(self, record: Record) -> Finding | None:
         waiting = median(record.values("waiting"))
-        evidence = f"{percent(waiting)} of the time is spent waiting for batches"
-        run = record.recipe.run
-        evidence += (
-            f", {median(record.values('images_per_second')):,.0f} images a second with {counted(run.workers, 'worker')}"
-        )
+        run, rate = record.recipe.run, median(record.values("images_per_second"))
+        evidence = f"{percent(waiting)} of the time is spent waiting for batches, {rate:,.0f} images a second"
+        evidence += f" with {quantity(run.workers, 'worker')}"
         advice = f"run.workers={max(4, 2 * run.workers)}" + ("" if run.cache else ", run.cache=true (decode once)")
         return self.graded(
             above(waiting, problem=0.5, warning=0.2), evidence, f"{advice}; smaller images on disk (data.size)"

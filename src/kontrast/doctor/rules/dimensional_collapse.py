@@ -11,13 +11,9 @@ Reads: features (of a run those of analysis.npz), labels, the recipe's method.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, below
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, below
 from kontrast.doctor.rules._learned import ignore_few_rows, neighbour_votes
 from kontrast.geometry import collapse, spectrum
-from kontrast.runs import Finding
 
 FEWEST = 50  # rows, for a rank to mean something
 ADVICE = (
@@ -29,9 +25,9 @@ ADVICE = (
 class DimensionalCollapse(Rule):
     """Looks at the effective rank."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features")
-    title: ClassVar[str] = "dimensional collapse"
-    of_learning: ClassVar[bool] = True
+    patients = ("run", "features")
+    title = "dimensional collapse"
+    of_learning = True
 
     def examine(self, record: Record) -> Finding | None:
         x = record.features
@@ -46,9 +42,9 @@ class DimensionalCollapse(Rule):
         evidence += f" ({n} rows have no more than {possible} of the {d})" if n <= d else ""
         classes = self._supervised_classes(record)
         if classes is not None and classes > 1 and (record.patient == "run" or r >= min(classes - 1, possible) / 2):
-            taken = min(classes - 1, possible)
-            evidence += f"; {classes} classes learned by their labels take {taken}"
-            return self.graded("problem" if r < taken / 2 else "ok", evidence, ADVICE)
+            directions = min(classes - 1, possible)
+            evidence += f"; {classes} classes learned by their labels take {directions}"
+            return self.graded("problem" if r < directions / 2 else "ok", evidence, ADVICE)
         grade = "problem" if r < 2 else below(r / possible, problem=0.05, warning=0.1)
         if possible < 4:
             return self.ok(evidence)

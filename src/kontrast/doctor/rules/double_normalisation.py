@@ -11,17 +11,13 @@ Reads: model.json (mean, std) or the data, the file that the recipe names; featu
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from kontrast.data.arrays import ALIASES
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule
+from kontrast.doctor.rule import Finding, Record, Rule
 from kontrast.files import expanded
-from kontrast.runs import Finding
 
 SAMPLE = 1000  # rows that are looked at
 UNIT = 1e-3  # how far from 1 a length may be: of half precision
@@ -30,8 +26,8 @@ UNIT = 1e-3  # how far from 1 a length may be: of half precision
 class DoubleNormalisation(Rule):
     """Looks at the values."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features", "recipe")
-    title: ClassVar[str] = "normalised twice"
+    patients = ("run", "features", "recipe")
+    title = "normalised twice"
 
     def examine(self, record: Record) -> Finding | None:
         if record.patient == "features":
@@ -83,11 +79,11 @@ def _float_images(name: str) -> tuple[float, float, float, float] | None:
     path = expanded(name)
     if path.suffix not in (".npy", ".npz") or not path.is_file():
         return None
-    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-    if not isinstance(loaded, np.ndarray):
-        key = next((key for key in loaded.files if ALIASES.get(key, key) == "x_train"), None)
-        loaded = np.empty(0) if key is None else loaded[key]
-    if loaded.ndim < 3 or loaded.dtype.kind != "f" or not loaded.size:
+    content = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not isinstance(content, np.ndarray):
+        key = next((key for key in content.files if ALIASES.get(key, key) == "x_train"), None)
+        content = np.empty(0) if key is None else content[key]
+    if content.ndim < 3 or content.dtype.kind != "f" or not content.size:
         return None
-    x = np.asarray(loaded[:SAMPLE], dtype=np.float64)
+    x = np.asarray(content[:SAMPLE], dtype=np.float64)
     return float(x.min()), float(x.max()), float(x.mean()), float(x.std())

@@ -8,11 +8,8 @@ Reads: run.json; whether there is a checkpoint.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule
-from kontrast.runs import Finding, Run
+from kontrast.doctor.rule import Finding, Missing, Record, Rule
+from kontrast.runs import Run
 
 ADVICE = {
     "NonFiniteLoss": "lower optim.lr (by 10 as a first try), warm it up (schedule=warmup-cosine), and check whether "
@@ -29,8 +26,9 @@ RESTART = "read the error above, correct the setting that it names and start aga
 class FailedRun(Rule):
     """Looks at the run's status."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run",)
-    title: ClassVar[str] = "the run did not end well"
+    patients = ("run",)
+    title = "the run did not end well"
+    explains_others = True
 
     def examine(self, record: Record) -> Finding | None:
         state = record.state
@@ -39,9 +37,9 @@ class FailedRun(Rule):
         place = f"step {state.step or 0} of {state.total_steps}" if state.total_steps else "before the first checkpoint"
         if state.status == "failed":
             error = state.error or "no error was written down"
-            known = next((advice for name, advice in ADVICE.items() if name in error.partition(":")[0]), None)
+            advice_of_error = next((advice for name, advice in ADVICE.items() if name in error.partition(":")[0]), None)
             has_checkpoint = record.path is not None and Run(record.path).last_checkpoint.exists()
-            return self.problem(f"failed, {place}: {error}", known or (RESUME if has_checkpoint else RESTART))
+            return self.problem(f"failed, {place}: {error}", advice_of_error or (RESUME if has_checkpoint else RESTART))
         if state.status == "done":
             return self.ok(f"done, {place}")
         status = "interrupted" if state.status == "interrupted" else f"{state.status}, or killed while it was"

@@ -24,17 +24,14 @@ Reads: features and labels (of a run those of analysis.npz), metrics.jsonl (loss
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, above, percent
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, above, percent
 from kontrast.doctor.rules._learned import draw_rows, is_clustered, label_shares, nearest_others, standing_of
 from kontrast.doctor.rules.complete_collapse import CompleteCollapse
 from kontrast.doctor.rules.dimensional_collapse import DimensionalCollapse
-from kontrast.runs import Finding
 from kontrast.runs.schemas import STATUSES
 
 FEWEST = 200  # rows
@@ -50,9 +47,9 @@ ORDER = "check that the labels are in the order of the rows and belong to them; 
 class LabelNoise(Rule):
     """Compares each label with those of the nearest neighbours."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features", "recipe")
-    title: ClassVar[str] = "signs of label noise"
-    of_learning: ClassVar[bool] = True
+    patients = ("run", "features", "recipe")
+    title = "signs of label noise"
+    of_learning = True
 
     def examine(self, record: Record) -> Finding | None:
         noise = 0.0 if record.resolved is None else record.recipe.data.noise
@@ -89,14 +86,14 @@ class LabelNoise(Rule):
                 f"in the clearest fifth of the rows {percent(most)} of the neighbours have one label, with shuffled "
                 f"labels it would be {percent(least)}"
             )
-            return self._of_mixed(record, evidence, x, wrong=float((label != y)[clear].double().mean()))
+            return self._of_mixed(record, evidence, x, disagreement=float((label != y)[clear].double().mean()))
         n, d = int(clearest.sum()), float((label != y)[clearest].double().mean())
         evidence = f"{percent(d)} of the {n:,} rows with the clearest neighbours have another label than these"
         return self.graded(above(d - 2 * math.sqrt(d * (1 - d) / n), problem=LEAST, warning=0.05), evidence, ADVICE)
 
-    def _of_mixed(self, record: Record, evidence: str, x: Tensor, wrong: float) -> Finding:
+    def _of_mixed(self, record: Record, evidence: str, x: Tensor, disagreement: float) -> Finding:
         """Mixed neighbours are the fault of the labels only if the features themselves are clear."""
-        if record.patient == "features" and wrong > LEAST and is_clustered(x):
+        if record.patient == "features" and disagreement > LEAST and is_clustered(x):
             return self.problem(f"{evidence}: the features lie in clusters, and in these the labels are mixed", ORDER)
         if record.patient == "run" and record.method.needs_labels and standing_of(record)[0] > FITTED:
             return self.warning(f"the training labels are fitted, but {evidence}: nothing general was in them", ADVICE)

@@ -12,13 +12,9 @@ Reads: run.json (error), metrics.jsonl (loss, bound, lr), recipe (optimiser, bat
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, above, percent
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, above, percent
 from kontrast.doctor.rules._learned import course_of
 from kontrast.doctor.rules._setup import describe_rate, rate_at_base, scales_with_batch, usual_rates
-from kontrast.runs import Finding
 
 ADVICE = "lower optim.lr by 3 to 10, or warm it up (schedule=warmup-cosine)"
 LARGE = 1024
@@ -27,8 +23,8 @@ LARGE = 1024
 class LearningRateHigh(Rule):
     """Looks at the course of the loss, and at the rate."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "learning rate too high"
+    patients = ("run", "recipe")
+    title = "learning rate too high"
 
     def examine(self, record: Record) -> Finding | None:
         if "NonFiniteLoss" in str(record.state.error or ""):

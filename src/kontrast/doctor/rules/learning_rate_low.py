@@ -14,14 +14,10 @@ Reads: metrics.jsonl (loss, bound), recipe (optimiser, batch, temperature).
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, below, percent
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, below, percent
 from kontrast.doctor.rules._learned import Course, course_of
 from kontrast.doctor.rules._setup import describe_rate, least_rate, rate_at_base, usual_rates
 from kontrast.doctor.rules.temperature_high import TemperatureHigh
-from kontrast.runs import Finding
 
 LEAST_GAIN = 0.02  # of what could be gained
 
@@ -29,9 +25,9 @@ LEAST_GAIN = 0.02  # of what could be gained
 class LearningRateLow(Rule):
     """Looks at the course of the loss, and at the rate."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "learning rate too low, or training too short"
-    of_learning: ClassVar[bool] = True
+    patients = ("run", "recipe")
+    title = "learning rate too low, or training too short"
+    of_learning = True
 
     def examine(self, record: Record) -> Finding | None:
         if record.patient == "recipe":
@@ -64,7 +60,7 @@ class LearningRateLow(Rule):
         return "the temperature is too high for any rate" if hot is not None and hot.status == "problem" else ""
 
     def _of_course(self, course: Course, *, faster: bool = False) -> Finding | None:
-        """A fall that goes on."""
+        """A warning if the loss still falls steeply; else None."""
         if course.falling <= 0.15:
             return None
         return self.warning(

@@ -10,12 +10,8 @@ Reads: recipe (method, views, batch size, sampler), labels of the training rows.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, above, percent
+from kontrast.doctor.rule import Finding, Record, Rule, above, percent
 from kontrast.doctor.rules._setup import compares_classes, lone
-from kontrast.runs import Finding
 
 ADVICE = (
     "give each image two views (augment.views=[crop-flip, crop-flip]), raise train.batch_size, or take "
@@ -26,8 +22,8 @@ ADVICE = (
 class LoneAnchors(Rule):
     """Computes the expected share of anchors without positives."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "anchors without positives"
+    patients = ("run", "recipe")
+    title = "anchors without positives"
 
     def examine(self, record: Record) -> Finding | None:
         if not compares_classes(record):

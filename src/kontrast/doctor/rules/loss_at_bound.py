@@ -11,20 +11,16 @@ Reads: metrics.jsonl (loss, chance, collapsed, bound), recipe (method).
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule
+from kontrast.doctor.rule import Finding, Record, Rule
 from kontrast.doctor.rules._learned import standing_of
 from kontrast.doctor.rules.complete_collapse import CompleteCollapse
-from kontrast.runs import Finding
 
 
 class LossAtBound(Rule):
     """Looks at where the loss stands at the end."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run",)
-    title: ClassVar[str] = "loss at its bound"
+    patients = ("run",)
+    title = "loss at its bound"
 
     def examine(self, record: Record) -> Finding | None:
         if (collapse := CompleteCollapse()(record)) is not None and collapse.status == "problem":

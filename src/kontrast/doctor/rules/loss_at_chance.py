@@ -10,21 +10,17 @@ Reads: metrics.jsonl (loss, chance, collapsed, bound), recipe (method, views).
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, below
+from kontrast.doctor.rule import Finding, Record, Rule, below
 from kontrast.doctor.rules._learned import standing_of
 from kontrast.doctor.rules._setup import advise_weaker_pull
-from kontrast.runs import Finding
 
 
 class LossAtChance(Rule):
     """Looks at where the loss stands at the end."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run",)
-    title: ClassVar[str] = "loss at chance"
-    of_learning: ClassVar[bool] = True
+    patients = ("run",)
+    title = "loss at chance"
+    of_learning = True
 
     def examine(self, record: Record) -> Finding | None:
         share, evidence = standing_of(record)

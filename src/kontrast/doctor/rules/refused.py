@@ -11,19 +11,16 @@ Reads: recipe, its data.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kontrast import data
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule
-from kontrast.runs import Finding
+from kontrast.doctor.rule import Finding, Record, Rule
 
 
 class Refused(Rule):
     """Makes what train makes before its first step."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("recipe",)
-    title: ClassVar[str] = "train would refuse this recipe"
+    patients = ("recipe",)
+    title = "train would refuse this recipe"
+    explains_others = True
 
     def examine(self, record: Record) -> Finding | None:
         job = record.job

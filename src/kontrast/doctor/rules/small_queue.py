@@ -9,19 +9,15 @@ Reads: recipe (queue, batch size), number of classes where there are labels.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, below
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, below
 from kontrast.doctor.rules._setup import queue_of
-from kontrast.runs import Finding
 
 
 class SmallQueue(Rule):
     """Compares the queue with the batch and the classes."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "queue too small"
+    patients = ("run", "recipe")
+    title = "queue too small"
 
     def examine(self, record: Record) -> Finding | None:
         queue = queue_of(record)

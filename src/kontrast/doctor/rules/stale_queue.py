@@ -14,32 +14,30 @@ Reads: recipe (queue, momentum, batch size), number of training rows.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, above
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, above
 from kontrast.doctor.rules._setup import queue_of
-from kontrast.runs import Finding
 from kontrast.runs.schemas import STATUSES
 
 
 class StaleQueue(Rule):
     """Computes the drift of the oldest key."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "queue too stale"
+    patients = ("run", "recipe")
+    title = "queue too stale"
 
     def examine(self, record: Record) -> Finding | None:
         queue = queue_of(record)
         if queue is None:
             return None
         try:
-            passes, known = queue.length / record.rows, True
+            passes: float | None = queue.length / record.rows
         except Missing:
-            passes, known = 0.0, False
+            passes = None
         evidence = f"the oldest of {queue.length:,} keys is {queue.age:.3g} steps old, drift {queue.drift:.2g}"
-        evidence += f" at momentum {queue.momentum:g}" + (f"; {passes:.2g} passes over the data" if known else "")
-        grades = above(queue.drift, problem=3.0, warning=1.0), above(passes, problem=2.0, warning=1.0)
+        evidence += f" at momentum {queue.momentum:g}" + (
+            "" if passes is None else f"; {passes:.2g} passes over the data"
+        )
+        grades = above(queue.drift, problem=3.0, warning=1.0), above(passes or 0.0, problem=2.0, warning=1.0)
         grade = min(grades, key=STATUSES.index)
         advice = "raise method.momentum (0.99, with a long queue 0.999) or shorten method.queue"
         if grades[1] != "ok":

@@ -15,13 +15,10 @@ features their entropy at the temperature that was passed.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, above, below, rounded
+from kontrast.doctor.rule import Finding, Record, Rule, above, below, short_number
 from kontrast.doctor.rules._learned import effective_negatives
 from kontrast.doctor.rules._setup import reach, shares_penalty, temperature_of
-from kontrast.runs import Finding
 
 BEST = 0.3  # the largest of the best temperatures in Wang & Liu's tables
 ADVICE = "lower method.temperature: 0.1 is a good start; `kontrast tune` finds it"
@@ -30,29 +27,28 @@ ADVICE = "lower method.temperature: 0.1 is a good start; `kontrast tune` finds i
 class TemperatureHigh(Rule):
     """Asks how alike the negatives are treated."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features", "recipe")
-    title: ClassVar[str] = "temperature too high"
+    patients = ("run", "features", "recipe")
+    title = "temperature too high"
 
     def examine(self, record: Record) -> Finding | None:
         tau = temperature_of(record)
         if tau is None:
             return None
         if record.patient != "features":
-            if record.options.get("loss", "ordinary") == "hard":
+            if record.method.keeps_nearest_negatives(record.options):
                 return self.ok("the hard loss chooses the nearest negatives itself, whatever the temperature")
             target = record.options.get("target_temperature")
             if target is not None and target >= tau and not record.options.get("contrastive_weight", 0.0):
                 evidence = f"target_temperature {target:g} is not below temperature {tau:g}: the target is no sharper"
                 return self.problem(evidence, f"lower method.target_temperature to about {tau / 2:g}")
         if record.patient == "recipe" or not shares_penalty(record):
-            evidence = (
-                f"temperature {tau:g}: the nearest negative weighs at most {rounded(reach(tau))} times the farthest"
-            )
+            times = short_number(reach(tau))
+            evidence = f"temperature {tau:g}: the nearest negative weighs at most {times} times the farthest"
             return self.graded(below(reach(tau), problem=10.0, warning=100.0), evidence, ADVICE)
         count, total, more = effective_negatives(record, tau)
         share = math.log(count) / math.log(total)
         evidence = (
-            f"temperature {tau:g}: entropy {share:.3f} of the most, as if {rounded(count)} of {total:,} negatives "
+            f"temperature {tau:g}: entropy {share:.3f} of the most, as if {short_number(count)} of {total:,} negatives "
         )
         evidence += f"shared it{more}"
         if tau <= BEST:

@@ -13,13 +13,10 @@ entropy at the temperature that was passed.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, above, below, rounded
+from kontrast.doctor.rule import Finding, Record, Rule, above, below, short_number
 from kontrast.doctor.rules._learned import effective_negatives, is_gathered
 from kontrast.doctor.rules._setup import shares_penalty, sharpness, temperature_of
-from kontrast.runs import Finding
 
 ADVICE = "raise method.temperature: 0.1 is a good start, 0.2 where false negatives hurt; `kontrast tune` finds it"
 
@@ -27,18 +24,20 @@ ADVICE = "raise method.temperature: 0.1 is a good start, 0.2 where false negativ
 class TemperatureLow(Rule):
     """Counts the negatives that share the penalty."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features", "recipe")
-    title: ClassVar[str] = "temperature too low"
+    patients = ("run", "features", "recipe")
+    title = "temperature too low"
 
     def examine(self, record: Record) -> Finding | None:
         tau = temperature_of(record)
         if tau is None:
             return None
         if record.patient == "recipe" or not shares_penalty(record) or is_gathered(record):
-            evidence = f"temperature {tau:g}: a negative nearer by 0.1 weighs {rounded(sharpness(tau))} times as much"
+            evidence = (
+                f"temperature {tau:g}: a negative nearer by 0.1 weighs {short_number(sharpness(tau))} times as much"
+            )
             return self.graded(above(sharpness(tau), problem=100.0, warning=10.0), evidence, ADVICE)
         count, total, more = effective_negatives(record, tau)
-        evidence = f"temperature {tau:g}: the penalty falls on {rounded(count)} of {total:,} negatives{more}"
+        evidence = f"temperature {tau:g}: the penalty falls on {short_number(count)} of {total:,} negatives{more}"
         return self.graded(
             below(count, problem=min(3.0, math.sqrt(total)), warning=min(6.0, math.sqrt(total))), evidence, ADVICE
         )

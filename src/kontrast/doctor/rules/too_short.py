@@ -10,19 +10,16 @@ Reads: metrics.jsonl (step, epoch, loss), run.json (status), recipe (train).
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Patient, Record
-from kontrast.doctor.rules._base import Rule, counted, too_short, trained_steps
+from kontrast.doctor.rule import Finding, Record, Rule, quantity, too_short, trained_steps
 from kontrast.doctor.rules._learned import FEWEST_LINES
-from kontrast.runs import Finding
 
 
 class TooShort(Rule):
     """Counts steps and lines of the log."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run",)
-    title: ClassVar[str] = "training too short to judge"
+    patients = ("run",)
+    title = "training too short to judge"
+    explains_others = True
 
     def examine(self, record: Record) -> Finding | None:
         if record.state.status == "failed":
@@ -32,6 +29,6 @@ class TooShort(Rule):
         steps = trained_steps(record)
         lines = sum(line.get("loss") is not None for line in record.metrics)
         if lines < FEWEST_LINES:
-            evidence = f"{counted(lines, 'line')} with a loss in {counted(steps, 'step')}: too few to see its course"
+            evidence = f"{quantity(lines, 'line')} with a loss in {quantity(steps, 'step')}: too few to see its course"
             return self.warning(evidence, f"write more often: run.log_every={max(1, steps // 20)}")
-        return self.ok(f"{counted(steps, 'step')}, {counted(lines, 'line')} with a loss")
+        return self.ok(f"{quantity(steps, 'step')}, {quantity(lines, 'line')} with a loss")

@@ -14,11 +14,8 @@ Reads: analysis.json (simplex of the training rows' features, geometry of the te
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, above
-from kontrast.runs import Finding, Geometry
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, above
+from kontrast.runs import Geometry
 
 ADVICE = (
     "stronger views (augment=strong), more images, early stopping (data.validation=0.1 train.patience=5), more weight "
@@ -30,8 +27,8 @@ TIGHT = 1e-6  # float32 does not resolve less
 class TrainTestGap(Rule):
     """Compares the classes in training and test rows."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "features")
-    title: ClassVar[str] = "train/test gap"
+    patients = ("run", "features")
+    title = "train/test gap"
 
     def examine(self, record: Record) -> Finding | None:
         if record.patient == "features":

@@ -12,32 +12,31 @@ Reads: recipe (augment, method), analysis.npz (sample_views), metrics.jsonl (mon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule
+from kontrast import augment
+from kontrast.doctor.rule import Finding, Missing, Record, Rule
 from kontrast.recipe import Part, View
-from kontrast.registry import STRENGTHS
-from kontrast.runs import Finding
 
 STRONGER = "stronger views: augment=strong (crop, flip, colour, blur)"
-JITTER = ("brightness", "contrast", "saturation", "hue")
 NOISE = "{name: vector-noise, noise: 0.1}"
 
 
 class WeakViews(Rule):
     """Looks at the augmentations, and at the sample views."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "views too weak or identical"
+    patients = ("run", "recipe")
+    title = "views too weak or identical"
 
     def examine(self, record: Record) -> Finding | None:
         views = record.recipe.augment.views
-        alone = record.method.most_views == 1 and not record.method.needs_labels  # its one view must change something
+        is_single = (
+            record.method.most_views == 1 and not record.method.needs_labels
+        )  # its one view must change something
         names = _names(views)
-        if len(views) < 2 and not alone:
+        if len(views) < 2 and not is_single:
             return None
-        if all(map(_changes_nothing, views)):
+        strengths = {view.strength for view in _views(record)}
+        if strengths == {"none"}:
             return self.problem(
                 f"views {names}: nothing is changed, all views of an image are the same", self._stronger(record)
             )
@@ -49,7 +48,7 @@ class WeakViews(Rule):
         evidence = f"views {names}" + ("" if apart is None else f", {apart:.0f} grey levels apart on average")
         if record.method.needs_labels:
             return self.ok(evidence)
-        if all(map(_changes_little, views)):
+        if "strong" not in strengths:
             return self.warning(
                 f"{evidence}: little is changed, and without labels the views are all there is", self._stronger(record)
             )
@@ -65,7 +64,11 @@ class WeakViews(Rule):
 
     def _stronger(self, record: Record) -> str:
         """As it can be typed: presets of images, or noise for vectors."""
-        if not _of_vectors(record):
+        try:
+            kind: str = record.data[0].kind if record.card is None else record.card.input.kind
+        except Missing:
+            kind = augment.kind_of(record.recipe.augment.described[0])
+        if kind != "vector":
             return STRONGER
         return f'stronger views: "augment.views=[{", ".join([NOISE] * len(record.recipe.augment.views))}]"'
 
@@ -77,13 +80,9 @@ class WeakViews(Rule):
         return float((pixels[:, 0].float() - pixels[:, 1].float()).abs().mean())
 
 
-def _of_vectors(record: Record) -> bool:
-    if record.card is not None:
-        return record.card.input.kind == "vector"
-    try:
-        return record.data[0].kind == "vector"
-    except Missing:
-        return any(isinstance(view, Part) and view.name == "vector-noise" for view in record.recipe.augment.views)
+def _views(record: Record) -> list[augment.Compose]:
+    """The views, for images of any size: only how strong they are is asked."""
+    return [augment.view(description, size=32) for description in record.recipe.augment.described]
 
 
 def _names(views: Sequence[View]) -> str:
@@ -91,31 +90,3 @@ def _names(views: Sequence[View]) -> str:
     return ", ".join(
         view.name if isinstance(view, Part) else f"[{', '.join(step.name for step in view)}]" for view in views
     )
-
-
-def _changes_nothing(view: View) -> bool:
-    if not isinstance(view, Part):
-        return all(_is_still(step) for step in view)
-    if view.name == "vector-noise":
-        return not view.options.get("noise") and not view.options.get("dropout")
-    return view.name == "none" and not _adds(view)
-
-
-def _changes_little(view: View) -> bool:
-    if not isinstance(view, Part):
-        return all(step.name in ("crop", "flip") or _is_still(step) for step in view)
-    if view.name == "vector-noise":
-        return bool(view.options["noise"] < 0.02 and not view.options["dropout"])
-    return _changes_nothing(view) or (view.name == "crop-flip" and not _adds(view))
-
-
-def _adds(view: Part) -> bool:
-    """Whether a preset is given operations, besides the flip, that it has not by itself."""
-    return any(view.options.get(key) for key in STRENGTHS if key != "flip" or view.name == "none")
-
-
-def _is_still(step: Part) -> bool:
-    """Whether an operation is told never to change anything."""
-    amounts = {"color-jitter": JITTER, "gaussian-noise": ("std",), "feature-dropout": ("rate",)}.get(step.name)
-    off = amounts is not None and not any(step.options.get(key) for key in amounts)
-    return off or step.options.get("p", 1.0) == 0

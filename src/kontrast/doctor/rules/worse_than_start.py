@@ -14,11 +14,7 @@ Reads: result.json (start), recipe (encoder.pretrained, encoder.norm).
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from kontrast.doctor.record import Missing, Patient, Record
-from kontrast.doctor.rules._base import Rule, above
-from kontrast.runs import Finding
+from kontrast.doctor.rule import Finding, Missing, Record, Rule, above
 
 LEAST = 0.01
 KEEP = "keep the statistics of batch norm (encoder.norm=frozen)"
@@ -27,8 +23,8 @@ KEEP = "keep the statistics of batch norm (encoder.norm=frozen)"
 class WorseThanStart(Rule):
     """Compares the accuracy at the end with that at the start."""
 
-    patients: ClassVar[tuple[Patient, ...]] = ("run", "recipe")
-    title: ClassVar[str] = "worse than at the start"
+    patients = ("run", "recipe")
+    title = "worse than at the start"
 
     def examine(self, record: Record) -> Finding | None:
         options = record.recipe.encoder.options

@@ -32,6 +32,8 @@ class NearestNeighbours(Protocol):
     k: int
     temperature: float = 0.07
     name: ClassVar[str] = "knn"
+    title: ClassVar[str] = "kNN accuracy"
+    phrase: ClassVar[str] = "kNN"
 
     def __post_init__(self) -> None:
         whole_number("k", self.k, least=1)

@@ -49,6 +49,8 @@ class Probe(Protocol):
     held_out: float = 0.1
     limit: int | None = None
     name: ClassVar[str] = "probe"
+    title: ClassVar[str] = "Linear probe"
+    phrase: ClassVar[str] = "a linear probe"
 
     def __post_init__(self) -> None:
         whole_number("epochs", self.epochs, least=1)

@@ -21,7 +21,6 @@ Nothing here corrects for many claims: of forty effects that are not there, one 
 
 from __future__ import annotations
 
-from kontrast.experiments.claims._readings import FAILS, HOLDS, OPEN
 from kontrast.experiments.claims.comparisons import (
     collapses,
     everywhere,
@@ -33,6 +32,7 @@ from kontrast.experiments.claims.comparisons import (
     stays,
     varies_less,
 )
+from kontrast.experiments.claims.readings import FAILS, HOLDS, OPEN
 from kontrast.experiments.claims.trends import (
     about_linear,
     convex,

@@ -18,14 +18,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from kontrast.experiments.cell import At, Value
-from kontrast.experiments.claims._readings import (
+from kontrast.experiments.claims.readings import (
     FAILS,
     HOLDS,
     OPEN,
-    Alone,
     Number,
     Place,
     Readings,
+    SingleSeed,
     Where,
     at,
     average,
@@ -36,6 +36,7 @@ from kontrast.experiments.claims._readings import (
     open_finding,
     parts,
     sign_over_seeds,
+    weakest,
 )
 from kontrast.experiments.experiment import Claim, Finding, Row, is_censored, value_of
 
@@ -100,16 +101,16 @@ def varies_less(
 ) -> Claim:
     """``measure`` varies less along an axis where ``a``: each seed's standard deviations, paired, differ below 0."""
 
-    def spread(side: Side) -> Number:
+    def deviation_of(side: Side) -> Number:
         curves: dict[Place, list[Number]] = {}
         for place, number in side.items():
             curves.setdefault(tuple(p for p in place if p[0] != along), []).append(number)
         censored = any(number.bound for number in side.values())
-        found = statistics.fmean(statistics.pstdev(n.value for n in curve) for curve in curves.values())
-        return Number(found, "?" if censored else "")  # not linear: a bound of the values is none of their spread
+        deviation = statistics.fmean(statistics.pstdev(n.value for n in curve) for curve in curves.values())
+        return Number(deviation, "?" if censored else "")  # not linear: a bound of the values is none of their spread
 
     def compare(one: Side, other: Side) -> Number:
-        return spread(one) + spread(other).times(-1.0)
+        return deviation_of(one) + deviation_of(other).times(-1.0)
 
     statistic = (
         f"each seed's standard deviation of {measure} over {along} where {label(a)} minus that where {label(b)}, at "
@@ -173,10 +174,10 @@ def _test(
     def test(rows: Sequence[Row]) -> list[Finding]:
         axes = (*a, *b, *((along,) if along else ()))
         every = parts(rows, within, *axes)
-        found = [_compared(here, part) for part, here in every.items()]
+        findings = [_compared(here, part) for part, here in every.items()]
         if pooled and len(every) > 1:
-            found.append(_compared(rows, f"all {len(every)} together", within))
-        return found
+            findings.append(_compared(rows, f"all {len(every)} together", within))
+        return findings
 
     def _compared(rows: Sequence[Row], where: str, by: Sequence[str] = ()) -> Finding:
         one, other = (Readings(rows, measure, side, _dropped(side)) for side in (a, b))
@@ -190,38 +191,40 @@ def _test(
         numbers = [
             compare({p: one.seeds[seed][p] for p in ours}, {p: other.seeds[seed][p] for p in theirs}) for seed in seeds
         ]
-        alone = None
+        single = None
         if len(seeds) == 1:
             of_seed = {p: one.seeds[seeds[0]][p] for p in ours}, {p: other.seeds[seeds[0]][p] for p in theirs}
-            own = None if along else _own_errors((one, other), (ours, theirs), seeds[0])
-            alone = own or _replicates(*of_seed, compare, along, by)
-        return sign_over_seeds(name, numbers, sign, where=where, lacking=lacking, about=about, alone=alone)
+            single_error = None if along else _own_errors((one, other), (ours, theirs), seeds[0])
+            single = single_error or _replicates(*of_seed, compare, along, by)
+        return sign_over_seeds(name, numbers, sign, where=where, lacking=lacking, about=about, single=single)
 
     return test
 
 
-def _own_errors(reads: tuple[Readings, Readings], places: tuple[list[Place], list[Place]], seed: Value) -> Alone | None:
+def _own_errors(
+    readings: tuple[Readings, Readings], places: tuple[list[Place], list[Place]], seed: Value
+) -> SingleSeed | None:
     """From the standard errors of the values, taken as independent: for the same test rows it is too large."""
     sides = []
-    for read, here in zip(reads, places, strict=True):
-        if any((seed, place) not in read.errors or read.seeds[seed][place].bound for place in here):
+    for reading, here in zip(readings, places, strict=True):
+        if any((seed, place) not in reading.errors or reading.seeds[seed][place].bound for place in here):
             return None
-        sides.append(math.sqrt(math.fsum(read.errors[seed, place] ** 2 for place in here)) / len(here))
-    return Alone(math.hypot(*sides), math.inf, "the values' own errors")
+        sides.append(math.sqrt(math.fsum(reading.errors[seed, place] ** 2 for place in here)) / len(here))
+    return SingleSeed(math.hypot(*sides), math.inf, "the values' own errors")
 
 
-def _replicates(one: Side, other: Side, compare: Compare, along: str | None, by: Sequence[str]) -> Alone | None:
+def _replicates(one: Side, other: Side, compare: Compare, along: str | None, by: Sequence[str]) -> SingleSeed | None:
     """From how the comparison varies over the places that are averaged (data sets, temperatures): each a replicate.
 
     ``by`` are the axes whose values are the replicates, where there are others too; else all but ``along`` are.
     """
 
     def groups(side: Side) -> dict[Place, dict[Place, Number]]:
-        found: dict[Place, dict[Place, Number]] = {}
+        places: dict[Place, dict[Place, Number]] = {}
         for place, number in side.items():
             key = tuple(p for p in place if (p[0] in by if by else p[0] != along))
-            found.setdefault(key, {})[place] = number
-        return found
+            places.setdefault(key, {})[place] = number
+        return places
 
     ours, theirs = groups(one), groups(other)
     if set(ours) != set(theirs) or len(ours) < 3:
@@ -230,7 +233,7 @@ def _replicates(one: Side, other: Side, compare: Compare, along: str | None, by:
     if any(number.bound for number in each):
         return None
     error = statistics.stdev(number.value for number in each) / math.sqrt(len(each))
-    return Alone(error, len(each) - 1, f"{len(each)} places as replicates")
+    return SingleSeed(error, len(each) - 1, f"{len(each)} places as replicates")
 
 
 def _common(ours: Sequence[Place], theirs: Sequence[Place], apart: Collection[str]) -> tuple[list[Place], list[Place]]:
@@ -315,17 +318,19 @@ def _level(text: str, measure: str, level: float, where: Where, within: Sequence
     )
 
     def one(rows: Sequence[Row], part: str) -> Finding:
-        read = Readings(rows, measure, where)
-        chosen: list[Number] = []
-        for seed in read.complete(read.places):
-            values = list(read.seeds[seed].values())
+        reading = Readings(rows, measure, where)
+        worst_values: list[Number] = []
+        for seed in reading.complete(reading.places):
+            values = list(reading.seeds[seed].values())
             # The smallest of lower bounds is a lower bound, and so is the largest.
             bound = "≥" if any(number.bound for number in values) else ""
-            chosen.append(Number(worst(number.value for number in values), bound))
-        found = sign_over_seeds(f"{word} {measure}", chosen, sign, where=part, lacking=lack(read), about=level)
-        count = sum(sign * (number.value - level) > 0 for number in chosen)
-        says = f"{found.says}; {count} of {len(chosen)} seeds {side}" if chosen else found.says
-        return replace(found, says=says)
+            worst_values.append(Number(worst(number.value for number in values), bound))
+        finding = sign_over_seeds(
+            f"{word} {measure}", worst_values, sign, where=part, lacking=lack(reading), about=level
+        )
+        count = sum(sign * (number.value - level) > 0 for number in worst_values)
+        says = f"{finding.says}; {count} of {len(worst_values)} seeds {side}" if worst_values else finding.says
+        return replace(finding, says=says)
 
     return Claim(text, statistic, by_part(one, within, *where), (measure,))
 
@@ -348,18 +353,17 @@ def everywhere(text: str, claim: Claim, axis: str = "data") -> Claim:
     """
 
     def test(rows: Sequence[Row]) -> list[Finding]:
-        found = claim.test(rows)
-        parts = [finding for finding in found if finding.where.startswith(f"{axis}=")]
+        findings = claim.test(rows)
+        parts = [finding for finding in findings if finding.where.startswith(f"{axis}=")]
         if len(parts) < 2:
             return [open_finding("", f"{axis} has one value; expected two or more")]
         verdicts = [finding.verdict for finding in parts]
-        verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
         says = f"holds on {verdicts.count(HOLDS)} of {len(parts)} ({', '.join(f.where for f in parts)})"
         others = {FAILS: "does not hold on", OPEN: "open on"}
         for other, words in others.items():
             if other in verdicts:
                 says += f"; {words} {', '.join(f.where for f in parts if f.verdict == other)}"
-        return [Finding(verdict, says, "", n=len(parts))]
+        return [Finding(weakest(verdicts), says, "", n=len(parts))]
 
     statistic = f'the verdict of each value of {axis} on "{claim.text}": {claim.statistic}'
     return replace(claim, text=text, statistic=statistic, test=test)

@@ -40,10 +40,9 @@ which side it lies.
 
     (10)  r = Pearson's correlation of the points;  z = artanh r is about normal with deviation 1/√(n − 3)   (Fisher)
     (11)  the 95 % interval is tanh(z ± 1.96/√(n − 3)); from four points on
-    (12)  of ranks (Spearman): the same with 1.06/(n − 3) for 1/(n − 3)   (Fieller, Hartley and Pearson, 1957)
 
 A point is a place, its mean over seeds: runs that differ by the seed alone are not independent evidence of what the
-place does, and counting each would make n too large. ``each="run"`` counts each all the same, and says so.
+place does, and counting each would make n too large.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kontrast.experiments.cell import Value
-from kontrast.experiments.claims._readings import (
+from kontrast.experiments.claims.readings import (
     FAILS,
     HOLDS,
     OPEN,
-    Alone,
     Number,
     Place,
     Readings,
+    SingleSeed,
     Where,
     at,
     average,
@@ -72,11 +71,13 @@ from kontrast.experiments.claims._readings import (
     matches,
     open_finding,
     sign_over_seeds,
+    weakest,
 )
 from kontrast.experiments.experiment import Claim, Finding, Row, is_censored
 from kontrast.intervals import Interval, interval, student
 
 Curve = Sequence[tuple[float, Number]]  # by x, rising
+Curves = Mapping[Value, Sequence[Curve]]  # of each seed: one for each place on the other axes
 Weigh = Callable[[Curve], Number]
 LOG, LINEAR = "log", "linear"
 
@@ -111,16 +112,11 @@ def convex(
         f"interval of the curvature over seeds above 0; {CENSORED}"
     )
 
-    def one(rows: Sequence[Row], part: str) -> Finding:
-        curves, lacking = curves_of(rows, measure, along, where, scale)
-        if few := too_few(curves, along, 3):
-            return open_finding(part, lacking or few)
-        alone = _from_residuals(curves, 2)
-        return sign_over_seeds(
-            name, of_each_seed(curves, _bounded_curvature), 1, where=part, lacking=lacking, alone=alone
-        )
+    def judge(curves: Curves, part: str, lacking: str) -> Finding:
+        numbers, single = of_each_seed(curves, _bounded_curvature), _from_residuals(curves, 2)
+        return sign_over_seeds(name, numbers, 1, where=part, lacking=lacking, single=single)
 
-    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
+    return _claim_of_curves(text, statistic, judge, measure, along, where, within, scale, fewest=3)
 
 
 def more_convex(
@@ -145,8 +141,8 @@ def more_convex(
         numbers = [one + other.times(-1.0) for one, other in pairs]
         name = f"{curvature_name(along, scale)}, {label(a)} − {label(b)},"
         lacking = "; ".join(filter(None, (lacks, lacks_too)))
-        alone = _both(_from_residuals(first, 2), _from_residuals(second, 2))
-        return sign_over_seeds(name, numbers, 1, where=part, lacking=lacking, alone=alone)
+        single = _both(_from_residuals(first, 2), _from_residuals(second, 2))
+        return sign_over_seeds(name, numbers, 1, where=part, lacking=lacking, single=single)
 
     return Claim(text, statistic, by_part(one, within, along, *a, *b), (measure,))
 
@@ -164,12 +160,32 @@ def _slope(text: str, measure: str, along: str, where: Where, within: Sequence[s
     )
     name = f"slope per {'doubling of ' if scale == LOG else 'unit of '}{along}"
 
+    def judge(curves: Curves, part: str, lacking: str) -> Finding:
+        numbers, single = of_each_seed(curves, _slope_of), _from_residuals(curves, 1)
+        return sign_over_seeds(name, numbers, sign, where=part, lacking=lacking, single=single)
+
+    return _claim_of_curves(text, statistic, judge, measure, along, where, within, scale, fewest=2)
+
+
+def _claim_of_curves(
+    text: str,
+    statistic: str,
+    judge: Callable[[Curves, str, str], Finding],
+    measure: str,
+    along: str,
+    where: Where,
+    within: Sequence[str],
+    scale: str,
+    *,
+    fewest: int,
+) -> Claim:
+    """A claim about the curves of each seed: ``judge(curves, part, lacking)``, of ``fewest`` points or more."""
+
     def one(rows: Sequence[Row], part: str) -> Finding:
         curves, lacking = curves_of(rows, measure, along, where, scale)
-        if few := too_few(curves, along, 2):
+        if few := too_few(curves, along, fewest):
             return open_finding(part, lacking or few)
-        alone = _from_residuals(curves, 1)
-        return sign_over_seeds(name, of_each_seed(curves, _slope_of), sign, where=part, lacking=lacking, alone=alone)
+        return judge(curves, part, lacking)
 
     return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
 
@@ -190,33 +206,33 @@ def curves_of(
     rows: Sequence[Row], measure: str, along: str, where: Where, scale: str
 ) -> tuple[dict[Value, list[Curve]], str]:
     """Of each seed that has every cell: a curve for each place on the other axes; and what is lacking, in words."""
-    read = Readings(rows, measure, where)
-    found: dict[Value, list[Curve]] = {}
-    for seed in read.complete(read.places):
+    readings = Readings(rows, measure, where)
+    by_seed: dict[Value, list[Curve]] = {}
+    for seed in readings.complete(readings.places):
         curves: dict[Place, list[tuple[float, Number]]] = {}
-        for place, number in read.seeds[seed].items():
+        for place, number in readings.seeds[seed].items():
             rest = tuple(p for p in place if p[0] != along)
             curves.setdefault(rest, []).append((_x(dict(place)[along], along, scale), number))
-        found[seed] = [sorted(curve, key=lambda point: point[0]) for curve in curves.values()]
-    return found, lack(read) or ("" if found else "no seed has every cell")
+        by_seed[seed] = [sorted(curve, key=lambda point: point[0]) for curve in curves.values()]
+    return by_seed, lack(readings) or ("" if by_seed else "no seed has every cell")
 
 
 def _x(value: Value, along: str, scale: str) -> float:
     if isinstance(value, bool | str | None) or (scale == LOG and value <= 0):
-        needed = "positive numbers (or scale='linear')" if scale == LOG else "numbers"
-        raise ValueError(f"a trend along {along} meets {value!r}; expected {needed}: leave the others out by where=")
+        expected = "positive numbers (or scale='linear')" if scale == LOG else "numbers"
+        raise ValueError(f"a trend along {along} meets {value!r}; expected {expected}: leave the others out by where=")
     return math.log2(value) if scale == LOG else float(value)
 
 
-def too_few(curves: Mapping[Value, list[Curve]], along: str, needed: int) -> str:
+def too_few(curves: Curves, along: str, fewest_points: int) -> str:
     """Why nothing can be fitted, in words; empty where it can."""
     if not curves:
         return "no seed has every cell"
     fewest = min(len(curve) for of_seed in curves.values() for curve in of_seed)
-    return f"{along} has {fewest} values; expected {needed} or more" if fewest < needed else ""
+    return f"{along} has {fewest} values; expected {fewest_points} or more" if fewest < fewest_points else ""
 
 
-def of_each_seed(curves: Mapping[Value, list[Curve]], weigh: Weigh) -> list[Number]:
+def of_each_seed(curves: Curves, weigh: Weigh) -> list[Number]:
     """A statistic of each seed: ``weigh`` of its curves, averaged."""
     return [average([weigh(curve) for curve in of_seed]) for of_seed in curves.values()]
 
@@ -237,11 +253,11 @@ def weights_of(curve: Curve, degree: int) -> np.ndarray:
 def weighted_sum(curve: Curve, weights: np.ndarray) -> Number:
     """Σ wᵢyᵢ, with the sign of a bound where some of the y are censored; rounding counts as 0."""
     terms = [y.times(float(w)) for (_, y), w in zip(curve, weights, strict=True)]
-    found, size = average(terms).times(len(terms)), sum(abs(term.value) for term in terms)
-    return found if abs(found.value) > 1e-12 * size else Number(0.0, found.bound)  # else rounding would have a sign
+    total, size = average(terms).times(len(terms)), sum(abs(term.value) for term in terms)
+    return total if abs(total.value) > 1e-12 * size else Number(0.0, total.bound)  # else rounding would have a sign
 
 
-def _from_residuals(curves: Mapping[Value, list[Curve]], degree: int) -> Alone | None:
+def _from_residuals(curves: Curves, degree: int) -> SingleSeed | None:
     """(3) of the highest coefficient, where there is one seed and more points than coefficients.
 
     Of several curves (places on other axes), whose coefficients are averaged, the residuals are pooled.
@@ -259,14 +275,14 @@ def _from_residuals(curves: Mapping[Value, list[Curve]], degree: int) -> Alone |
         squares, freedom, weight = squares + float(rest @ rest), freedom + len(x) - degree - 1, weight + w[-1] @ w[-1]
     if freedom < 1:
         return None
-    return Alone(math.sqrt(squares / freedom * weight) / len(of_seed), freedom, "the residuals of the fit")
+    return SingleSeed(math.sqrt(squares / freedom * weight) / len(of_seed), freedom, "the residuals of the fit")
 
 
-def _both(a: Alone | None, b: Alone | None) -> Alone | None:
-    """Of a difference of two; the smaller degrees of freedom, so that the interval is not too short."""
+def _both(a: SingleSeed | None, b: SingleSeed | None) -> SingleSeed | None:
+    """The error of a difference; it has the smaller degrees of freedom, so that the interval is not too short."""
     if a is None or b is None:
         return None
-    return Alone(math.hypot(a.error, b.error), min(a.freedom, b.freedom), a.source)
+    return SingleSeed(math.hypot(a.error, b.error), min(a.freedom, b.freedom), a.source)
 
 
 def _slope_of(curve: Curve) -> Number:
@@ -279,13 +295,13 @@ def _curvature_of(curve: Curve) -> Number:
 
 def _bounded_curvature(curve: Curve) -> Number:
     """γ; a lower bound too where the censored runs are the upper end and have one bound."""
-    found, w = _curvature_of(curve), weights_of(curve, 2)[2]
+    curvature, w = _curvature_of(curve), weights_of(curve, 2)[2]
     first = next((k for k, (_, y) in enumerate(curve) if y.bound), len(curve))
     end = [y for _, y in curve[first:]]
     at_end = all(y.bound == "≥" for y in end) and len({y.value for y in end}) == 1
     if at_end and bool((np.cumsum(w[first:][::-1]) >= -1e-12 * np.abs(w).max()).all()):
-        return Number(found.value, "≥")
-    return found
+        return Number(curvature.value, "≥")
+    return curvature
 
 
 # --------------------------------------------------------------------------------------------------------- about linear
@@ -324,26 +340,20 @@ def about_linear(
         "Student-t intervals over seeds of both differences above 0"
     )
 
-    def one(rows: Sequence[Row], part: str) -> Finding:
-        curves, lacking = curves_of(rows, measure, along, where, scale)
-        if few := too_few(curves, along, 3):
-            return open_finding(part, lacking or few)
-        found = []
-        for sign, mark in ((-1.0, "−"), (1.0, "+")):
-            numbers = of_each_seed(curves, lambda curve, sign=sign: _contrast(curve, share, sign))  # type: ignore[misc]
-            name = f"{share:g}·rise {mark} bend"
-            found.append(sign_over_seeds(name, numbers, 1, where=part, lacking=lacking))
-        rise, bend = (
-            interval(n.value for n in of_each_seed(curves, lambda curve, which=which: _contrast(curve, *which)))  # type: ignore[misc]
-            for which in ((1.0, 0.0), (0.0, 1.0))
-        )
-        verdicts = {finding.verdict for finding in found}
-        verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
-        says = f"rise {rise.mean:.3g}, bend {bend.mean:.3g}; " + "; ".join(finding.says for finding in found)
-        nearest = min(found, key=lambda finding: finding.value if finding.value is not None else 0.0)
-        return Finding(verdict, says, part, nearest.value, nearest.half, nearest.n, nearest.error, nearest.visible)
+    def judge(curves: Curves, part: str, lacking: str) -> Finding:
+        def contrast(rise: float, bend: float) -> list[Number]:
+            return of_each_seed(curves, lambda curve: _contrast(curve, rise, bend))
 
-    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
+        findings = [
+            sign_over_seeds(f"{share:g}·rise {mark} bend", contrast(share, sign), 1, where=part, lacking=lacking)
+            for sign, mark in ((-1.0, "−"), (1.0, "+"))
+        ]
+        rise, bend = (interval(number.value for number in contrast(*which)) for which in ((1.0, 0.0), (0.0, 1.0)))
+        says = f"rise {rise.mean:.3g}, bend {bend.mean:.3g}; " + "; ".join(finding.says for finding in findings)
+        nearest = min(findings, key=lambda finding: finding.value if finding.value is not None else 0.0)
+        return replace(nearest, verdict=weakest(finding.verdict for finding in findings), says=says)
+
+    return _claim_of_curves(text, statistic, judge, measure, along, where, within, scale, fewest=3)
 
 
 def _contrast(curve: Curve, share: float, sign: float) -> Number:
@@ -369,7 +379,7 @@ class Quadratic:
 
     @property
     def top(self) -> float:
-        """x*."""
+        """The top x* of the mean curve."""
         beta, gamma = self.each.mean(axis=0)
         return float(-beta / (2 * gamma))
 
@@ -418,76 +428,75 @@ def rises_then_falls(
         "(so its top lies between)"
     )
 
-    def one(rows: Sequence[Row], part: str) -> Finding:
-        curves, lacking = curves_of(rows, measure, along, where, scale)
-        if few := too_few(curves, along, 3):
-            return open_finding(part, lacking or few)
-        if any(y.bound for of_seed in curves.values() for curve in of_seed for _, y in curve):
+    def judge(curves: Curves, part: str, lacking: str) -> Finding:
+        every = [point for of_seed in curves.values() for curve in of_seed for point in curve]
+        if any(y.bound for _, y in every):
             return open_finding(
                 part, "some runs are censored, and a bound of the values is none of where they are highest"
             )
         fit = fit_quadratic(curves)
         gammas = [Number(float(gamma)) for gamma in fit.each[:, 1]]
-        found = sign_over_seeds(name, gammas, -1, where=part, lacking=lacking, alone=_alone(fit))
-        if found.verdict != HOLDS:
-            return found
-        every = [x for of_seed in curves.values() for curve in of_seed for x, _ in curve]
-        high = max(every) if before is None else math.log2(before) if scale == LOG else before
-        return _with_top(found, fit, along, scale, min(every), high)
+        finding = sign_over_seeds(name, gammas, -1, where=part, lacking=lacking, single=_single_seed(fit))
+        if finding.verdict != HOLDS:
+            return finding
+        low, high = min(x for x, _ in every), max(x for x, _ in every)
+        if before is not None:
+            high = math.log2(before) if scale == LOG else before
+        return _with_top(finding, fit, along, scale, low, high)
 
-    return Claim(text, statistic, by_part(one, within, along, *where), (measure,))
+    return _claim_of_curves(text, statistic, judge, measure, along, where, within, scale, fewest=3)
 
 
-def fit_quadratic(curves: Mapping[Value, list[Curve]]) -> Quadratic:
+def fit_quadratic(curves: Curves) -> Quadratic:
     """β and γ of each seed, averaged over its curves, and their covariance."""
     each = np.array([_coefficients(of_seed) for of_seed in curves.values()])
     if len(each) > 1:
         return Quadratic(each, np.cov(each, rowvar=False) / len(each), len(each) - 1)
     (of_seed,) = curves.values()
-    squares, freedom, spread = 0.0, 0, np.zeros((2, 2))
+    squares, freedom, products = 0.0, 0, np.zeros((2, 2))
     for curve in of_seed:
         x, y = np.array([x for x, _ in curve]), np.array([y.value for _, y in curve])
         weights = weights_of(curve, 2)
         rest = y - np.vander(x, 3, increasing=True) @ (weights @ y)
         squares, freedom = squares + float(rest @ rest), freedom + len(x) - 3
-        spread += weights[1:] @ weights[1:].T
-    covariance = squares / max(freedom, 1) * spread / len(of_seed) ** 2
+        products += weights[1:] @ weights[1:].T
+    covariance = squares / max(freedom, 1) * products / len(of_seed) ** 2
     return Quadratic(each, covariance, freedom)
 
 
 def _coefficients(of_seed: Sequence[Curve]) -> np.ndarray:
     """β and γ, averaged over a seed's curves; what is rounding is 0, else it would have a sign."""
-    found = []
+    each = []
     for curve in of_seed:
         terms = weights_of(curve, 2)[1:] * np.array([y.value for _, y in curve])
         total = terms.sum(axis=1)
-        found.append(np.where(np.abs(total) > 1e-12 * np.abs(terms).sum(axis=1), total, 0.0))
-    return np.asarray(np.mean(found, axis=0))
+        each.append(np.where(np.abs(total) > 1e-12 * np.abs(terms).sum(axis=1), total, 0.0))
+    return np.asarray(np.mean(each, axis=0))
 
 
-def _alone(fit: Quadratic) -> Alone | None:
+def _single_seed(fit: Quadratic) -> SingleSeed | None:
     """The error of one seed's curvature."""
     if len(fit.each) > 1 or not fit.freedom:
         return None
-    return Alone(math.sqrt(fit.covariance[1, 1]), fit.freedom, RESIDUALS)
+    return SingleSeed(math.sqrt(fit.covariance[1, 1]), fit.freedom, RESIDUALS)
 
 
-def _with_top(found: Finding, fit: Quadratic, along: str, scale: str, low: float, high: float) -> Finding:
+def _with_top(finding: Finding, fit: Quadratic, along: str, scale: str, low: float, high: float) -> Finding:
     """The second half of "rises, then falls", for a curvature below 0."""
     ends = (fit.top, *fit.top_interval(), low, high)
-    shown = (f"{2**x if scale == LOG else x:.3g}" for x in ends)
+    words = (f"{2**x if scale == LOG else x:.3g}" for x in ends)
     says = "{}; the top is at {} = {}, 95 % interval {} to {}; claimed between {} and {}".format(
-        found.says, along, *shown
+        finding.says, along, *words
     )
     (rise, rise_half), (fall, fall_half) = fit.slope(low), fit.slope(high)
     if rise - rise_half > 0 and fall + fall_half < 0:  # (8) and (7)
-        return replace(found, says=says)
+        return replace(finding, says=says)
     if rise + rise_half < 0:
-        return replace(found, verdict=FAILS, says=f"{says}: it falls from the lower end on")
+        return replace(finding, verdict=FAILS, says=f"{says}: it falls from the lower end on")
     if fall - fall_half > 0:
-        return replace(found, verdict=FAILS, says=f"{says}: it still rises at the upper of them")
+        return replace(finding, verdict=FAILS, says=f"{says}: it still rises at the upper of them")
     which = "lower" if rise - rise_half <= 0 else "upper"
-    return replace(found, verdict=OPEN, says=f"{says}: whether its top is beyond the {which} of them is open")
+    return replace(finding, verdict=OPEN, says=f"{says}: whether its top is beyond the {which} of them is open")
 
 
 # ---------------------------------------------------------------------------------------------------------- correlation
@@ -504,9 +513,6 @@ def correlated(
     sign: int,
     where: Where | None = None,
     within: Sequence[str] = (),
-    *,
-    each: str = "place",
-    ranks: bool = False,
 ) -> Claim:
     """The measures rise together (``sign=1``) or against each other (−1): (11) lies on that side of 0.
 
@@ -515,36 +521,31 @@ def correlated(
     'r = +0.98, 95 % interval +0.79 to +1.00 (n = 6 places), above 0'
     """
     where = where or {}
-    if each not in ("place", "run"):
-        raise ValueError(f"each={each}: must be place or run.")
     if sign not in (1, -1):
         raise ValueError(f"sign={sign}: must be 1 (together) or -1 (against each other).")
-    kind = "Spearman's" if ranks else "Pearson's"
-    points = "places (means over seeds)" if each == "place" else "runs (of one place by several seeds too)"
     statistic = (
-        f"{kind} correlation of {x} and {y} over {points}{at(where)}; its 95 % "
+        f"Pearson's correlation of {x} and {y} over places (means over seeds){at(where)}; its 95 % "
         f"Fisher-z interval {'above' if sign > 0 else 'below'} 0"
     )
 
     def one(rows: Sequence[Row], part: str) -> Finding:
-        reads = [Readings(rows, measure, where) for measure in (x, y)]
-        lacking = "; ".join(dict.fromkeys(filter(None, map(lack, reads))))
-        found = _points(rows, reads, x, y, each)
-        if len(found) < LEAST:
-            return open_finding(part, lacking or f"{len(found)} {each}s; expected {LEAST} or more")
+        readings = [Readings(rows, measure, where) for measure in (x, y)]
+        lacking = "; ".join(dict.fromkeys(filter(None, map(lack, readings))))
+        points = _points(readings)
+        if len(points) < LEAST:
+            return open_finding(part, lacking or f"{len(points)} places; expected {LEAST} or more")
         if any(is_censored(row, m) for row in rows for m in (x, y) if matches(row, where)):
             return open_finding(part, "some runs are censored, and a bound of the values is none of their correlation")
-        a, b = np.array(found).T
-        a, b = (_ranked(a), _ranked(b)) if ranks else (a, b)
+        a, b = np.array(points).T
         if not (a.std() > 1e-12 * np.abs(a).max() and b.std() > 1e-12 * np.abs(b).max()):
             return open_finding(part, "one of the measures does not vary")
-        return _judged(float(np.corrcoef(a, b)[0, 1]), len(found), each, ranks, sign, part, lacking)
+        return _verdict(float(np.corrcoef(a, b)[0, 1]), len(points), sign, part, lacking)
 
     return Claim(text, statistic, by_part(one, within, *where), (x, y))
 
 
-def fisher(r: float, n: int, *, ranks: bool = False) -> tuple[float, float]:
-    """The interval (11), or (12) for ranks.
+def fisher(r: float, n: int) -> tuple[float, float]:
+    """The interval (11).
 
     >>> low, high = fisher(0.5, 28)
     >>> round(low, 3), round(high, 3)
@@ -553,37 +554,29 @@ def fisher(r: float, n: int, *, ranks: bool = False) -> tuple[float, float]:
     if n < LEAST:
         raise ValueError(f"n={n}: must be {LEAST} or more points.")
     z = math.atanh(min(max(r, -1 + 1e-15), 1 - 1e-15))
-    half = NORMAL * math.sqrt((1.06 if ranks else 1.0) / (n - 3))
+    half = NORMAL * math.sqrt(1.0 / (n - 3))
     return math.tanh(z - half), math.tanh(z + half)
 
 
-def _points(rows: Sequence[Row], reads: Sequence[Readings], x: str, y: str, each: str) -> list[tuple[float, float]]:
-    """Pairs that have both numbers, from the same seeds."""
-    found: list[tuple[float, float]] = []
-    for place in reads[0].places:
-        seeds: list[Value] = [s for s in reads[0].seeds if all(place in r.seeds.get(s, {}) for r in reads)]
-        pairs = [(reads[0].seeds[s][place].value, reads[1].seeds[s][place].value) for s in seeds]
-        if each == "run":
-            found += pairs
-        elif pairs:
-            found.append((math.fsum(p[0] for p in pairs) / len(pairs), math.fsum(p[1] for p in pairs) / len(pairs)))
-    return found
+def _points(readings: Sequence[Readings]) -> list[tuple[float, float]]:
+    """A pair of means for each place, over the seeds that have both numbers."""
+    means = []
+    for place in readings[0].places:
+        seeds = [seed for seed in readings[0].seeds if all(place in r.seeds.get(seed, {}) for r in readings)]
+        if seeds:
+            x, y = (math.fsum(r.seeds[seed][place].value for seed in seeds) / len(seeds) for r in readings)
+            means.append((x, y))
+    return means
 
 
-def _ranked(values: np.ndarray) -> np.ndarray:
-    """Ranks, ties sharing their mean."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse])
-
-
-def _judged(r: float, n: int, each: str, ranks: bool, sign: int, part: str, lacking: str) -> Finding:
-    low, high = fisher(r, n, ranks=ranks)
-    says = f"{'rank ' if ranks else ''}r = {r:+.2f}, 95 % interval {low:+.2f} to {high:+.2f} (n = {n} {each}s)"
-    found = Interval(r, (high - low) / 2, n)  # the interval is not symmetric; the words have its ends
+def _verdict(r: float, n: int, sign: int, part: str, lacking: str) -> Finding:
+    low, high = fisher(r, n)
+    says = f"r = {r:+.2f}, 95 % interval {low:+.2f} to {high:+.2f} (n = {n} places)"
+    statistic = Interval(r, (high - low) / 2, n)  # the interval is not symmetric; the words have its ends
     if lacking:
-        return open_finding(part, f"{says}: {lacking}", found)
+        return open_finding(part, f"{says}: {lacking}", statistic)
     side = 1 if low > 0 else -1 if high < 0 else 0
     if not side:
-        return open_finding(part, f"{says}: the interval holds 0", found)
+        return open_finding(part, f"{says}: the interval contains 0", statistic)
     verdict = HOLDS if side == sign else FAILS
-    return Finding(verdict, f"{says}, {'above' if side > 0 else 'below'} 0", part, r, found.half, n)
+    return Finding(verdict, f"{says}, {'above' if side > 0 else 'below'} 0", part, r, statistic.half, n)

@@ -28,6 +28,7 @@ from kontrast.openmp import set_wait_policy
 
 TICK = 0.2  # seconds between two looks at whether somebody asked to stop
 GRACE = 60.0  # seconds to finish a step and save
+PATIENCE = 5.0  # seconds until a file that was written is seen by every node
 STORE = 100 * 2**20  # bytes of the local cluster's object store: outcomes are a few words
 
 
@@ -134,9 +135,9 @@ def _task(cell: Cell, mark: str, home: str, threads: int, hide_gpus: bool) -> It
     yield attempt(cell, threads)
 
 
-def _sees(file: Path, patience: float = 5.0) -> bool:
+def _sees(file: Path) -> bool:
     """Whether a file is there; a network's file system may take a while."""
-    until = time.monotonic() + patience
+    until = time.monotonic() + PATIENCE
     while not file.exists():
         if time.monotonic() > until:
             return False

@@ -67,14 +67,16 @@ class Design:
 
     @staticmethod
     def of(experiment: Experiment, preset: str, settings: Iterable[str] = ()) -> Design:
-        """From the words of a command."""
-        given = dict(map(parse, settings))
-        own = {key: given[key] for key in sorted(given) if key not in experiment.axes and not key.startswith("run.")}
-        return Design(experiment.name, preset, own)
+        """The design of a command's words."""
+        changes = dict(map(parse, settings))
+        settings_of_design = {
+            key: changes[key] for key in sorted(changes) if key not in experiment.axes and not key.startswith("run.")
+        }
+        return Design(experiment.name, preset, settings_of_design)
 
     @staticmethod
     def of_entry(entry: Entry) -> Design:
-        """That a cell belongs to."""
+        """The design of a cell in the ledger."""
         return Design(entry.experiment, entry.preset, entry.settings)
 
     @property
@@ -144,7 +146,7 @@ class Ledger:
         return self.path / f"{design.name}{SUFFIX}"
 
     def files(self) -> list[Path]:
-        """Every file there is."""
+        """The files that exist, sorted by name."""
         return sorted(file for file in self.path.glob(f"*{SUFFIX}") if not file.name.startswith("."))
 
     def entries(self, design: Design) -> list[Entry]:
@@ -171,26 +173,26 @@ class Ledger:
             ValueError: A key is there with another content (and ``replace`` is False), or a file is damaged. Nothing is
                 written then.
         """
-        done, changed = Merged(), dict[Path, dict[Key, Entry]]()
-        with self._alone():
+        result, contents = Merged(), dict[Path, dict[Key, Entry]]()
+        with self._lock():
             for entry in entries:
                 entry.line()  # refuses what is too large
                 file = self.file(Design.of_entry(entry))
-                if file not in changed:
+                if file not in contents:
                     there = self._read(file) if file.exists() else []
-                    changed[file] = {old.key: old for old, _ in there}
-                self._put(changed[file], entry, file, done, replace)
-            for file, content in changed.items():
+                    contents[file] = {old.key: old for old, _ in there}
+                self._add_entry(contents[file], entry, file, result, replace)
+            for file, content in contents.items():
                 lines = [entry.line() for entry in sorted(content.values(), key=lambda entry: entry.order)]
                 write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
-        return done
+        return result
 
-    def _put(self, content: dict[Key, Entry], entry: Entry, file: Path, done: Merged, replace: bool) -> None:
+    def _add_entry(self, content: dict[Key, Entry], entry: Entry, file: Path, result: Merged, replace: bool) -> None:
         old = content.get(entry.key)
         if old is None:
-            done.added.append(entry)
+            result.added.append(entry)
         elif old.values == entry.values and old.arrays == entry.arrays and old.curve == entry.curve:
-            done.same.append(entry)
+            result.same.append(entry)
             return
         elif not replace:
             other = [name for name in ("values", "arrays", "curve") if getattr(old, name) != getattr(entry, name)]
@@ -200,34 +202,34 @@ class Ledger:
                 "its place: kontrast ledger add --replace"
             )
         else:
-            done.replaced.append(entry)
+            result.replaced.append(entry)
         content[entry.key] = entry
 
     def _read(self, file: Path) -> list[tuple[Entry, int]]:
-        found = read_file(file)
-        for entry, number in found:
+        entries = read_file(file)
+        for entry, number in entries:
             if self.file(Design.of_entry(entry)).name != file.name:
                 raise ValueError(
                     f"{file}, line {number}: is of {self.file(Design.of_entry(entry)).name}; import it, which puts it "
                     "there, and remove the line here"
                 )
-        return found
+        return entries
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else writes into the folder meanwhile."""
+    def _lock(self) -> Iterator[None]:
+        """Lock the folder: no other process writes into it meanwhile."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path, os.O_RDONLY)
+            folder = os.open(self.path, os.O_RDONLY)
         except OSError as error:
             raise ValueError(
                 f"the ledger {self.path} cannot be made: {error.strerror}; choose another --ledger"
             ) from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(folder, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(lock)
+            os.close(folder)
 
 
 def read_file(path: Path) -> list[tuple[Entry, int]]:
@@ -237,11 +239,11 @@ def read_file(path: Path) -> list[tuple[Entry, int]]:
         ValueError: A line is no cell, too long, or its key stands twice; the message names file, line and field.
         OSError: The file cannot be read.
     """
-    found: list[tuple[Entry, int]] = []
-    seen: dict[Key, int] = {}
+    entries: list[tuple[Entry, int]] = []
+    numbers: dict[Key, int] = {}
     with open_regular(path) as file:
         while content := file.readline(MOST_BYTES + 2):
-            number = len(found) + 1
+            number = len(entries) + 1
             where = f"{path}, line {number}"
             if len(content) > MOST_BYTES + 1:
                 raise ValueError(f"{where}: is longer than {MOST_BYTES:,} bytes; expected one cell")
@@ -251,10 +253,10 @@ def read_file(path: Path) -> list[tuple[Entry, int]]:
                 entry = read_line(content)
             except ValueError as error:
                 raise ValueError(f"{where}: {error}") from None
-            if (first := seen.setdefault(entry.key, number)) != number:
+            if (first := numbers.setdefault(entry.key, number)) != number:
                 raise ValueError(f"{where}: {entry.name} stands in line {first} already; remove one of them")
-            found.append((entry, number))
-    return found
+            entries.append((entry, number))
+    return entries
 
 
 def _describe_origin(entry: Entry) -> str:
@@ -273,9 +275,11 @@ def entries_of(sweep: Sweep) -> list[Entry]:
         ValueError: An array that the experiment keeps cannot be packed; the message names cell and array.
     """
     cells = zip(sweep.cells, sweep.folder_rows(), strict=True)
-    found = [_entry(sweep.design, cell, row) for cell, row in cells if row.status == "done"]
+    cells_of_sweep = [_entry(sweep.design, cell, row) for cell, row in cells if row.status == "done"]
     baselines = zip(sweep.baselines, sweep.baseline_rows(), strict=True)
-    return found + [_entry(sweep.design, made.cell, row, made) for made, row in baselines if row.status == "done"]
+    return cells_of_sweep + [
+        _entry(sweep.design, baseline.cell, row, baseline) for baseline, row in baselines if row.status == "done"
+    ]
 
 
 def recipe_hash(cell: Cell) -> str:
@@ -309,8 +313,8 @@ def _packed(cell: Cell, name: str, x: Any) -> Packed:
     try:
         return Packed.of(x)
     except ValueError as error:
-        said = str(error).partition("Value error, ")[2].partition(" [type=")[0] or str(error)
-        raise ValueError(f"{cell.path}: the array {name!r} cannot be kept: {said}") from None
+        reason = str(error).partition("Value error, ")[2].partition(" [type=")[0] or str(error)
+        raise ValueError(f"{cell.path}: the array {name!r} cannot be kept: {reason}") from None
 
 
 def _origin(cell: Cell, row: Row, decided_by: str) -> Origin:
@@ -356,7 +360,7 @@ def _check_design(entries: Sequence[tuple[Entry, str]], settings: Sequence[str])
     try:
         experiment = experiments.find(first.experiment)
         find_preset(experiment, first.preset)
-        planned = _plan(experiment, [entry for entry, _ in entries], settings)
+        cells = _plan(experiment, [entry for entry, _ in entries], settings)
     except ValueError as error:
         raise ValueError(f"{first_place}: {error}") from None
     for entry, where in entries:
@@ -366,15 +370,15 @@ def _check_design(entries: Sequence[tuple[Entry, str]], settings: Sequence[str])
                 "versions do not go into one table. Import it with that version, or have it run by this one"
             )
         if entry.baseline is None:
-            _check_cell(experiment, entry, where, planned)
+            _check_cell(experiment, entry, where, cells)
         else:
-            _check_baseline(experiment, entry, where, list(planned.values()))
+            _check_baseline(experiment, entry, where, list(cells.values()))
 
 
 def _check_cell(
-    experiment: Experiment, entry: Entry, where: str, planned: dict[frozenset[tuple[str, Value]], Cell]
+    experiment: Experiment, entry: Entry, where: str, cells: dict[frozenset[tuple[str, Value]], Cell]
 ) -> None:
-    cell = planned.get(frozenset({**entry.at, "seed": entry.seed}.items()))
+    cell = cells.get(frozenset({**entry.at, "seed": entry.seed}.items()))
     if cell is None:
         raise _no_place(experiment, entry, where)
     _check_recipe(entry, where, {recipe_hash(cell)})
@@ -382,11 +386,11 @@ def _check_cell(
     _check_percent(entry, where, {measure.name for measure in experiment.measures if measure.error is not None})
 
 
-def _check_baseline(experiment: Experiment, entry: Entry, where: str, planned: Sequence[Cell]) -> None:
+def _check_baseline(experiment: Experiment, entry: Entry, where: str, cells: Sequence[Cell]) -> None:
     """Its place is that of cells, and what decides it is what decides a baseline of one of them."""
     here = [
         baseline
-        for cell in planned
+        for cell in cells
         for baseline in baselines_of([cell])
         if baseline.name == entry.baseline and entry.at.items() <= {**cell.at, **baseline.at}.items()
     ]
@@ -417,10 +421,10 @@ def _check_recipe(entry: Entry, where: str, expected: set[str]) -> None:
 def _check_names(entry: Entry, where: str, names: set[str], kind: str) -> None:
     """Every name has a value; beside them there are only their marks (``error:knn``)."""
     marks = {f"{mark}:{name}" for name in names for mark in (CENSORED, ERROR)}
-    missing, unknown = names - entry.values.keys(), entry.values.keys() - names - marks
-    if missing or unknown:
-        name = min(missing or unknown)
-        what = "is missing" if missing else f"is no {kind}"
+    absent, unknown = names - entry.values.keys(), entry.values.keys() - names - marks
+    if absent or unknown:
+        name = min(absent or unknown)
+        what = "is missing" if absent else f"is no {kind}"
         raise ValueError(f"{where}: values.{name}: {what}; expected {', '.join(sorted(names))}")
 
 
@@ -436,12 +440,14 @@ def _plan(
 ) -> dict[frozenset[tuple[str, Value]], Cell]:
     """The cells of this version at the places of these entries, by place and seed."""
     first = entries[0]
-    given = {key for key, _ in map(parse, settings)}
+    set_axes = {key for key, _ in map(parse, settings)}
     axes = {**experiment.axes, **experiment.presets[first.preset].axes}
     words = [*Design.of_entry(first).words, *settings]
-    for axis, known in axes.items():
-        seen = dict.fromkeys(entry.at[axis] for entry in entries if axis in entry.at)
-        if axis not in given and any(value not in known for value in seen):
-            words += Design(experiment.name, first.preset, {axis: [*known, *(v for v in seen if v not in known)]}).words
+    for axis, values in axes.items():
+        others = dict.fromkeys(entry.at[axis] for entry in entries if axis in entry.at)
+        if axis not in set_axes and any(value not in values for value in others):
+            words += Design(
+                experiment.name, first.preset, {axis: [*values, *(v for v in others if v not in values)]}
+            ).words
     cells = plan(experiment, first.preset, words, seeds=1 + max(entry.seed for entry in entries))
     return {frozenset(cell.at.items()): cell for cell in cells}

@@ -149,9 +149,9 @@ class Entry(_Strict):
     def name(self) -> str:
         """The key in words."""
         words = [f"{axis}={value}" for axis, value in self.at.items()]
-        set_ = [f"{key}={value}" for key, value in self.settings.items()]
+        settings = [f"{key}={value}" for key, value in self.settings.items()]
         of = [] if self.baseline is None else [self.baseline]
-        return " ".join([self.experiment, *set_, "--preset", self.preset, *of, *words, f"seed={self.seed}"])
+        return " ".join([self.experiment, *settings, "--preset", self.preset, *of, *words, f"seed={self.seed}"])
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -199,8 +199,8 @@ def read_line(content: bytes) -> Entry:
     try:
         record = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        said = "it is nested too deep" if isinstance(error, RecursionError) else error
-        raise ValueError(f"no JSON that a ledger has ({said})") from None
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise ValueError(f"no JSON that a ledger has ({reason})") from None
     if not isinstance(record, dict):
         raise ValueError(f"holds {type(record).__name__}; expected an object")
     if record.get("format") != FORMAT:
@@ -249,16 +249,16 @@ def _short(value: float | None) -> float | None:
 def _rank(axis: str, value: Value) -> tuple[Any, ...]:
     """A place among the values of an axis, of whatever types they are."""
     kinds = (type(None), bool, int | float, str)
-    kind = next(i for i, known in enumerate(kinds) if isinstance(value, known))
+    kind = next(i for i, kind_of_value in enumerate(kinds) if isinstance(value, kind_of_value))
     return axis, kind, 0 if value is None else value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"{quoted(next(name for name in names if names.count(name) > 1))} stands twice in one object")
-    return found
+    return result
 
 
 def _refuse(word: str) -> Any:

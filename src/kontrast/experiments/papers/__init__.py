@@ -73,7 +73,7 @@ def shorten(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     return recipe.override({**common, "train.batch_size": min(recipe.train.batch_size, 64), **changes})
 
 
-def printed(
+def paper_value(
     tables: Mapping[str, Mapping[Any, Published]], place: Callable[[At], Any], measure: str = "linear"
 ) -> Callable[[At, str], Published]:
     """The paper's value of a measure (`Experiment.published`).

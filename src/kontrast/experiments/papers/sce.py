@@ -10,7 +10,7 @@ from kontrast.experiments import outcome
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Preset
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
-from kontrast.experiments.papers import AS_PAPER, BESIDE, per_set, presets, printed, shorten
+from kontrast.experiments.papers import AS_PAPER, BESIDE, paper_value, per_set, presets, shorten
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
@@ -74,7 +74,7 @@ def cpu(at: At, changes: Mapping[str, Any] | None = None) -> Recipe:
 
 
 def smoke(at: At) -> Recipe:
-    """A run of a second or two."""
+    """The smoke run of a place."""
     few = {"train.epochs": 1, "encoder.width": 4, "method.queue": 128, "schedule.warmup_epochs": 0}
     return shorten(cpu(at), few)
 
@@ -122,7 +122,7 @@ EXPERIMENTS = [
         measures=(LINEAR, PROBE, KNN, UNIFORMITY),
         rows="target",
         # The supplement's Table 2.
-        published=printed(
+        published=paper_value(
             published.SCE, lambda at: (at["temperature"], at["target"]) if at["method"] == "sce" else None
         ),
         claims=[
@@ -159,7 +159,7 @@ EXPERIMENTS = [
         presets=study(BESIDE, few={"weight": (0.0, 0.5, 1.0)}),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY),
         rows="weight",
-        published=printed(published.SCE_LAMBDA, lambda at: at["weight"]),
+        published=paper_value(published.SCE_LAMBDA, lambda at: at["weight"]),
         claims=[
             per_set.higher("λ = 0.5 is better than λ = 1", "linear", {"weight": 0.5}, {"weight": 1.0}),
             per_set.higher("λ = 0.5 is better than λ = 0", "linear", {"weight": 0.5}, {"weight": 0.0}),

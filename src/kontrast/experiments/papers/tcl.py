@@ -15,7 +15,7 @@ from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At, Task, Value
 from kontrast.experiments.experiment import Chart, Claim, Experiment, Preset
 from kontrast.experiments.outcome import KNN, PROBE
-from kontrast.experiments.papers import AS_PAPER, BESIDE, per_set, presets, printed, shorten
+from kontrast.experiments.papers import AS_PAPER, BESIDE, paper_value, per_set, presets, shorten
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 from kontrast.recipes import tcl as book
@@ -89,7 +89,7 @@ def about_cpu(changes: Mapping[str, Any] | None = None) -> str:
 
 
 def smoke(recipe: Recipe) -> Recipe:
-    """A second or two of it."""
+    """The smoke run of a recipe."""
     epochs = max(1, (recipe.train.epochs or 0) // int(SMALL["train.epochs"]))  # one, or two of what is twice as long
     changes: dict[str, Any] = {"train.epochs": epochs}
     if recipe.encoder.name == "small-resnet":
@@ -161,7 +161,7 @@ TABLES = [
         ),
         measures=(LINEAR, PROBE, KNN),
         rows="method",
-        published=printed(published.TCL, lambda at: (str(at["method"]), _total(at))),
+        published=paper_value(published.TCL, lambda at: (str(at["method"]), _total(at))),
         claims=tcl_wins(within=("data",)),
         charts=[Chart("accuracy", "Linear accuracy (%)", "points", "method", "linear", panel="data")],
     ),
@@ -178,7 +178,7 @@ TABLES = [
         ),
         measures=(LINEAR, PROBE, KNN),
         rows="method",
-        published=printed(published.TCL, lambda at: (str(at["method"]), _total(at))),
+        published=paper_value(published.TCL, lambda at: (str(at["method"]), _total(at))),
         claims=[
             *tcl_wins(within=("data",), where={"epochs": 250}),
             claims.not_above(
@@ -445,7 +445,7 @@ UNLABELLED = Experiment(
     ),
     measures=(LINEAR, KNN),
     rows="k1",
-    published=printed(published.SOLO_SELF, lambda at: str(at["method"])),
+    published=paper_value(published.SOLO_SELF, lambda at: str(at["method"])),
     claims=[
         per_set.higher(
             "TCL without labels (three views) is better than SimCLR (two)", "linear", SELF, {"method": "simclr"}

@@ -23,10 +23,10 @@ import numpy as np
 from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
-from kontrast.experiments.charts import spread
+from kontrast.experiments.chart_records import violin_records
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Preset, Row
 from kontrast.experiments.outcome import KNN, PROBE, UNIFORMITY
-from kontrast.experiments.papers import BESIDE, per_set, presets, printed, shorten
+from kontrast.experiments.papers import BESIDE, paper_value, per_set, presets, shorten
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 from kontrast.runs import Run
@@ -95,7 +95,7 @@ def separation_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
         for k, counts in enumerate(arrays["separation"]):
             name = "pos" if k == 0 else f"n{k}"
             coarse = counts.astype(np.int64).reshape(-1, width).sum(1)
-            parts = spread(coarse, EDGES[::width], "similarity")
+            parts = violin_records(coarse, EDGES[::width], "similarity")
             records += [{**row.at, "panel": panel, "neighbour": name, **part} for part in parts]
     return records
 
@@ -160,7 +160,7 @@ def cpu(loss: str, at: At) -> Recipe:
 
 
 def smoke(loss: str, at: At) -> Recipe:
-    """A run of a second or two."""
+    """The smoke run of a place."""
     changes: dict[str, Any] = {"train.epochs": 1, "encoder.width": 4, "schedule": "constant"}
     if loss.startswith("hard"):
         changes["method.hard_negatives"] = 15
@@ -243,7 +243,7 @@ def _table(number: int, loss: str) -> Experiment:
         presets=study(loss),
         measures=(LINEAR, PROBE, KNN, UNIFORMITY, TOLERANCE),
         rows="temperature",
-        published=printed(TABLES[loss], lambda at: at["temperature"]),
+        published=paper_value(TABLES[loss], lambda at: at["temperature"]),
         claims=[shape],
         charts=[Chart("accuracy", "Linear accuracy (%)", "line", "temperature", "linear", panel="data", log_x=True)],
     )

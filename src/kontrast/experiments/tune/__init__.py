@@ -41,7 +41,7 @@ from kontrast.experiments.tune.search import (
     Score,
     Search,
     Setting,
-    Tried,
+    Trials,
     check_remark,
     choose_k,
     choose_temperature,
@@ -141,8 +141,8 @@ class Tuning:
         # The final training has all rows, unless validation is what ends it.
         words += [s for s in fixed if not s.startswith("data.validation=") or base.train.patience is not None]
         recipe = resolve(base.override(changes))
-        for key, wanted in ranges.items():
-            for value in wanted.examples():
+        for key, range_of_key in ranges.items():
+            for value in range_of_key.examples():
                 resolve(recipe.override({key: value}))
         return cls(
             recipe,
@@ -162,7 +162,7 @@ class Tuning:
         if self.sampler in PROCEDURES:
             decisive: list[Any] = [self.recipe.hash, PROCEDURES[self.sampler], self.seeds]
         else:
-            texts = {key: wanted.text for key, wanted in self.ranges.items()}
+            texts = {key: range_of_key.text for key, range_of_key in self.ranges.items()}
             decisive = [self.recipe.hash, self.sampler, self.seeds, texts]
             decisive += [] if self.sampler == "grid" else [self.sampler_seed]
         decisive += [] if self.pruner == "median" else [self.pruner]
@@ -177,13 +177,13 @@ class Tuning:
             return choose_k(supervised=methods.find(self.recipe.method.name).needs_labels)
         return _try_all(grid_of(self.ranges)) if self.sampler == "grid" else None
 
-    def setting_of(self, drawn: Setting) -> dict[str, Any]:
+    def setting_of(self, values: Setting) -> dict[str, Any]:
         """The values in a recipe of what a sampler drew."""
-        return {name: self.ranges[name].value(x) if name in self.ranges else x for name, x in drawn.items()}
+        return {name: self.ranges[name].value(x) if name in self.ranges else x for name, x in values.items()}
 
-    def trial_recipe(self, drawn: Setting, seed: int) -> Recipe:
+    def trial_recipe(self, values: Setting, seed: int) -> Recipe:
         """The resolved recipe of a trial."""
-        return resolve(self.recipe.override({**self._dotted(self.setting_of(drawn)), "seed": seed}))
+        return resolve(self.recipe.override({**self._dotted(self.setting_of(values)), "seed": seed}))
 
     def run(self, log: Log = lambda line: None) -> dict[str, Any]:
         """Search to the end.
@@ -206,11 +206,11 @@ class Tuning:
         """The keys of a recipe: procedures name options of the method."""
         return {name if name in self.ranges else f"method.{name}": value for name, value in setting.items()}
 
-    def train_command(self, drawn: Setting) -> str:
+    def train_command(self, values: Setting) -> str:
         """The command that trains with a setting on all training rows."""
-        values = [f"{key}={format_value(value)}" for key, value in self._dotted(self.setting_of(drawn)).items()]
+        words = [f"{key}={format_value(value)}" for key, value in self._dotted(self.setting_of(values)).items()]
         out = [] if self.out == Path("runs") else ["--out", str(self.out)]
-        return shlex.join(["kontrast", "train", *self.command, *values, *out])
+        return shlex.join(["kontrast", "train", *self.command, *words, *out])
 
 
 def tune(
@@ -291,7 +291,7 @@ class _Session:
         self.pruner = side.HalfWayPruner()
         # Trials that a full disk or the like made fail in an earlier session do not count: they are tried again.
         self.ignore: frozenset[int] = frozenset()
-        self.ignore = frozenset(trial.number for trial in self._finished() if trial.user_attrs.get("retry"))
+        self.ignore = frozenset(trial.number for trial in self._finished_trials() if trial.user_attrs.get("retry"))
         self.logged = 0  # lines
 
     def run(self) -> dict[str, Any]:
@@ -320,35 +320,35 @@ class _Session:
         names = [name for name in ("temperature", "target_temperature") if options.get(name) is not None]
         return {name: Range("", low=min(1e-4, options[name]), high=max(10.0, options[name])) for name in names}
 
-    def _finished(self) -> list[optuna.trial.FrozenTrial]:
+    def _finished_trials(self) -> list[optuna.trial.FrozenTrial]:
         trials = self.study.get_trials(deepcopy=False)
         return [trial for trial in trials if trial.state.is_finished() and trial.number not in self.ignore]
 
     def _follow(self) -> Course:
         """How far the search is; new phases and scores are logged."""
-        t, trials = self.tuning, self._finished()
+        t, trials = self.tuning, self._finished_trials()
         search = t.search()
         if search is not None:
             course = self.side.follow(search, trials)
         else:
             course = Course()
             for trial in trials:
-                if all(trial.params != drawn for drawn, _ in course.scores):
+                if all(trial.params != values for values, _ in course.scores):
                     course.scores.append((trial.params, self.side.score_of(trial)))
             method = "by TPE" if t.sampler == "tpe" else "at random"
             why = f"{t.trials} settings drawn {method}, seed {t.sampler_seed}"
-            course.phases.append(Phase(t.sampler, why, tuple(drawn for drawn, _ in course.scores)))
-            sizes = [wanted.grid() for wanted in t.ranges.values()]
+            course.phases.append(Phase(t.sampler, why, tuple(values for values, _ in course.scores)))
+            sizes = [range_of_key.grid() for range_of_key in t.ranges.values()]
             if len(trials) >= t.trials:
-                course.ending = Ending(Tried(course.scores).best(), f"{t.trials} settings were tried")
+                course.ending = Ending(Trials(course.scores).best(), f"{t.trials} settings were tried")
             elif None not in sizes and len(course.scores) == math.prod(len(size or ()) for size in sizes):
-                course.ending = Ending(Tried(course.scores).best(), "every setting was tried")
+                course.ending = Ending(Trials(course.scores).best(), "every setting was tried")
         lines = []
         scores = iter(course.scores)
         for phase in course.phases:
             lines.append(f"{phase.name}: {phase.why}")
-            for drawn, score in itertools.islice(scores, len(phase.settings)):
-                lines.append(f"  {describe_setting(t.setting_of(drawn))}: {_describe_score(score)}")
+            for values, score in itertools.islice(scores, len(phase.settings)):
+                lines.append(f"  {describe_setting(t.setting_of(values))}: {_describe_score(score)}")
         for line in lines[self.logged :]:
             self.log(line)
         self.logged = len(lines)
@@ -365,7 +365,7 @@ class _Session:
             try:
                 outcome = run_trial(t.trial_recipe(trial.params, seed), self._check(trial, i))
             except ValueError as error:
-                if not t.ranges or not any(self.side.score_of(other).state == "done" for other in self._finished()):
+                if not t.ranges or not any(self.side.score_of(t).state == "done" for t in self._finished_trials()):
                     raise  # the recipe itself is wrong
                 score = Score((), "failed", f"seed {seed}: {error}")
                 break
@@ -399,7 +399,7 @@ class _Session:
     def _end(self, course: Course, ending: Ending) -> dict[str, Any]:
         t = self.tuning
         more: dict[str, Any] = {"status": "done", "stopped": ending.why, "chosen": None, "command": None}
-        if t.sampler == "tcl" and t.recipe.method.name == "tcl":
+        if t.sampler == "tcl" and methods.find(t.recipe.method.name).needs_labels:  # without, SupCon is not tried
             words, each = check_remark(course.scores, t.seeds)
             verdicts = {f"{k1:g}": _comparison(comparison) for k1, comparison in each.items()}
             more["remark"] = {"words": words, "k1": verdicts}
@@ -412,21 +412,21 @@ class _Session:
     def _write(self, course: Course, more: Mapping[str, Any]) -> dict[str, Any]:
         """Write tune.json, if it is not there already."""
         t = self.tuning
-        trials = {self.side.key_of(trial.params): trial for trial in self._finished()}
+        trials = {self.side.key_of(trial.params): trial for trial in self._finished_trials()}
         phases = []
         scores = iter(course.scores)
         for phase in course.phases:
             records = []
-            for drawn, score in itertools.islice(scores, len(phase.settings)):
+            for values, score in itertools.islice(scores, len(phase.settings)):
                 records.append(
                     {
-                        "setting": t.setting_of(drawn),
+                        "setting": t.setting_of(values),
                         "state": score.state,
                         "note": score.note,
                         "score": _interval(interval(score.values) if score.state == "done" else None),
                         "values": list(score.values),
                         "against_first": _comparison(compare_scores(score, course.scores[0][1], t.seeds)),
-                        "folders": trials[self.side.key_of(drawn)].user_attrs["folders"],
+                        "folders": trials[self.side.key_of(values)].user_attrs["folders"],
                     }
                 )
             phases.append({"name": phase.name, "why": phase.why, "trials": records})
@@ -436,7 +436,7 @@ class _Session:
             "for": PROCEDURES.get(t.sampler, "settings"),
             "sampler": t.sampler,
             "pruner": t.pruner,
-            "ranges": {key: wanted.text for key, wanted in t.ranges.items()},
+            "ranges": {key: range_of_key.text for key, range_of_key in t.ranges.items()},
             "seeds": list(t.seeds),
             "held_out": t.recipe.data.validation,
             "by": f"{scored[0]['by']}; {HELD_OUT}" if scored else None,
@@ -449,9 +449,9 @@ class _Session:
 
 
 def _try_all(points: Sequence[Setting]) -> Search:
-    tried = Tried()
-    yield from tried.ask("grid", f"every combination of the values, {len(points)} settings", points)
-    return Ending(tried.best(), f"all {len(points)} settings were tried")
+    trials = Trials()
+    yield from trials.ask("grid", f"every combination of the values, {len(points)} settings", points)
+    return Ending(trials.best(), f"all {len(points)} settings were tried")
 
 
 def _describe_score(score: Score) -> str:
@@ -481,15 +481,15 @@ def _choose_sampler(
     if sampler is None and not ranges:
         sampler = "tcl" if "k1" in options else "temperature"
     if sampler is None:
-        is_grid = trials is None and all(wanted.values for wanted in ranges.values())
+        is_grid = trials is None and all(range_of_key.values for range_of_key in ranges.values())
         sampler = "grid" if is_grid else "tpe"
     _check_choice("sampler", sampler, SAMPLERS)
     if (sampler in PROCEDURES) == bool(ranges):
         if ranges:
-            key, wanted = next(iter(ranges.items()))
+            key = next(iter(ranges))
             raise ValueError(
-                f"{key}={wanted.text}: must be one value when sampler={sampler}, which has its own settings to try. "
-                "Use --sampler tpe for ranges."
+                f"{key}={ranges[key].text}: must be one value when sampler={sampler}, which has its own settings to "
+                "try. Use --sampler tpe for ranges."
             )
         raise ValueError(f"sampler={sampler}: must have ranges to search. Add one, such as optim.lr=log:0.01..1.")
     if trials is not None and sampler not in ("tpe", "random"):
@@ -500,7 +500,7 @@ def _choose_sampler(
         raise ValueError(
             f"method={name}: must have k1 and k2 to search for them. Use method=tcl or tcl-self, or --for temperature."
         )
-    if sampler == "temperature" and ("temperature" not in options or "simple" in str(options.get("loss"))):
+    if sampler == "temperature" and methods.find(name).loss_temperature(options) is None:
         raise ValueError(
             f"method={name}: must have a temperature to search for it (its options: {', '.join(options) or 'none'}). "
             "Use another recipe, or name a range such as optim.lr=log:0.01..1."
@@ -508,9 +508,9 @@ def _choose_sampler(
     return sampler
 
 
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{name}={value}: must be one of {', '.join(known)}{nearest(value, known)}")
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}={value}: must be one of {', '.join(choices)}{nearest(value, choices)}")
 
 
 def _choose_protocol(recipe: Recipe, name: str | None) -> dict[str, Any]:

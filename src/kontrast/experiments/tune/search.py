@@ -100,7 +100,7 @@ Search: TypeAlias = Generator[Phase, Sequence[Score], Ending]
 PartOfSearch: TypeAlias = Generator[Phase, Sequence[Score], None]
 
 
-class Tried:
+class Trials:
     """The settings that a search has tried so far, in order, with their scores."""
 
     def __init__(self, scores: Iterable[tuple[Setting, Score]] = ()) -> None:
@@ -110,7 +110,7 @@ class Tried:
         """Propose those of the settings that were not tried yet, as one phase; nothing if all were."""
         new: list[Setting] = []
         for setting in settings:
-            if setting not in new and all(setting != known for known, _ in self.scores):
+            if setting not in new and all(setting != other for other, _ in self.scores):
                 new.append(setting)
         if not new:
             return
@@ -121,16 +121,16 @@ class Tried:
 
     def mean(self, setting: Setting) -> float:
         """The mean score of a setting; NaN if it has none or was not tried."""
-        return next((score.mean for known, score in self.scores if known == setting), math.nan)
+        return next((score.mean for other, score in self.scores if other == setting), math.nan)
 
     def best(self, among: Sequence[Setting] | None = None) -> Setting | None:
         """The setting with the largest mean, the first tried of equals; None if none has a score."""
-        chosen: Setting | None = None
+        best: Setting | None = None
         for setting, score in self.scores:
             candidate = among is None or setting in among
-            if candidate and is_better(score.mean, math.nan if chosen is None else self.mean(chosen)):
-                chosen = setting
-        return chosen
+            if candidate and is_better(score.mean, math.nan if best is None else self.mean(best)):
+                best = setting
+        return best
 
 
 @dataclass
@@ -264,56 +264,56 @@ def choose_k(*, supervised: bool = True) -> Search:
     >>> [setting["k1"] for setting in next(search).settings]
     [0.0, 4000.0, 5000.0]
     """
-    tried = Tried()
+    trials = Trials()
     if not supervised:
-        yield from tried.ask("start", "without labels: k1 = 1, and k2 from 1 upwards", [_at(1.0)])
-        yield from _raise_k2(tried, 1.0)
-        return _end(tried, 1.0)
+        yield from trials.ask("start", "without labels: k1 = 1, and k2 from 1 upwards", [_at(1.0)])
+        yield from _raise_k2(trials, 1.0)
+        return _end(trials, 1.0)
     why = "k1 = 4000 and 5000 almost always worked in the paper; SupCon (k1 = 0, k2 = 1) to compare with"
-    yield from tried.ask("start", why, [SUPCON, *map(_at, START)])
-    if not any(is_better(tried.mean(_at(k1)), tried.mean(SUPCON)) for k1 in START):
+    yield from trials.ask("start", why, [SUPCON, *map(_at, START)])
+    if not any(is_better(trials.mean(_at(k1)), trials.mean(SUPCON)) for k1 in START):
         why = "neither k1 = 4000 nor 5000 beat SupCon: 2000 to 8000 in steps of 2000"
-        yield from tried.ask("range", why, map(_at, RANGE))
-    best = tried.best([_at(k1) for k1 in {*START, *RANGE}])
+        yield from trials.ask("range", why, map(_at, RANGE))
+    best = trials.best([_at(k1) for k1 in {*START, *RANGE}])
     if best is None:
-        return Ending(tried.best(), "no k1 from 2000 to 8000 has a score: every one failed or was stopped")
-    yield from _raise_k2(tried, best["k1"])
-    return _end(tried, best["k1"])
+        return Ending(trials.best(), "no k1 from 2000 to 8000 has a score: every one failed or was stopped")
+    yield from _raise_k2(trials, best["k1"])
+    return _end(trials, best["k1"])
 
 
 def _at(k1: float, k2: float = 1.0) -> Setting:
     return {"k1": k1, "k2": k2}
 
 
-def _raise_k2(tried: Tried, k1: float) -> PartOfSearch:
+def _raise_k2(trials: Trials, k1: float) -> PartOfSearch:
     best, higher = 1.0, round(1.0 + STEP, 1)
     while higher <= MOST_K2:
         why = f"k1 = {k1:g} stays: does k2 = {higher:g} improve on {best:g}?"
-        yield from tried.ask("k2", why, [_at(k1, higher)])
-        if not is_better(tried.mean(_at(k1, higher)), tried.mean(_at(k1, best))):
+        yield from trials.ask("k2", why, [_at(k1, higher)])
+        if not is_better(trials.mean(_at(k1, higher)), trials.mean(_at(k1, best))):
             break
         best, higher = higher, round(higher + STEP, 1)
     sides = [k2 for k2 in (round(best + HALF, 1), round(best - HALF, 1)) if 1.0 < k2 <= MOST_K2]
     values = " and ".join(f"{k2:g}" for k2 in sides)
-    yield from tried.ask("k2, half steps", f"beside the best, k2 = {best:g}: {values}", [_at(k1, k2) for k2 in sides])
+    yield from trials.ask("k2, half steps", f"beside the best, k2 = {best:g}: {values}", [_at(k1, k2) for k2 in sides])
 
 
-def _end(tried: Tried, k1: float) -> Ending:
-    best = tried.best([setting for setting, _ in tried.scores if setting["k1"] == k1])
-    chosen = tried.best()
+def _end(trials: Trials, k1: float) -> Ending:
+    best = trials.best([setting for setting, _ in trials.scores if setting["k1"] == k1])
+    best_of_all = trials.best()
     if best is None:
-        return Ending(chosen, f"no k2 at k1 = {k1:g} has a score: every one failed or was stopped")
-    above = sorted(setting["k2"] for setting, _ in tried.scores if setting["k1"] == k1 and setting["k2"] > best["k2"])
+        return Ending(best_of_all, f"no k2 at k1 = {k1:g} has a score: every one failed or was stopped")
+    above = sorted(setting["k2"] for setting, _ in trials.scores if setting["k1"] == k1 and setting["k2"] > best["k2"])
     if above:
         values = ", ".join(f"{k2:g}" for k2 in above)
         why = f"at k1 = {k1:g}, raising k2 above {best['k2']:g} ({values}) did not improve the score"
     else:
         why = f"at k1 = {k1:g}, k2 = {best['k2']:g} is the largest tried, and the score still rose"
-    return Ending(chosen, why + ("; but nothing tried beat SupCon" if chosen == SUPCON else ""))
+    return Ending(best_of_all, why + ("; but nothing tried beat SupCon" if best_of_all == SUPCON else ""))
 
 
 def check_remark(
-    tried: Sequence[tuple[Setting, Score]], seeds: Sequence[int]
+    scores: Sequence[tuple[Setting, Score]], seeds: Sequence[int]
 ) -> tuple[str, Mapping[float, Comparison]]:
     """Check the remark that any k1 below 5,000 beat SupCon.
 
@@ -328,8 +328,10 @@ def check_remark(
     >>> check_remark(scores, [0, 1])[0]
     'holds: every k1 below 5000 that was tried (4000) is above SupCon'
     """
-    reference = next((score for setting, score in tried if setting == SUPCON), Score((), "failed"))
-    results = {s["k1"]: compare_scores(score, reference, seeds) for s, score in tried if s["k2"] == 1.0 and s != SUPCON}
+    reference = next((score for setting, score in scores if setting == SUPCON), Score((), "failed"))
+    results = {
+        s["k1"]: compare_scores(score, reference, seeds) for s, score in scores if s["k2"] == 1.0 and s != SUPCON
+    }
     below = {k1: each.verdict for k1, each in results.items() if k1 < REMARK}
     values = ", ".join(f"{k1:g}" for k1 in below)
     if "below" in below.values():
@@ -371,7 +373,7 @@ def choose_temperature(own: float, own_target: float | None = None) -> Search:
     >>> [setting["temperature"] for setting in next(choose_temperature(0.07)).settings]
     [0.07, 0.05, 0.1, 0.2, 0.5, 1.0]
     """
-    tried = Tried()
+    trials = Trials()
 
     def at(tau: float) -> Setting:
         if own_target is None:
@@ -383,9 +385,9 @@ def choose_temperature(own: float, own_target: float | None = None) -> Search:
 
     together = "" if own_target is None else "; the target's temperature in proportion"
     why = f"the recipe's own {own:g}, and a grid from 0.05 to 1{together}"
-    yield from tried.ask("coarse", why, map(at, (own, *GRID)))
-    why = yield from _narrow(tried, "temperature", at, [own, *GRID], (LEAST, MOST))
-    best = tried.best()
+    yield from trials.ask("coarse", why, map(at, (own, *GRID)))
+    why = yield from _narrow(trials, "temperature", at, [own, *GRID], (LEAST, MOST))
+    best = trials.best()
     if own_target is None or best is None:
         return Ending(best, why)
     tau = best["temperature"]
@@ -395,20 +397,20 @@ def choose_temperature(own: float, own_target: float | None = None) -> Search:
 
     points = [_round(tau * ratio) for ratio in RATIOS]
     name = "target temperature"
-    yield from tried.ask(name, f"temperature = {tau:g} stays: the target's, 0.3 to 0.9 of it", map(target, points))
+    yield from trials.ask(name, f"temperature = {tau:g} stays: the target's, 0.3 to 0.9 of it", map(target, points))
     bounds = (LEAST_RATIO * tau, MOST_RATIO * tau)
-    then = yield from _narrow(tried, name, target, [*points, best["target_temperature"]], bounds)
-    return Ending(tried.best(), f"{why}; {then}")
+    then = yield from _narrow(trials, name, target, [*points, best["target_temperature"]], bounds)
+    return Ending(trials.best(), f"{why}; {then}")
 
 
 def _narrow(
-    tried: Tried, name: str, at: Callable[[float], Setting], known: Sequence[float], bounds: tuple[float, float]
+    trials: Trials, name: str, at: Callable[[float], Setting], start: Sequence[float], bounds: tuple[float, float]
 ) -> Narrowing:
-    """Step 2 around the best of the known values; returns why it stopped."""
-    points = sorted(set(known))
+    """Step 2 around the best of the values; returns why it stopped."""
+    points = sorted(set(start))
     option = name.replace(" ", "_")
     while True:
-        best = tried.best([at(point) for point in points])
+        best = trials.best([at(point) for point in points])
         if best is None:
             return f"no {name} has a score: every one failed or was stopped"
         middle = best[option]
@@ -419,9 +421,9 @@ def _narrow(
         if not new:
             return f"nothing between {name} = {middle:g} and its neighbours differs by a tenth or more"
         values = " and ".join(f"{x:g}" for x in new)
-        yield from tried.ask(name, f"the best so far is {middle:g}: beside it {values}", map(at, new))
+        yield from trials.ask(name, f"the best so far is {middle:g}: beside it {values}", map(at, new))
         points = sorted([*points, *new])
-        if tried.best([at(point) for point in points]) == best:
+        if trials.best([at(point) for point in points]) == best:
             return f"{values} did not improve on {name} = {middle:g}"
 
 

@@ -76,25 +76,25 @@ class ProcedureSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """The value of this name in the next setting of the procedure."""
-        missing = self._follow(study.get_trials(deepcopy=False)).missing
-        if missing is None:
+        setting = self._follow(study.get_trials(deepcopy=False)).missing
+        if setting is None:
             raise ValueError("the procedure has ended; there is no next setting")
-        return missing[param_name]
+        return setting[param_name]
 
     def after_trial(
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Stop ``study.optimize`` at the end of the procedure."""
-        finished = copy.copy(trial)  # as the storage will have it in a moment
-        finished.state, finished.values = state, None if values is None else list(values)
+        ended = copy.copy(trial)  # as the storage will have it in a moment
+        ended.state, ended.values = state, None if values is None else list(values)
         others = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
-        if self._follow([*others, finished]).ending is not None:
+        if self._follow([*others, ended]).ending is not None:
             with contextlib.suppress(RuntimeError):  # outside of study.optimize there is nothing to stop
                 study.stop()
 
     def _follow(self, trials: Sequence[FrozenTrial]) -> Course:
-        finished = [each for each in trials if each.state.is_finished() and each.number not in self.ignore]
-        return follow(self.procedure(), finished)
+        trials_of_procedure = [each for each in trials if each.state.is_finished() and each.number not in self.ignore]
+        return follow(self.procedure(), trials_of_procedure)
 
 
 class HalfWayPruner(BasePruner):
@@ -150,13 +150,13 @@ def next_trial(study: optuna.Study, sampler: BaseSampler, ranges: Mapping[str, R
     study.sampler = sampler
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     trial = Trial(study, running[0]._trial_id) if running else study.ask()
-    for name, wanted in ranges.items():
-        if wanted.values:
-            trial.suggest_categorical(name, wanted.values)
-        elif wanted.whole:
-            trial.suggest_int(name, int(wanted.low), int(wanted.high), step=int(wanted.step or 1))
+    for name, values in ranges.items():
+        if values.values:
+            trial.suggest_categorical(name, values.values)
+        elif values.whole:
+            trial.suggest_int(name, int(values.low), int(values.high), step=int(values.step or 1))
         else:
-            trial.suggest_float(name, wanted.low, wanted.high, step=wanted.step, log=wanted.log)
+            trial.suggest_float(name, values.low, values.high, step=values.step, log=values.log)
     return trial
 
 
@@ -168,14 +168,14 @@ def next_number(study: optuna.Study) -> int:
 
 def seeded_sampler(name: str, seed: int, number: int) -> BaseSampler:
     """TPE or random sampling for one trial, seeded by the search's seed and the trial's number."""
-    own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-    return TPESampler(seed=own) if name == "tpe" else RandomSampler(seed=own)
+    trial_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    return TPESampler(seed=trial_seed) if name == "tpe" else RandomSampler(seed=trial_seed)
 
 
 def finish_trial(study: optuna.Study, trial: Trial, score: Score, attributes: Mapping[str, Any]) -> None:
     """Store the score of a trial, and end the trial."""
-    stored = {"values": list(score.values), "state": score.state, "note": score.note}
-    for name, value in {"score": stored, **attributes}.items():
+    record = {"values": list(score.values), "state": score.state, "note": score.note}
+    for name, value in {"score": record, **attributes}.items():
         trial.set_user_attr(name, value)
     if score.state == "done":
         study.tell(trial, score.mean)
@@ -185,17 +185,17 @@ def finish_trial(study: optuna.Study, trial: Trial, score: Score, attributes: Ma
 
 def score_of(trial: FrozenTrial) -> Score:
     """The score of a finished trial; of one that kontrast did not run, its value."""
-    stored = trial.user_attrs.get("score")
-    if stored is not None:
-        return Score(tuple(stored["values"]), stored["state"], stored["note"])
+    record = trial.user_attrs.get("score")
+    if record is not None:
+        return Score(tuple(record["values"]), record["state"], record["note"])
     if trial.state == TrialState.COMPLETE:
         return Score(tuple(trial.values))
     return Score((), "stopped early" if trial.state == TrialState.PRUNED else "failed")
 
 
-def follow(search: Search, finished: Iterable[FrozenTrial]) -> Course:
+def follow(search: Search, trials: Iterable[FrozenTrial]) -> Course:
     """How far a procedure comes with these trials; of two with the same setting the later counts."""
-    scores = {key_of(trial.params): score_of(trial) for trial in finished}
+    scores = {key_of(trial.params): score_of(trial) for trial in trials}
     return replay(search, lambda setting: scores.get(key_of(setting)))
 
 

@@ -158,7 +158,7 @@ class Trial(Session):
 
 
 def reason_to_stop(value: float, others: Sequence[float], rows: int | None) -> str | None:
-    """Rule (1).
+    """Why a trial is stopped half-way, by rule (1).
 
     Args:
         value: The validation of the trial half-way.
@@ -200,11 +200,11 @@ def find_half_way(lines: Sequence[Mapping[str, Any]], total_steps: int) -> tuple
 
 def without_test_rows(job: Job) -> Job:
     """Put the held-out training rows in place of the test rows."""
-    recipe, data, train, held = job.recipe, job.data, job.train, job.validation
+    recipe, data, train, validation = job.recipe, job.data, job.train, job.validation
     if recipe.data.split != "train" and data.train.labels is not None:  # scored with the labelled rows it does not use
         is_held = held_out(data.train, recipe.data.validation, recipe.seed)
-        train, held = (data.train.subset(rows.nonzero()[:, 0]) for rows in (~is_held, is_held))
-    return replace(job, data=replace(data, train=train, test=held, unlabelled=None))
+        train, validation = (data.train.subset(rows.nonzero()[:, 0]) for rows in (~is_held, is_held))
+    return replace(job, data=replace(data, train=train, test=validation, unlabelled=None))
 
 
 class _StopEarly(Stopped):
@@ -239,9 +239,9 @@ class _CheckedTraining(Training):
 
 def _count_rows(job: Job) -> int | None:
     """The number of rows that a validation is the accuracy on; None if it is not an accuracy."""
-    held = job.validation
-    assert held is not None
-    return None if held.labels is None else min(len(held), MOST_VALIDATED)
+    validation = job.validation
+    assert validation is not None
+    return None if validation.labels is None else min(len(validation), MOST_VALIDATED)
 
 
 def _read_outcome(run: Run, check: Check, *, retry: bool = True) -> Outcome | None:

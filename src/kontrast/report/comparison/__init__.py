@@ -27,7 +27,7 @@ def page(paths: Sequence[Path]) -> Page:
     place, by_class = plane(runs), classes(runs)
     near = [*geometry(runs), *simplex(runs)]
     sections = [
-        Section("Which is better", [*_unfinished(runs), *_messages(runs), *numbers(runs)]),
+        Section("Which is better", [*_statuses(runs), *_messages(runs), *numbers(runs)]),
         Section("What differs", _differences(runs)),
         Section("Paired statistics", paired_parts(runs)),
         Section("Training", losses(runs)),
@@ -44,7 +44,7 @@ def page(paths: Sequence[Path]) -> Page:
     return Page(title, subtitle, [section for section in sections if section.parts])
 
 
-def _unfinished(runs: Sequence[ComparedRun]) -> list[Part]:
+def _statuses(runs: Sequence[ComparedRun]) -> list[Part]:
     return [
         Text(f"{run.label}: {run.status}" + (f". {run.state.error}" if run.state.error else ""), "bad")
         for run in runs

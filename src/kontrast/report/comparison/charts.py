@@ -12,37 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import altair as alt
 
 from kontrast.report.comparison.collect import ComparedRun
 from kontrast.report.comparison.statistics import by_protocol
 from kontrast.report.corners import simplex_corner
+from kontrast.report.drawing import SHAPES, Json, chart_of, fit_to_page, quantile_tips, quantiles, spans
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.monitors import PREFIX, charts_of
 from kontrast.report.page import Figure, Fold, Part
-from kontrast.report.records import Json
 from kontrast.runs import Measure
 from kontrast.runs.schemas import MetricsLine
 
 LETTERS = 50  # of a legend's line on a phone
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
-SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-right")
-
-
-def chart_of(records: Sequence[Json]) -> Any:
-    """A chart of records, without marks."""
-    import altair as alt
-
-    return alt.Chart(alt.Data(values=list(records)))  # type: ignore[no-untyped-call]
-
-
-def fit_to_page(chart: Any, high: int, title: Any) -> Json:
-    """The specification of a chart that is as wide as its place."""
-    import altair as alt
-
-    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    spec: Json = chart.properties(width="container", height=high, title=title, autosize=fit).to_dict()
-    return spec
 
 
 def groups(runs: Sequence[ComparedRun]) -> list[str]:
@@ -63,21 +46,19 @@ def recipe_encodings(
     After the last colour the first comes again with another dash; points never share both colour and shape. With
     ``some`` the legend has only the recipes of these runs. It fits a phone.
     """
-    import altair as alt
-
     domain = groups(runs)
-    shown = domain if some is None else groups(some)
+    names = domain if some is None else groups(some)
     stroke: dict[str, Any] = {} if points else {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 250}
-    key = alt.Legend(
+    legend_of = alt.Legend(
         orient="top",
         title=None,
-        columns=max(1, LETTERS // (max(map(len, shown)) + 6)),
-        values=shown,
+        columns=max(1, LETTERS // (max(map(len, names)) + 6)),
+        values=names,
         labelLimit=alt.ExprRef("max(80, width - 40)"),
         symbolOpacity=1,
         **stroke,
     )
-    of, colours, many = key if legend else None, len(COLOURS), range(len(domain))
+    of, colours, many = legend_of if legend else None, len(COLOURS), range(len(domain))
     scale = alt.Scale(domain=domain, range=[COLOURS[i % colours] for i in many])
     encodings: dict[str, Any] = {"color": alt.Color("recipe:N", scale=scale, legend=of)}
     if points:
@@ -131,8 +112,6 @@ def _rounded(value: float | None) -> str:
 
 
 def _loss(runs: Sequence[ComparedRun], some: Sequence[ComparedRun], title: str, wide: bool) -> Json:
-    import altair as alt
-
     records = []
     for run in some:
         for line in _thinned(run.steps):
@@ -148,10 +127,12 @@ def _loss(runs: Sequence[ComparedRun], some: Sequence[ComparedRun], title: str, 
         detail=alt.Detail(["run:N", "of:N"]),
         tooltip=_tooltip("value", "of"),
     )
-    known = recipe_encodings(runs, some)
-    solid = base.transform_filter("datum.of == 'loss'").mark_line(strokeWidth=1.8, point=_points(some)).encode(**known)
+    encodings = recipe_encodings(runs, some)
+    solid = (
+        base.transform_filter("datum.of == 'loss'").mark_line(strokeWidth=1.8, point=_points(some)).encode(**encodings)
+    )
     dashed = base.transform_filter("datum.of != 'loss'").mark_line(strokeWidth=1, strokeDash=[5, 4], opacity=0.8)
-    dashed = dashed.encode(color=known["color"])
+    dashed = dashed.encode(color=encodings["color"])
     words = (
         chart_of(_ends(records))
         .mark_text(align="left", dx=4, dy=-6, fontSize=11, color="currentColor", opacity=0.8)
@@ -161,27 +142,22 @@ def _loss(runs: Sequence[ComparedRun], some: Sequence[ComparedRun], title: str, 
 
 
 def _place(runs: Sequence[ComparedRun], some: Sequence[ComparedRun]) -> Json:
-    """(1) for all runs."""
-    import altair as alt
-
+    """Where the loss of each run stands between bound and chance (1)."""
     records = []
     for run in some:
         for line in _thinned(run.steps):
             x, high, low = line["loss"], line.get("chance"), line.get("bound")
             if x is not None and high is not None and low is not None and high > low:
                 records.append({"step": line["step"], "value": (x - low) / (high - low), **describe_run(run)})
-    chart = (
-        chart_of(records)
-        .mark_line(strokeWidth=1.8, point=_points(some))
-        .encode(
-            x=alt.X("step:Q", title="step"),
-            y=alt.Y("value:Q", title="0: the bound; 1: chance"),
-            **recipe_encodings(runs, some),
-            detail="run:N",
-            tooltip=_tooltip("value"),
-        )
-    )
+    chart = _lines(records, recipe_encodings(runs, some), _points(some), title="0: the bound; 1: chance")
     return fit_to_page(chart, 300, "where the loss stands")
+
+
+def _lines(records: Sequence[Json], encodings: Json, point: Json | bool, **y: Any) -> Any:
+    """A line for each run over the steps."""
+    line = chart_of(records).mark_line(strokeWidth=1.8, point=point)
+    x, value = alt.X("step:Q", title="step"), alt.Y("value:Q", **y)
+    return line.encode(x=x, y=value, **encodings, detail="run:N", tooltip=_tooltip("value"))
 
 
 def _points(runs: Sequence[ComparedRun]) -> Json | bool:
@@ -210,33 +186,15 @@ def monitors(runs: Sequence[ComparedRun]) -> list[Figure]:
             for line in _thinned([line for line in run.monitors if line.get(f"{PREFIX}{key}") is not None])
         ]
         if records:
-            legend = not figures or len(groups(runs)) <= FEW
-            figures.append(Figure(f"monitor-{key.replace('_', '-')}", _monitor(runs, records, title, legend), about))
+            encodings = recipe_encodings(runs, legend=not figures or len(groups(runs)) <= FEW)
+            chart = _lines(records, encodings, {"size": 18}, title=None, scale=alt.Scale(zero=False))
+            figures.append(Figure(f"monitor-{key.replace('_', '-')}", fit_to_page(chart, 210, title), about))
     return figures
 
 
-def _monitor(runs: Sequence[ComparedRun], records: Sequence[Json], title: str, legend: bool) -> Json:
-    import altair as alt
-
-    chart = (
-        chart_of(records)
-        .mark_line(strokeWidth=1.8, point={"size": 18})
-        .encode(
-            x=alt.X("step:Q", title="step"),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-            **recipe_encodings(runs, legend=legend),
-            detail="run:N",
-            tooltip=_tooltip("value"),
-        )
-    )
-    return fit_to_page(chart, 210, title)
-
-
 def _tooltip(*fields: str) -> list[Any]:
-    import altair as alt
-
-    shown = [alt.Tooltip("run:N"), alt.Tooltip("step:Q", format=",")]
-    return shown + [alt.Tooltip(f"{f}:Q", format=".5~g") if f == "value" else alt.Tooltip(f"{f}:N") for f in fields]
+    entries = [alt.Tooltip("run:N"), alt.Tooltip("step:Q", format=",")]
+    return entries + [alt.Tooltip(f"{f}:Q", format=".5~g") if f == "value" else alt.Tooltip(f"{f}:N") for f in fields]
 
 
 def _thinned(lines: Sequence[MetricsLine]) -> list[MetricsLine]:
@@ -252,8 +210,6 @@ MOST_CLASSES = 25
 
 def plane(runs: Sequence[ComparedRun]) -> Figure | None:
     """Uniformity and tolerance of the embeddings, with the theory's corners where they are the same for all."""
-    import altair as alt
-
     records, each = [], list[tuple[Json, ...]]()
     for run in runs:
         uniform, tolerant = run.measure("embeddings", "uniformity"), run.measure("embeddings", "tolerance")
@@ -302,8 +258,6 @@ def _corners(run: ComparedRun, uniform: Measure) -> tuple[Json, ...]:
 
 def classes(runs: Sequence[ComparedRun]) -> Figure | None:
     """Accuracy of each class by the protocol that most runs have; of many classes those that differ most."""
-    import altair as alt
-
     per = {
         protocol: {label: record for label, record in records.items() if record.per_class}
         for protocol, records in by_protocol(runs).items()
@@ -350,11 +304,11 @@ def simplex(runs: Sequence[ComparedRun]) -> list[Figure]:
     figures = []
     for key, title in (("between_means", "cosines between class means"), ("within", "cosines of rows to their mean")):
         records = [
-            {**describe_run(run), **_quantiles(run.arrays[key])} for run in runs if len(run.arrays.get(key, ())) > 0
+            {**describe_run(run), **quantiles(run.arrays[key])} for run in runs if len(run.arrays.get(key, ())) > 0
         ]
         if len(records) > 1:
             figures.append(
-                Figure(f"simplex-{key.replace('_', '-')}", _spans(runs, records, title, _optimum(runs, key)))
+                Figure(f"simplex-{key.replace('_', '-')}", _cosines(runs, records, title, _optimum(runs, key)))
             )
     return figures
 
@@ -367,30 +321,16 @@ def _optimum(runs: Sequence[ComparedRun], key: str) -> float | None:
     return numbers[0] if len(numbers) == 1 else None
 
 
-def _quantiles(values: np.ndarray) -> Json:
-    low, q1, middle, q3, high = (float(q) for q in np.nanquantile(values, [0.05, 0.25, 0.5, 0.75, 0.95]))
-    return {"low": low, "q1": q1, "middle": middle, "q3": q3, "high": high}
-
-
-def _spans(runs: Sequence[ComparedRun], records: Sequence[Json], title: str, optimum: float | None) -> Json:
-    """A line for nine tenths of the values, a bar for the middle half, a tick at the median.
-
-    The tick is higher than the bar and of its colour, so it stays visible where the values are nearly equal.
-    """
-    import altair as alt
-
+def _cosines(runs: Sequence[ComparedRun], records: Sequence[Json], title: str, optimum: float | None) -> Json:
+    """The quantiles of each run, and the optimum."""
     order = [record["run"] for record in records]
     axis = alt.Axis(labelLimit=180)
     base = chart_of(records).encode(
         y=alt.Y("run:N", sort=order, title=None, axis=axis),
         color=recipe_encodings(runs, legend=False)["color"],
-        tooltip=["run:N", *(alt.Tooltip(f"{q}:Q", format=".3f") for q in ("low", "q1", "middle", "q3", "high"))],
+        tooltip=["run:N", *quantile_tips()],
     )
-    x = alt.Scale(zero=False, nice=True)
-    lines = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", title="cosine", scale=x), x2="high:Q")
-    bars = base.mark_bar(size=11, opacity=0.5).encode(x=alt.X("q1:Q"), x2="q3:Q")
-    ticks = base.mark_tick(thickness=2.5, size=18).encode(x=alt.X("middle:Q"))
-    layers = [lines, bars, ticks]
+    layers = spans(base, "x", bar=11, tick=18)
     if optimum is not None:
         theory = chart_of([{"x": optimum, "says": f"optimum {optimum:.3g}".replace("-", "−")}])
         layers.append(theory.mark_rule(strokeDash=[4, 3], color=INK).encode(x="x:Q", tooltip="says:N"))

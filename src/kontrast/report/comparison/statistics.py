@@ -90,7 +90,7 @@ def accuracy(result: ProtocolResult) -> float:
 
 
 def differ(a: ProtocolResult, b: ProtocolResult) -> bool:
-    """(1).
+    """Whether two accuracies differ by their standard errors (1).
 
     >>> best = ProtocolResult(name="knn20", protocol="kNN", value=0.86, error=0.008)
     >>> differ(best, best.model_copy(update={"value": 0.83})), differ(best, best.model_copy(update={"value": 0.85}))
@@ -143,7 +143,7 @@ def seed_leaders(values: Mapping[str, Mapping[int, float]]) -> list[str]:
 
 @dataclass(frozen=True)
 class McNemar:
-    """(3): on how many rows only the first, or only the second, is right."""
+    """The result of (3): on how many rows only the first, or only the second, is right."""
 
     only_first: int
     only_second: int
@@ -152,7 +152,7 @@ class McNemar:
 
 
 def mcnemar(first: np.ndarray, second: np.ndarray) -> McNemar:
-    """(3) for two arrays that say which rows are right.
+    """McNemar's test (3) for two arrays that say which rows are right.
 
     >>> mcnemar(np.array([True] * 9 + [False] * 1), np.array([False] * 9 + [True] * 1))
     McNemar(only_first=9, only_second=1, rows=10, p=0.021484375)
@@ -165,7 +165,7 @@ def mcnemar(first: np.ndarray, second: np.ndarray) -> McNemar:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """(4).
+    """p-values after Holm's adjustment (4).
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -203,10 +203,10 @@ def same_rows(a: ComparedRun, b: ComparedRun) -> bool:
     if first is None or second is None or not np.array_equal(first[1], second[1]):
         return False
     keys = ("data.name", "data.test_limit")
-    drawn = a.recipe.get("data.test_limit", "null") != "null" and a.seed != b.seed
+    is_sample = a.recipe.get("data.test_limit", "null") != "null" and a.seed != b.seed
     same_file = a.state.data_file == b.state.data_file
     same_content = _digest(a) == _digest(b)
-    return same_file and same_content and not drawn and all(a.recipe.get(key) == b.recipe.get(key) for key in keys)
+    return same_file and same_content and not is_sample and all(a.recipe.get(key) == b.recipe.get(key) for key in keys)
 
 
 def _digest(run: ComparedRun) -> str:

@@ -52,12 +52,12 @@ def numbers(runs: Sequence[ComparedRun]) -> list[Part]:
     if repeated(runs):
         candidates = [_seeds_card(protocol, by_seed(runs, records), name[protocol]) for protocol, records in every]
         cards = [card for card in candidates if card is not None]
-        by_run = [_runs(some, part, marked=False) for some, part in fitting]
+        by_run = [_runs(some, part, marks_best=False) for some, part in fitting]
         over_seeds = [_groups(some, part) for some, part in fitting]
         fold = Fold("run by run", [*by_run, Text(RULE, "note")])
         return [*([Numbers(cards)] if cards else []), *over_seeds, Text(OVER_SEEDS, "note"), fold]
     best = [_card(protocol, records, name[protocol]) for protocol, records in every if len(records) > 1]
-    tables = [_runs(some, part, marked=True) for some, part in fitting]
+    tables = [_runs(some, part, marks_best=True) for some, part in fitting]
     return [*([Numbers(best)] if best else []), *tables, Text(RULE, "note")]
 
 
@@ -82,12 +82,17 @@ def _seeds_card(protocol: Protocol, values: dict[str, dict[int, float]], name: s
     if len(values) < 2:
         return None
     first, *level = seed_leaders(values)
-    shown, n = _mean(interval(values[first].values())), len(values[first])
+    n = len(values[first])
     where = f"n = {n} seed{'' if n == 1 else 's'}. {protocol.title}"
+    return _best(name, _mean(interval(values[first].values())), first, level, where, ", on the same seeds")
+
+
+def _best(name: str, number: str, first: str, level: Sequence[str], where: str, by: str = "") -> Number:
+    """The card of the highest number; ``level`` are those that do not differ from it."""
     if not level:
-        return Number(f"{name} (%): best", shown, f"{first}, on the same seeds. {where}", "good")
+        return Number(f"{name} (%): best", number, f"{first}{by}. {where}", "good")
     others = level[0] if len(level) == 1 else f"{len(level)} others"
-    return Number(f"{name} (%): highest", shown, f"{first}, not clearly above {others}. {where}")
+    return Number(f"{name} (%): highest", number, f"{first}, not clearly above {others}. {where}")
 
 
 def repeated(runs: Sequence[ComparedRun]) -> bool:
@@ -96,7 +101,7 @@ def repeated(runs: Sequence[ComparedRun]) -> bool:
 
 
 def percent(record: ProtocolResult | None) -> str:
-    """``85.8 ± 0.8``."""
+    """An accuracy in percent with its standard error: ``85.8 ± 0.8``."""
     if record is None:
         return EMPTY
     return f"{100 * accuracy(record):.1f}" + ("" if record.error is None else f" ± {100 * record.error:.1f}")
@@ -104,24 +109,20 @@ def percent(record: ProtocolResult | None) -> str:
 
 def _card(protocol: Protocol, records: dict[str, ProtocolResult], name: str) -> Number:
     first, *level = leaders(records)
-    if not level:
-        return Number(f"{name} (%): best", percent(records[first]), f"{first}. {protocol.title}", "good")
-    others = level[0] if len(level) == 1 else f"{len(level)} others"
-    about = f"{first}, not clearly above {others}. {protocol.title}"
-    return Number(f"{name} (%): highest", percent(records[first]), about)
+    return _best(name, percent(records[first]), first, level, protocol.title)
 
 
-def _runs(runs: Sequence[ComparedRun], protocols: Protocols, *, marked: bool) -> Table:
+def _runs(runs: Sequence[ComparedRun], protocols: Protocols, *, marks_best: bool) -> Table:
     rows: list[list[Cell]] = []
     for run in runs:
         row: list[Cell] = [run.label]
         for records in protocols.values():
-            top = leaders(records) if marked and len(records) > 1 else []
-            shown = percent(records.get(run.label))
+            top = leaders(records) if marks_best and len(records) > 1 else []
+            number = percent(records.get(run.label))
             if run.label not in top:
-                row.append(shown)
+                row.append(number)
             else:
-                row.append(Mark(f"{shown} best", "good") if len(top) == 1 else Mark(f"{shown} level", "watch"))
+                row.append(Mark(f"{number} best", "good") if len(top) == 1 else Mark(f"{number} level", "watch"))
         rows.append(row)
     return Table(["run", *(f"{name} (%)" for name in titles(protocols).values())], rows, _caption(protocols))
 
@@ -132,7 +133,7 @@ def _caption(protocols: Protocols) -> str:
 
 def _groups(runs: Sequence[ComparedRun], protocols: Protocols) -> Table:
     rows: list[list[str]] = []
-    for group in dict.fromkeys(run.group for run in runs):
+    for group in groups(runs):
         row = [group]
         for records in protocols.values():
             values = [100 * accuracy(records[run.label]) for run in runs if run.group == group and run.label in records]
@@ -185,20 +186,20 @@ def _pairs(count: int) -> list[tuple[int, int]]:
 
 
 def _seeds(runs: Sequence[ComparedRun]) -> Table | None:
-    groups = list(dict.fromkeys(run.group for run in runs))
+    names = groups(runs)
     rows: list[list[Cell]] = []
     protocols = by_protocol(runs)
     name = titles(protocols)
     for protocol, records in protocols.items():
         values = by_seed(runs, records)
-        for i, j in _pairs(len(groups)):
-            a, b = values.get(groups[i], {}), values.get(groups[j], {})
+        for i, j in _pairs(len(names)):
+            a, b = values.get(names[i], {}), values.get(names[j], {})
             if len(set(a) & set(b)) < 2:
                 continue
             gap = paired(a, b)
-            shown = f"{gap.mean:+.2f} ± {gap.half:.2f}".replace("-", "−")
-            differ = _differ(runs, groups[i], groups[j])
-            rows.append([f"{groups[i]} − {groups[j]}", name[protocol], shown, str(gap.n), _side(gap), differ])
+            number = f"{gap.mean:+.2f} ± {gap.half:.2f}".replace("-", "−")
+            differ = _differ(runs, names[i], names[j])
+            rows.append([f"{names[i]} − {names[j]}", name[protocol], number, str(gap.n), _side(gap), differ])
     if not rows:
         return None
     columns = ["difference", "protocol", "points of accuracy", "n", "verdict", "the recipes differ in"]
@@ -222,8 +223,9 @@ def _differ(runs: Sequence[ComparedRun], first: str, second: str) -> str:
 def _rows(runs: Sequence[ComparedRun]) -> Table | None:
     """Pairs of different recipes; with several seeds, pairs of the same seed."""
     have = [run for run in runs if right(run) is not None]
-    several = len({run.group for run in runs}) < len(runs)
-    pairs = [(a, b) for a, b in combinations(have, 2) if a.group != b.group and (not several or a.seed == b.seed)]
+    pairs = [
+        (a, b) for a, b in combinations(have, 2) if a.group != b.group and (not repeated(runs) or a.seed == b.seed)
+    ]
     every = len(pairs) <= MOST_PAIRS
     tested = []
     for a, b in pairs if every else [(a, b) for a, b in pairs if a.group == have[0].group]:

@@ -5,11 +5,13 @@ collect (files) → table, sphere → `page`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kontrast.report.experiment import charts, sphere
+from kontrast.report.drawing import Json
+from kontrast.report.experiment import sphere
 from kontrast.report.experiment.collect import GridRun, Record, collect
 from kontrast.report.experiment.table import tables
 from kontrast.report.layout import from_ledger
@@ -18,6 +20,8 @@ from kontrast.runs import Summary
 
 __all__ = ["page"]
 
+HIGH, PANEL_WIDE = 320, 380  # of a chart, and of each of two panels
+TITLE_LETTERS = 44  # of a title's line
 LEARNING = "learning-"  # the names of the learning curves begin with it
 INTERVALS = (
     "Each cell: mean ± half-width of the 95 % Student-t interval over seeds; one seed has no interval. A > marks a "
@@ -147,8 +151,40 @@ def claims(summary: Summary) -> Table:
 def _figures(record: Record, *, learning: bool) -> list[Part]:
     """The learning curves, or all other charts."""
     specs = {name: spec for name, spec in record.charts.items() if name.startswith(LEARNING) == learning}
-    shown = {name: charts.fit_to_page(spec) for name, spec in specs.items()}
-    return [Figure(name, spec, wide=charts.is_wide(spec)) for name, spec in shown.items()]
+    return [Figure(name, fit_chart(spec), wide="facet" in spec) for name, spec in specs.items()]
+
+
+def fit_chart(spec: Mapping[str, Any]) -> Json:
+    """A chart of the experiment's folder for the page: as wide as its place, and a single panel without a grid.
+
+    Colours and fonts are the page's (`kontrast.report.figures.themed`); data and marks stay as they are.
+
+    >>> chart = fit_chart({"width": 420, "height": 260, "layer": [], "data": {"values": []}})
+    >>> chart["width"], chart["height"]
+    ('container', 320)
+    """
+    chart = _single_panel(spec)
+    if "facet" in chart:  # panels have their own size; two in a line have more room than three
+        is_sized = chart.get("columns") == 2 and isinstance(chart["spec"].get("width"), int | float)
+        return {**chart, "spec": {**chart["spec"], "width": PANEL_WIDE}} if is_sized else chart
+    if not isinstance(chart.get("width"), int | float):
+        return chart  # heat maps have their own size
+    title = chart.get("title", "")
+    title = title if isinstance(title, Mapping) else {"text": title}
+    lines = textwrap.wrap(str(title.get("text", "")), TITLE_LETTERS)  # one line does not fit a phone
+    return {**chart, "width": "container", "height": HIGH, "title": {**title, "text": lines}}
+
+
+def _single_panel(spec: Mapping[str, Any]) -> Json:
+    """A grid of one panel becomes that panel; its name becomes the subtitle."""
+    facet, values = spec.get("facet"), spec.get("data", {}).get("values", [])
+    panels = {record.get("panel") for record in values} if isinstance(facet, Mapping) else set()
+    if len(panels) != 1 or "spec" not in spec:
+        return dict(spec)
+    chart = {key: value for key, value in spec.items() if key not in ("facet", "columns", "spec", "resolve", "title")}
+    title = spec.get("title", "")
+    text = title.get("text", "") if isinstance(title, Mapping) else title
+    return {**chart, "title": {"text": text, "subtitle": str(panels.pop())}, **spec["spec"]}
 
 
 def _again(record: Record) -> list[Part]:
@@ -167,7 +203,7 @@ def _again(record: Record) -> list[Part]:
 
 
 def runs(record: Record) -> Table:
-    """Every run."""
+    """A table of all runs."""
     rows: list[list[Cell]] = [
         [run.place, _word(run.seed), run.folder, _status(run), "–" if run.seconds is None else f"{run.seconds:.0f} s"]
         for run in record.runs

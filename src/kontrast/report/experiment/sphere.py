@@ -71,23 +71,23 @@ def read(task: Run, name: str, seed: Any) -> PointPaths | None:
     path, labels = arrays["path"].astype(np.float64), np.unique(arrays["labels"], return_inverse=True)[1]
     if path.ndim != 3 or path.shape[2] != 3 or not 2 <= labels.max() + 1 <= MOST_CLASSES:
         return None
-    chosen = thinned(len(path))
-    weights = arrays["weight_path"][chosen].astype(np.float64) if "weight_path" in arrays else None
+    frames = thinned(len(path))
+    weights = arrays["weight_path"][frames].astype(np.float64) if "weight_path" in arrays else None
     paths = PointPaths(
         name=name,
         seed=seed,
-        steps=arrays["steps"][chosen],
-        points=path[chosen] / max(float(np.linalg.norm(path, axis=2).max()), 1e-9),
+        steps=arrays["steps"][frames],
+        points=path[frames] / max(float(np.linalg.norm(path, axis=2).max()), 1e-9),
         labels=labels,
-        values=arrays["values"][chosen],
-        bounds=arrays["bounds"][chosen],
+        values=arrays["values"][frames],
+        bounds=arrays["bounds"][frames],
         weights=None if weights is None else weights / _weight_length(task, weights),  # (3)
     )
     return _face_simplex(paths)
 
 
 def thinned(frames: int, most: int = FRAMES) -> np.ndarray:
-    """(1).
+    """Which frames are kept (1).
 
     >>> thinned(10, most=4), thinned(3, most=4)
     (array([0, 3, 6, 9]), array([0, 1, 2]))
@@ -143,7 +143,7 @@ def packed(x: np.ndarray) -> str:
 
 
 def _face_simplex(one: PointPaths) -> PointPaths:
-    """(2)."""
+    """Rotate the paths towards the regular simplex (2)."""
     classes = int(one.labels.max()) + 1
     if classes > 4:
         return one

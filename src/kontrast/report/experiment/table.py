@@ -56,7 +56,7 @@ def _columns(heading: str, down: Sequence[Entry | None], *, brief: bool) -> list
     if not sets:
         return columns
     (only,) = sets if len(sets) == 1 else ("",)
-    values: list[Cell] = [EMPTY if entry is None else _value(entry, named=len(sets) > 1) for entry in papers]
+    values: list[Cell] = [EMPTY if entry is None else _value(entry, with_data=len(sets) > 1) for entry in papers]
     columns.append((f"paper, on {only}" if only else "paper", values))
     if any(entry is not None and entry.difference for entry in papers):
         columns.append(("difference", [EMPTY if entry is None else entry.difference or EMPTY for entry in papers]))
@@ -71,5 +71,5 @@ def _ours(entry: Entry | None, brief: bool) -> Cell:
     return SEEDS.sub("", entry.ours) if brief else entry.ours
 
 
-def _value(entry: Entry, *, named: bool) -> str:
-    return f"{entry.paper_value} ({entry.paper_data})" if named and entry.paper_data else entry.paper_value
+def _value(entry: Entry, *, with_data: bool) -> str:
+    return f"{entry.paper_value} ({entry.paper_data})" if with_data and entry.paper_data else entry.paper_value

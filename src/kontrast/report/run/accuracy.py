@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from kontrast.report.drawing import SHAPES, Json, chart_of, fit_to_page
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Part, Section, Table
-from kontrast.report.records import Json, RunRecord
-from kontrast.report.run.summary import chance, counted, percent
+from kontrast.report.records import RunRecord
+from kontrast.report.run.summary import chance, count_words, percent
 
 MOST_CLASSES = 40  # that are readable beside each other; of more, those with the most errors are shown
 PAIRS = 10
-SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-right")
 
 
 def section(run: RunRecord) -> Section | None:
@@ -22,14 +23,14 @@ def section(run: RunRecord) -> Section | None:
     if not run.results:
         return None
     parts: list[Part] = [_protocols(run)]
-    shown = hardest(run)
+    labels = hardest(run)
     first = run.results[0]
     count = len(first.per_class or [])
-    of = "" if len(shown) == count else f" The {len(shown)} of {count} classes with the most errors."
-    if shown and count > 1:
-        parts.append(Figure("per-class", per_class(run, shown), f"Accuracy by class, the hardest first.{of}"))
+    of = "" if len(labels) == count else f" The {len(labels)} of {count} classes with the most errors."
+    if labels and count > 1:
+        parts.append(Figure("per-class", per_class(run, labels), f"Accuracy by class, the hardest first.{of}"))
         about = f"Rows: the true class; columns: the predicted one ({first.protocol}).{of}"
-        parts.append(Figure("confusion", confusion(run, shown), f"{about} {_SHARES[not of]}"))
+        parts.append(Figure("confusion", confusion(run, labels), f"{about} {_SHARES[not of]}"))
         pairs = confused(run)
         if pairs:
             parts.append(_pairs(run, pairs))
@@ -47,9 +48,9 @@ def hardest(run: RunRecord) -> list[int]:
     counts = _counts(run)
     if not len(counts):
         return []
-    wrong = counts.sum(1) - np.diag(counts) + counts.sum(0) - np.diag(counts)
-    chosen = np.argsort(-wrong, kind="stable")[:MOST_CLASSES]
-    return sorted(int(label) for label in chosen)
+    errors = counts.sum(1) - np.diag(counts) + counts.sum(0) - np.diag(counts)
+    order = np.argsort(-errors, kind="stable")[:MOST_CLASSES]
+    return sorted(int(label) for label in order)
 
 
 def confused(run: RunRecord, most: int = PAIRS) -> list[tuple[int, int, int]]:
@@ -64,27 +65,24 @@ def confused(run: RunRecord, most: int = PAIRS) -> list[tuple[int, int, int]]:
     return [(a, b, n) for a, b, n in errors if n]
 
 
-def per_class(run: RunRecord, shown: Sequence[int]) -> Json:
+def per_class(run: RunRecord, labels: Sequence[int]) -> Json:
     """A point for each class and protocol, the hardest class on top."""
-    import altair as alt
-
     rows: list[Json] = []
     for result in run.results:
         values = result.per_class or []
         rows += [
             {"class": run.class_name(label), "accuracy": values[label], "protocol": result.name}
-            for label in shown
+            for label in labels
             if label < len(values) and values[label] is not None
         ]
     names = [result.name for result in run.results]
     order = sorted(
         {row["class"] for row in rows}, key=lambda name: np.mean([r["accuracy"] for r in rows if r["class"] == name])
     )
-    data = alt.InlineData(values=rows)
     y = alt.Y("class:N", sort=order, title=None, axis=alt.Axis(grid=True, labelLimit=130))
     legend = alt.Legend(title=None, orient="top") if len(names) > 1 else None
     points = (
-        alt.Chart(data)
+        chart_of(rows)
         .mark_point(filled=True, size=70, opacity=0.9)
         .encode(
             x=alt.X(
@@ -99,28 +97,24 @@ def per_class(run: RunRecord, shown: Sequence[int]) -> Json:
             tooltip=["class:N", "protocol:N", alt.Tooltip("accuracy:Q", format=".1%")],
         )
     )
-    chart = points.properties(title="Accuracy by class", width="container", height=max(22 * len(order), 160))
-    spec: Json = chart.to_dict()
-    return spec
+    return fit_to_page(points, max(22 * len(order), 160), "Accuracy by class")
 
 
-def confusion(run: RunRecord, shown: Sequence[int]) -> Json:
+def confusion(run: RunRecord, labels: Sequence[int]) -> Json:
     """Shares of each true class's rows: blue where right, orange where wrong; deeper is more."""
-    import altair as alt
-
     counts = _counts(run)
     rows: list[Json] = []
-    for a in shown:
+    for a in labels:
         total = int(counts[a].sum())
-        for b in shown:
+        for b in labels:
             if counts[a, b]:
                 share = counts[a, b] / total
                 pair = {"true": run.class_name(a), "predicted": run.class_name(b)}
                 rows.append({**pair, "share": share, "rows": int(counts[a, b]), "of": total, "right": a == b})
-    names = [run.class_name(label) for label in shown]
+    names = [run.class_name(label) for label in labels]
     side = {"step": 30 if len(names) <= 12 else max(10, 420 // len(names))}
     axis: Json = {"grid": False, "ticks": False, "domain": False, "labelLimit": 110, "labelOverlap": len(names) > 25}
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("predicted:N", sort=names, scale=alt.Scale(domain=names), axis=alt.Axis(labelAngle=-45, **axis)),
         y=alt.Y("true:N", sort=names, scale=alt.Scale(domain=names), axis=alt.Axis(**axis)),
         tooltip=["true:N", "predicted:N", alt.Tooltip("share:Q", format=".1%"), "rows:Q", "of:Q"],
@@ -155,7 +149,9 @@ def _protocols(run: RunRecord) -> Table:
     for result in run.results:
         value = f"{100 * (result.value or 0.0):.2f}" + ("" if result.error is None else f" ± {100 * result.error:.2f}")
         top5 = "–" if result.top5 is None else f"{100 * result.top5:.2f}"
-        rows.append([result.name, value, top5, counted(result.train_rows), counted(result.test_rows), result.protocol])
+        rows.append(
+            [result.name, value, top5, count_words(result.train_rows), count_words(result.test_rows), result.protocol]
+        )
     guess = chance(run)
     if guess is not None:
         rows.append(["guessing", f"{100 * guess:.2f}", "–", "–", "–", "the most frequent class of the test rows"])

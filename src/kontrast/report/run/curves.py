@@ -9,10 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
+
+from kontrast.report.drawing import Json, chart_of, fit_to_page
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.monitors import PREFIX, charts_of
 from kontrast.report.page import Figure, Part, Section, Text
-from kontrast.report.records import Json, RunRecord
+from kontrast.report.records import RunRecord
 from kontrast.runs.schemas import MetricsLine
 
 MOST = 400
@@ -129,8 +132,6 @@ def _lines(
     format: str = "",
     height: int = 170,
 ) -> Json:
-    import altair as alt
-
     colours = [INK if kind in dashed else COLOURS[i % len(COLOURS)] for i, kind in enumerate(kinds)]
     dashes = [
         [6, 3] if kind in dashed and i % 2 else [2, 3] if kind in dashed else [1, 0] for i, kind in enumerate(kinds)
@@ -148,7 +149,7 @@ def _lines(
     few = steps == 1 or (steps < 30 and not dashed)  # a line of one point is invisible
     mark: dict[str, Any] = {"point": alt.OverlayMarkDef(size=22)} if few else {}
     chart = (
-        alt.Chart(alt.InlineData(values=list(rows)), title=title, width="container", height=height)
+        chart_of(rows)
         .mark_line(strokeWidth=2, **mark)
         .encode(
             x=alt.X("step:Q", title="step", axis=alt.Axis(tickCount=6, grid=False), scale=alt.Scale(nice=False)),
@@ -167,8 +168,7 @@ def _lines(
             ],
         )
     )
-    spec: Json = chart.to_dict()
-    return spec
+    return fit_to_page(chart, height, title)
 
 
 def _columns(kinds: Sequence[str]) -> int:

@@ -13,12 +13,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from kontrast.report.drawing import Json, chart_of
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Section, Text, data_url
-from kontrast.report.records import Json, RunRecord
+from kontrast.report.records import RunRecord
 from kontrast.report.run.accuracy import confused
 
 ROWS = 1000
@@ -34,18 +36,18 @@ def section(run: RunRecord) -> Section | None:
     features = run.arrays.get("features")
     if features is None or features.ndim != 2 or len(features) < 3:
         return None
-    chosen = rows(run)
-    x = unit(features[chosen])
+    selection = rows(run)
+    x = unit(features[selection])
     maps = {"PCA": pca(x)}
-    if len(chosen) >= FEWEST:
+    if len(selection) >= FEWEST:
         maps = {"t-SNE": tsne(x), **maps}
     split = run.geometry.protocol.split or "test"
     about = (
-        f"{len(chosen):,} {split} rows, features of length 1. t-SNE keeps neighbours together; distances between its "
-        "groups mean nothing. PCA shows the two directions of largest variance."
+        f"{len(selection):,} {split} rows, features of length 1. t-SNE keeps neighbours together; distances between "
+        "its groups mean nothing. PCA shows the two directions of largest variance."
     )
     figure = Figure(
-        "embedding-map", chart(records(run, chosen, maps), list(maps), _classes(run, chosen)), about, wide=True
+        "embedding-map", chart(records(run, selection, maps), list(maps), _classes(run, selection)), about, wide=True
     )
     note = [] if "thumbnails" in run.arrays or run.arrays.get("sample_images") is None else [_NOTE]
     return Section("Embedding map", [figure, *note])
@@ -105,13 +107,13 @@ def tsne(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def records(run: RunRecord, chosen: NDArray[np.int64], maps: dict[str, NDArray[np.float64]]) -> list[Json]:
+def records(run: RunRecord, selection: NDArray[np.int64], maps: dict[str, NDArray[np.float64]]) -> list[Json]:
     """A record for each point: its place on each map, class, prediction and picture."""
     labels, thumbnails, files = (run.arrays.get(key) for key in ("labels", "thumbnails", "names"))
     predicted = _predictions(run)
-    pictured = thumbnails is not None and len(thumbnails) >= len(chosen) and "thumbnail_rows" in run.arrays
+    pictured = thumbnails is not None and len(thumbnails) >= len(selection) and "thumbnail_rows" in run.arrays
     points: list[Json] = []
-    for i, row in enumerate(chosen.tolist()):
+    for i, row in enumerate(selection.tolist()):
         record: Json = {
             f"{name} {axis}": round(float(at[i, j]), 4) for name, at in maps.items() for j, axis in ((0, "x"), (1, "y"))
         }
@@ -132,32 +134,30 @@ def _predictions(run: RunRecord) -> NDArray[np.int64] | None:
     if predictions is None:
         return None
     if part is not None and len(part) == len(features) and (not len(part) or int(part.max()) < len(predictions)):
-        chosen: NDArray[np.int64] = predictions[part]
-        return chosen
+        values: NDArray[np.int64] = predictions[part]
+        return values
     return predictions if len(predictions) == len(features) else None
 
 
-def _classes(run: RunRecord, chosen: NDArray[np.int64]) -> list[str]:
+def _classes(run: RunRecord, selection: NDArray[np.int64]) -> list[str]:
     """The classes with a colour: all, or the most confused and then the largest."""
     labels = run.arrays.get("labels")
     if labels is None:
         return []
-    present, counts = np.unique(labels[chosen], return_counts=True)
+    present, counts = np.unique(labels[selection], return_counts=True)
     if len(present) <= APART:
         return [run.class_name(int(label)) for label in present]
-    ranked = [label for true, taken, _ in confused(run, 40) for label in (true, taken)]
-    ranked += [int(label) for label in present[np.argsort(-counts, kind="stable")]]
-    selected = [label for label in dict.fromkeys(ranked) if label in present][:COLOURED]
+    order = [label for true, predicted, _ in confused(run, 40) for label in (true, predicted)]
+    order += [int(label) for label in present[np.argsort(-counts, kind="stable")]]
+    selected = [label for label in dict.fromkeys(order) if label in present][:COLOURED]
     return [run.class_name(label) for label in selected]
 
 
 def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -> Json:
     """The points, with a switch between the maps; the legend, or a list, selects a class."""
-    import altair as alt
-
     names = sorted({str(point["class"]) for point in points if "class" in point})
     many = len(names) > len(classes)
-    shown = [*classes, OTHER] if many else list(classes)
+    entries = [*classes, OTHER] if many else list(classes)
     which = alt.param("map", value=maps[0], bind=alt.binding_radio(options=list(maps), name="Map "))
     params: list[Any] = [which] if len(maps) > 1 else []
     place = {
@@ -166,9 +166,7 @@ def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -
     }
     flat = alt.Axis(labels=False, ticks=False, domain=False, title=None, grid=False)
     keys = [key for key in ("class", "predicted", "file", "row", "image") if key in points[0]]
-    base = alt.Chart(alt.InlineData(values=list(points))).transform_calculate(
-        **{f"_{axis}": text for axis, text in place.items()}
-    )
+    base = chart_of(points).transform_calculate(**{f"_{axis}": text for axis, text in place.items()})
     encoding: dict[str, Any] = {
         "x": alt.X("_x:Q", axis=flat, scale=alt.Scale(zero=False, padding=8)),
         "y": alt.Y("_y:Q", axis=flat, scale=alt.Scale(zero=False, padding=8)),
@@ -191,11 +189,11 @@ def chart(points: Sequence[Json], maps: Sequence[str], classes: Sequence[str]) -
             click = alt.selection_point(fields=["colour"], bind="legend", name="legend")
             params.append(click)
             encoding["opacity"] = alt.condition(click, alt.value(0.85), alt.value(0.06))
-        colours = [INK if name == OTHER and many else COLOURS[i % len(COLOURS)] for i, name in enumerate(shown)]
-        shapes = [SHAPES[i // len(COLOURS) % len(SHAPES)] for i in range(len(shown))]
+        colours = [INK if name == OTHER and many else COLOURS[i % len(COLOURS)] for i, name in enumerate(entries)]
+        shapes = [SHAPES[i // len(COLOURS) % len(SHAPES)] for i in range(len(entries))]
         legend = alt.Legend(title=None, orient="right", columns=1, symbolOpacity=1, symbolSize=70)
-        encoding["color"] = alt.Color("colour:N", scale=alt.Scale(domain=shown, range=colours), legend=legend)
-        encoding["shape"] = alt.Shape("colour:N", scale=alt.Scale(domain=shown, range=shapes), legend=legend)
+        encoding["color"] = alt.Color("colour:N", scale=alt.Scale(domain=entries, range=colours), legend=legend)
+        encoding["shape"] = alt.Shape("colour:N", scale=alt.Scale(domain=entries, range=shapes), legend=legend)
     chart = base.mark_point(filled=True, size=38, strokeWidth=0).encode(**encoding)
     spec: dict[str, Any] = chart.add_params(*params).properties(width="container", height=460).to_dict()
     return spec

@@ -17,16 +17,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
 from kontrast.report.corners import frame_corner, simplex_corner
+from kontrast.report.drawing import Json, chart_of, fit_to_page, quantile_tips, quantiles, spans
 from kontrast.report.figures import COLOURS, INK
 from kontrast.report.page import Figure, Fold, Part, Section, Table
-from kontrast.report.records import Json, RunRecord
+from kontrast.report.records import RunRecord
 from kontrast.runs import Measure
-
-QUANTILES = {"low": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "high": 0.95}
 
 
 def section(run: RunRecord) -> Section | None:
@@ -56,8 +56,6 @@ _ABOUT_SEPARATION = (
 
 def position(run: RunRecord) -> Json:
     """This run between the corners; empty if uniformity or tolerance was not measured."""
-    import altair as alt
-
     u, t = run.measure("features", "uniformity"), run.measure("features", "tolerance")
     if u is None or t is None:
         return {}
@@ -76,7 +74,7 @@ def position(run: RunRecord) -> Json:
     shapes = alt.Scale(domain=kinds, range=["circle", "diamond", "circle"][: len(kinds)])
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1)
     tips = {"uniformity": "x:Q", "tolerance": "y:Q"}
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
+    base = chart_of(rows).encode(x=x, y=y)
     points = [
         base.mark_point(filled=True, size=size, opacity=opacity)
         .encode(
@@ -95,55 +93,35 @@ def position(run: RunRecord) -> Json:
         "all rows equal": {"dx": 6, "dy": 15, "align": "right"},
     }
     words = [
-        alt.Chart(alt.InlineData(values=[row]))
+        chart_of([row])
         .mark_text(fontSize=11, opacity=0.8, **beside.get(str(row["name"]), above))
         .encode(x=x, y=y, text="name:N", color=alt.value(INK))
         for row in rows
         if row["what"] == "theory"
     ]
-    chart = alt.layer(*points, *words).properties(title="Uniformity and tolerance", width="container", height=280)
-    spec: Json = chart.to_dict()
-    return spec
+    return fit_to_page(alt.layer(*points, *words), 280, "Uniformity and tolerance")
 
 
 def separation(run: RunRecord) -> Json:
     """Quantiles of the positive's cosine and of the nearest others'."""
-    import altair as alt
-
-    rows = [{"place": "+", "what": "own other view", **_quantiles(run.arrays["positive"])}]
+    rows = [{"place": "+", "what": "own other view", **quantiles(run.arrays["positive"])}]
     near = run.arrays["nearest"]
-    rows += [
-        {"place": str(j + 1), "what": "nearest other rows", **_quantiles(near[:, j])} for j in range(near.shape[1])
-    ]
+    rows += [{"place": str(j + 1), "what": "nearest other rows", **quantiles(near[:, j])} for j in range(near.shape[1])]
     kinds, order = ["own other view", "nearest other rows"], [row["place"] for row in rows]
-    words = {"median": "median", "q1": "25 %", "q3": "75 %", "low": "5 %", "high": "95 %"}
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("place:N", sort=order, title="other view, and the n-th nearest row", axis=alt.Axis(labelAngle=0)),
         color=alt.Color(
             "what:N",
             scale=alt.Scale(domain=kinds, range=[COLOURS[1], COLOURS[0]]),
             legend=alt.Legend(title=None, orient="top"),
         ),
-        tooltip=[
-            "what:N",
-            "place:N",
-            *(alt.Tooltip(f"{key}:Q", title=word, format=".3f") for key, word in words.items()),
-        ],
+        tooltip=["what:N", "place:N", *quantile_tips()],
     )
-    scale = alt.Scale(zero=False)
-    spans = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q", title="cosine", scale=scale), y2="high:Q")
-    boxes = base.mark_bar(size=16, cornerRadius=2, opacity=0.5).encode(y=alt.Y("q1:Q", scale=scale), y2="q3:Q")
-    # Wider than the box and of its colour: where the middle half is narrow, the median stays visible.
-    ticks = base.mark_tick(thickness=2.5, size=24, orient="horizontal").encode(y=alt.Y("median:Q", scale=scale))
-    chart = alt.layer(spans, boxes, ticks).properties(title="Local separation", width="container", height=280)
-    spec: Json = chart.to_dict()
-    return spec
+    return fit_to_page(alt.layer(*spans(base, "y", bar=16, tick=24)), 280, "Local separation")
 
 
 def simplex(run: RunRecord) -> Json:
     """Densities of the cosines, scaled to one height, and their values at the optimum."""
-    import altair as alt
-
     kinds_of = {
         "between_means": "between class means",
         "between_weights": "between the classifier's weights",
@@ -166,7 +144,7 @@ def simplex(run: RunRecord) -> Json:
     kinds = list(cosines)
     axis, bare = alt.Axis(grid=False, tickCount=8), alt.Axis(labels=False, ticks=False, grid=False)
     x = alt.X("cosine:Q", title="cosine", axis=axis, scale=alt.Scale(domain=[low, 1.01], nice=False))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = chart_of(rows).encode(
         x=x,
         y=alt.Y("density:Q", stack=None, title="density, scaled", axis=bare, scale=alt.Scale(domain=[0, 1.15])),
         color=alt.Color(
@@ -179,7 +157,7 @@ def simplex(run: RunRecord) -> Json:
     best = [{"cosine": 1.0, "name": "optimum within: 1"}]
     if optimum is not None:
         best.append({"cosine": optimum, "name": f"optimum between: {optimum:.3f}".replace("-", "−")})
-    theory = alt.Chart(alt.InlineData(values=best)).encode(x=x, tooltip=["name:N"])
+    theory = chart_of(best).encode(x=x, tooltip=["name:N"])
     rules = theory.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, opacity=0.8).encode(color=alt.value(INK))
     words = theory.encode(text="name:N", color=alt.value(INK))
     # In two lines: a phone has no room for them beside each other.
@@ -187,11 +165,7 @@ def simplex(run: RunRecord) -> Json:
     within = words.mark_text(align="right", dx=-5, fontSize=11, opacity=0.8).encode(y=alt.value(21))
     between, within = between.transform_filter("datum.cosine < 1"), within.transform_filter("datum.cosine == 1")
     areas = base.mark_area(opacity=0.25, line={"strokeWidth": 2})
-    chart = alt.layer(areas, rules, between, within).properties(
-        title="How near a simplex", width="container", height=240
-    )
-    spec: Json = chart.to_dict()
-    return spec
+    return fit_to_page(alt.layer(areas, rules, between, within), 240, "How near a simplex")
 
 
 def density(values: NDArray[Any], grid: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,10 +184,6 @@ def density(values: NDArray[Any], grid: NDArray[np.float64]) -> NDArray[np.float
     heights: NDArray[np.float64] = np.exp(-0.5 * ((grid[:, None] - x) / width) ** 2).sum(1)
     top = float(heights.max())
     return heights / top if top > 0 else heights
-
-
-def _quantiles(values: NDArray[Any]) -> Json:
-    return {name: round(float(np.nanquantile(values, q)), 5) for name, q in QUANTILES.items()}
 
 
 def _number(value: Any) -> float | None:

@@ -27,30 +27,31 @@ def neighbours(run: RunRecord) -> Section | None:
         return None
     strips: list[tuple[int, Strip]] = []
     for i, row in enumerate(rows.tolist()):
-        own = truth.get(row)
-        others, wrong = [], 0
+        truth_of_query = truth.get(row)
+        others, errors = [], 0
         for j in range(images.shape[1]):
             label = None if labels is None else int(labels[i, j])
-            right = own is not None and label == own
-            tone = "" if own is None or label is None else "good" if right else "bad"
-            wrong += tone == "bad"
+            right = truth_of_query is not None and label == truth_of_query
+            tone = "" if truth_of_query is None or label is None else "good" if right else "bad"
+            errors += tone == "bad"
             file = _file(near_files, near_rows, (i, j))
             of = file if label is None else run.class_name(label)
-            others.append(Picture(data_url(images[i, j]), of, tone, _joined(of, file)))
+            others.append(Picture(data_url(images[i, j]), of, tone, _join(of, file)))
         file = f"row {row}" if files is None else str(files[i])
-        name = file if own is None else run.class_name(own)
-        tone = "" if not any(picture.tone for picture in others) else "bad" if wrong else "good"
-        strips.append((wrong, Strip(Picture(data_url(queries[i]), name, about=_joined(name, file)), others, tone)))
+        name = file if truth_of_query is None else run.class_name(truth_of_query)
+        tone = "" if not any(picture.tone for picture in others) else "bad" if errors else "good"
+        strips.append((errors, Strip(Picture(data_url(queries[i]), name, about=_join(name, file)), others, tone)))
     strips.sort(key=lambda strip: -strip[0])
-    shown = [strip for _, strip in strips]
-    if len(shown) > MOST:  # the worst, and as many of the best
-        shown = [*shown[: MOST // 2], *shown[-MOST // 2 :]]
+    best = [strip for _, strip in strips]
+    if len(best) > MOST:  # the worst, and as many of the best
+        best = [*best[: MOST // 2], *best[-MOST // 2 :]]
     near = sum(picture.tone == "good" for _, strip in strips for picture in strip.others)
-    known = sum(picture.tone != "" for _, strip in strips for picture in strip.others)
+    labelled = sum(picture.tone != "" for _, strip in strips for picture in strip.others)
     about = _about_queries(run)
-    about += f" Of all {len(strips)} queries, {near} of {known} neighbours have the query's class." if known else ""
+    if labelled:
+        about += f" Of all {len(strips)} queries, {near} of {labelled} neighbours have the query's class."
     return Section(
-        "Nearest neighbours", [Gallery(shown, about, "only queries with a wrong neighbour" if known else "")]
+        "Nearest neighbours", [Gallery(best, about, "only queries with a wrong neighbour" if labelled else "")]
     )
 
 
@@ -82,7 +83,7 @@ def _file(files: NDArray[Any] | None, rows: NDArray[Any] | None, at: tuple[int, 
     return "" if rows is None else f"row {int(rows[at])}"
 
 
-def _joined(label: str, file: str) -> str:
+def _join(label: str, file: str) -> str:
     """The text on hover: the class and the file, or the one that is known."""
     return label if file in ("", label) else f"{label}: {file}"
 
@@ -106,9 +107,9 @@ def _about_queries(run: RunRecord) -> str:
 def _truth(run: RunRecord) -> dict[int, int]:
     """The class of each query, by row."""
     labels, rows = run.arrays.get("labels"), run.arrays.get("rows")
-    queries, known = run.arrays.get("query_rows"), run.arrays.get("query_labels")
-    if queries is not None and known is not None:
-        return dict(zip(queries.tolist(), known.tolist(), strict=True))
+    queries, classes = run.arrays.get("query_rows"), run.arrays.get("query_labels")
+    if queries is not None and classes is not None:
+        return dict(zip(queries.tolist(), classes.tolist(), strict=True))
     if "test_labels" in run.arrays:
         return dict(enumerate(run.arrays["test_labels"].tolist()))
     if labels is None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+from kontrast.registry import FAMILIES
 from kontrast.report.page import Fold, Number, Numbers, Part, Section, Table, Text
 from kontrast.report.records import RunRecord
 from kontrast.runs import Finding, ProtocolResult
 from kontrast.runs.schemas import STATUSES
 
-RAW = ("raw pixels", "raw vectors")
 COMMANDS = ("train", "reproduce", "demo", "tune")  # those that leave runs
 
 
@@ -27,7 +27,7 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f} %"
 
 
-def counted(count: float | None) -> str:
+def count_words(count: float | None) -> str:
     """A count with separators.
 
     >>> counted(10_000), counted(None)
@@ -53,7 +53,7 @@ def rows_of(result: ProtocolResult) -> str:
     >>> rows_of(ProtocolResult(name="knn20", protocol="kNN", test_rows=2000, split="test"))
     '2,000 test rows'
     """
-    return f"{counted(result.test_rows)} {result.split or 'test'} rows"
+    return f"{count_words(result.test_rows)} {result.split or 'test'} rows"
 
 
 def chance(run: RunRecord) -> float | None:
@@ -98,16 +98,13 @@ def _ending(run: RunRecord) -> list[Part]:
 
 
 def _verdict(run: RunRecord) -> list[Part]:
-    """How good the best protocol is, beside raw pixels by the same protocol if they were evaluated, else beside chance.
-
-    The names of baselines are ``raw pixels: knn20``.
-    """
+    """How good the best protocol is, beside raw pixels by the same protocol if there are any, else beside chance."""
     guess, raw = chance(run), _raw_results(run)
-    own = [result for result in run.results if result not in raw.values()]
-    candidates = [result for result in own if result.name in raw] or own
+    results = [result for result in run.results if result not in raw.values()]
+    candidates = [result for result in results if result.name in raw] or results
     best = max(candidates, key=lambda result: result.value or 0.0, default=None)
     if best is not None and best.value is not None and (raw or guess is not None):
-        text = f"The class of {percent(best.value)} of {rows_of(best)} is found by {_shown_name(best.name)}; "
+        text = f"The class of {percent(best.value)} of {rows_of(best)} is found by {_in_words(best.name, 'phrase')}; "
         end = ". ± is one standard error over the rows; other seeds may differ by more."
         baseline = raw.get(best.name)
         if baseline is not None and baseline.value is not None:
@@ -123,21 +120,26 @@ def _verdict(run: RunRecord) -> list[Part]:
 
 
 def _raw_results(run: RunRecord) -> dict[str, ProtocolResult]:
-    """The results of raw pixels or vectors, by the name of their protocol."""
+    """The results of raw pixels or vectors, by the name of their protocol: theirs are ``raw pixels: knn20``."""
     parts = ((result.name.partition(": "), result) for result in run.results)
-    return {protocol: result for (name, _, protocol), result in parts if protocol and name in RAW}
+    return {protocol: result for (_, _, protocol), result in parts if protocol}
 
 
-def _shown_name(protocol: str) -> str:
-    return {"knn20": "kNN", "probe": "a linear probe"}.get(protocol, protocol)
+def _in_words(protocol: str, attribute: Literal["title", "phrase"]) -> str:
+    """What a protocol says of itself (`kontrast.evaluate.protocol.Protocol`), else its name."""
+    words = FAMILIES["protocol"].declared(protocol, attribute) if protocol in FAMILIES["protocol"] else ""
+    return str(words or protocol)
 
 
 def _accuracy(result: ProtocolResult) -> Number:
     spread = "" if result.error is None else f" ± {100 * result.error:.1f}"
     subject, colon, name = result.name.rpartition(": ")
-    label = {"knn20": "kNN accuracy", "probe": "Linear probe"}.get(name, name)
     about = f"{_first_clauses(result.protocol)}; {rows_of(result)}"
-    return Number(f"{subject.capitalize()}{colon}{label}", f"{100 * (result.value or 0.0):.1f}{spread} %", about)
+    return Number(
+        f"{subject.capitalize()}{colon}{_in_words(name, 'title')}",
+        f"{100 * (result.value or 0.0):.1f}{spread} %",
+        about,
+    )
 
 
 def _first_clauses(protocol: str, most: int = 60) -> str:

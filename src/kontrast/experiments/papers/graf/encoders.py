@@ -32,7 +32,7 @@ from kontrast import recipes
 from kontrast.experiments import claims, outcome
 from kontrast.experiments.cell import At
 from kontrast.experiments.experiment import Chart, Experiment, Measure, Row, by_seed
-from kontrast.experiments.papers import BESIDE, per_set, presets, printed, shorten
+from kontrast.experiments.papers import BESIDE, paper_value, per_set, presets, shorten
 from kontrast.intervals import interval
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
@@ -81,7 +81,7 @@ def cpu(method: str, data: Any, changes: dict[str, Any]) -> Recipe:
 
 
 def smoke(recipe: Recipe, width: int | None = 4) -> Recipe:
-    """A second or two of it; ``width=None`` keeps the encoder's."""
+    """The smoke run of a recipe; ``width=None`` keeps the encoder's width."""
     changes: dict[str, Any] = {"train.steps": 4} | ({} if width is None else {"encoder.width": width})
     if recipe.evaluate.protocols:
         changes["evaluate.protocols"] = [{"name": "graf-linear", "iterations": 50}, "knn20"]
@@ -103,14 +103,14 @@ QUANTILES = 101  # of each kind of cosine that the box plots draw
 
 
 def deviation(folder: Path, of: str = "embeddings") -> float | None:
-    """(1)."""
+    """How far the class means are from a regular simplex (1)."""
     record = outcome.simplex_record(folder, of)
     return math.hypot(record["origin"], record["norm"], record["distance"]) if record else None
 
 
-def excess(folder: Path, of: str = "embeddings") -> float | None:
-    """(2)."""
-    record, off = outcome.simplex_record(folder, of), deviation(folder, of)
+def excess(folder: Path) -> float | None:
+    """How far they are above the least that their sign allows (2)."""
+    record, off = outcome.simplex_record(folder), deviation(folder)
     if off is None or record.get("least") is None:
         return None
     return math.sqrt(record["num_classes"]) * (off - float(record["least"]))
@@ -170,7 +170,7 @@ TABLE = Experiment(
     ),
     measures=(ERROR, PROBE, OFF, S1, S2, S3),
     rows="method",
-    published=printed(published.GRAF, lambda at: (str(at["method"]), bool(at["augmented"])), "error"),
+    published=paper_value(published.GRAF, lambda at: (str(at["method"]), bool(at["augmented"])), "error"),
     claims=[
         per_set.lower(
             "with augmentation SC's error is below CE's",

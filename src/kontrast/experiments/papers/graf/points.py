@@ -33,22 +33,15 @@ def toy(folder: Path, *, setting: str, seed: int) -> dict[str, Any]:
     from kontrast.theory.free_points import free_points  # with torch: the names of experiments are listed without it
 
     result = free_points(num_classes=CLASSES, per_class=EACH, dim=SPACE, seed=seed, **SETTINGS[setting])
-    arrays = {
-        "labels": result.labels.numpy(),
-        "steps": result.steps.numpy(),
-        "path": result.path.float().numpy(),
-        "values": result.values.numpy(),
-        "bounds": result.bounds.numpy(),
-    }
+    arrays = {name: getattr(result, name).numpy() for name in ("labels", "steps", "values", "bounds")}
+    arrays["path"] = result.path.float().numpy()
     if result.weight_path is not None:
         arrays["weight_path"] = result.weight_path.float().numpy()
     with whole_file(Run(folder).points_file) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     length, best = result.weight_radius, result.optimal_weight_radius
     return {
-        "loss": result.loss,
-        "bound": result.bound,
-        "excess": result.excess,
+        **{name: getattr(result, name) for name in ("loss", "bound", "excess")},
         "cosine": result.deviation.cosine,
         "collapse": result.deviation.collapse,
         "weight_radius": length,
@@ -68,14 +61,8 @@ def configuration(folder: Path, *, labels: str, seed: int) -> dict[str, Any]:
         least = minimise_configuration([int(count) for count in labels.split("-")], seed=seed)
     with whole_file(Run(folder).points_file) as file:
         np.savez_compressed(file, points=least.points.numpy(), labels=least.labels.numpy())
-    cosines = least.cosines.nan_to_num(nan=0.0)
-    return {
-        "value": least.value,
-        "gap": least.simplex_gap,
-        "slope": least.slope,
-        "collapse": least.collapse,
-        "cosines": cosines.tolist(),
-    }
+    values = {"value": least.value, "gap": least.simplex_gap, "slope": least.slope, "collapse": least.collapse}
+    return {**values, "cosines": least.cosines.nan_to_num(nan=0.0).tolist()}
 
 
 # ---------------------------------------------------------------------------------- graf-toy, graf-label-configurations
@@ -93,10 +80,14 @@ def _configuration(at: At) -> Task:
     return Task(f"{__name__}:configuration", options, formerly=f"{FORMERLY}:configuration")
 
 
+def _keep_points(folder: Path) -> dict[str, np.ndarray]:
+    return dict(read_npz(Run(folder).points_file, "remove its folder, and it is made again"))
+
+
 def _keep_path(folder: Path) -> dict[str, np.ndarray]:
     """Where the points began and ended, the weights at the end, and the loss above its bound along the way."""
-    arrays = read_npz(Run(folder).points_file, "remove its folder, and it is made again")
-    kept = {
+    arrays = _keep_points(folder)
+    content = {
         "labels": arrays["labels"].astype(np.int16),
         "start": arrays["path"][0].astype(np.float32),
         "end": arrays["path"][-1].astype(np.float32),
@@ -104,12 +95,8 @@ def _keep_path(folder: Path) -> dict[str, np.ndarray]:
         "above": (arrays["values"] - arrays["bounds"]).astype(np.float64),
     }
     if "weight_path" in arrays:
-        kept |= {f"weights_{when}": arrays["weight_path"][at] for when, at in (("start", 0), ("end", -1))}
-    return kept
-
-
-def _keep_points(folder: Path) -> dict[str, np.ndarray]:
-    return dict(read_npz(Run(folder).points_file, "remove its folder, and it is made again"))
+        content |= {f"weights_{when}": arrays["weight_path"][at] for when, at in (("start", 0), ("end", -1))}
+    return content
 
 
 def _path_records(rows: Sequence[Row]) -> list[dict[str, Any]]:

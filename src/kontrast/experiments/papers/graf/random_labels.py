@@ -176,15 +176,15 @@ ROWS = "rows of the class"  # in a batch; an axis of a chart
 MEASURED = 8  # rows of the class in the batch of 128, nearest to a tenth of it among the compositions
 
 
-def interaction(name: str, title: str, own: int = MEASURED) -> Measure:
+def interaction(name: str, title: str) -> Measure:
     """The mean over a run's evaluations, until its labels are fitted, at one batch composition."""
 
     def mean(folder: Path) -> float | None:
-        key = f"interaction/{name}_{own}"
+        key = f"interaction/{name}_{MEASURED}"
         values = [line[key] for line in evaluations(folder) if line.get(key) is not None]
         return float(np.mean(values)) if values else None
 
-    return Measure(name if own == MEASURED else f"{name}_{own}", f"{title}, {own} rows of its class in the batch", mean)
+    return Measure(name, f"{title}, {MEASURED} rows of its class in the batch", mean)
 
 
 def interaction_records(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.runs import Finding
 from kontrast.runs.schemas import Status
 
+__all__ = ["Finding", "Missing", "Record", "Rule", "above", "below", "percent", "quantity", "short_number"]
+
 FEWEST_STEPS, ENOUGH_STEPS = 50, 500  # the shortest recipes here (fashion-mini) have 585 steps
 
 
@@ -26,6 +28,7 @@ class Rule(ABC):
         patients: What the rule can examine: ``"run"``, ``"features"``, ``"recipe"``.
         title: What the rule looks for, in a few words; the finding's title.
         of_learning: Whether every run of a few steps shows the sign. Such a run only gets a warning.
+        explains_others: Whether a problem or a warning explains the other findings, so that it is shown before them.
 
     >>> from kontrast.doctor.rules import RULES
     >>> RULES["small_queue"].title
@@ -35,6 +38,7 @@ class Rule(ABC):
     patients: ClassVar[tuple[Patient, ...]]
     title: ClassVar[str]
     of_learning: ClassVar[bool] = False
+    explains_others: ClassVar[bool] = False
 
     @abstractmethod
     def examine(self, record: Record) -> Finding | None:
@@ -73,7 +77,7 @@ class Rule(ABC):
         return self._finding("problem", evidence, advice)
 
     def warning(self, evidence: str, advice: str) -> Finding:
-        """A finding: near the sign."""
+        """A finding: nearly the sign, or a choice that often goes wrong."""
         return self._finding("warning", evidence, advice)
 
     def ok(self, evidence: str) -> Finding:
@@ -125,7 +129,7 @@ def too_short(record: Record) -> tuple[str, str] | None:
         return None
     if steps >= FEWEST_STEPS:
         return None
-    return f"{counted(steps, 'step')} in all: too short to judge", f"train longer ({_longer(record)})"
+    return f"{quantity(steps, 'step')} in all: too short to judge", f"train longer ({_longer(record)})"
 
 
 def _longer(record: Record) -> str:
@@ -149,19 +153,19 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if abs(value) >= 9.95 or value == 0 else f"{value:.2g} %"
 
 
-def counted(number: int, noun: str) -> str:
+def quantity(number: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> counted(1, "line"), counted(2000, "line")
+    >>> quantity(1, "line"), quantity(2000, "line")
     ('1 line', '2,000 lines')
     """
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def rounded(number: float) -> str:
+def short_number(number: float) -> str:
     """A number with three digits; no exponent below a million.
 
-    >>> rounded(1.4567), rounded(2998.6), rounded(4.8e8)
+    >>> short_number(1.4567), short_number(2998.6), short_number(4.8e8)
     ('1.46', '2,999', '4.8e+08')
     """
     return f"{number:,.0f}" if 100 <= number < 1e6 else f"{number:.3g}"

@@ -6,14 +6,14 @@ within a seed, over all its values, the same for both sides of a comparison. A c
 whole: the mean over its other cells would be another mean.
 
 The interval of a statistic is Student's over seeds. One seed has no interval, unless something else gives its error
-(`Alone`): the residuals of a fitted curve, places of the grid as replicates, or the values' own standard errors.
+(`SingleSeed`): the residuals of a fitted curve, places of the grid as replicates, or the values' own standard errors.
 """
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +41,9 @@ class Number:
     bound: str = ""
 
     def times(self, weight: float) -> Number:
-        """Its multiple."""
-        turned = {"≥": "≤", "≤": "≥"}.get(self.bound, self.bound) if weight < 0 else self.bound
-        return Number(weight * self.value, turned if weight else "")
+        """The number times a weight; a weight below 0 turns its bound around."""
+        bound = {"≥": "≤", "≤": "≥"}.get(self.bound, self.bound) if weight < 0 else self.bound
+        return Number(weight * self.value, bound if weight else "")
 
     def __add__(self, other: Number) -> Number:
         bounds = {self.bound, other.bound} - {""}
@@ -51,30 +51,30 @@ class Number:
 
 
 def average(numbers: Sequence[Number]) -> Number:
-    """Their mean."""
+    """The mean of several numbers, or a bound of it."""
     return functools.reduce(Number.__add__, numbers).times(1 / len(numbers))
 
 
 def label(where: Where) -> str:
-    """In words.
+    """A part of the grid in words.
 
     >>> label({"loss": "hard", "temperature": (0.1, 0.2)})
     'loss=hard, temperature=0.1|0.2'
     """
-    return ", ".join(f"{axis}={'|'.join(map(str, _wanted(value)))}" for axis, value in where.items())
+    return ", ".join(f"{axis}={'|'.join(map(str, _values(value)))}" for axis, value in where.items())
 
 
 def at(where: Where) -> str:
-    """Where it is, as the end of a sentence."""
+    """A part of the grid as the end of a sentence."""
     return f" where {label(where)}" if where else ""
 
 
 def matches(row: Row, where: Where) -> bool:
-    """Whether the row stands there."""
-    return all(row.at[axis] in _wanted(value) for axis, value in where.items())
+    """Whether a row belongs to a part of the grid."""
+    return all(row.at[axis] in _values(value) for axis, value in where.items())
 
 
-def _wanted(value: Any) -> tuple[Value, ...]:
+def _values(value: Any) -> tuple[Value, ...]:
     return tuple(value) if isinstance(value, tuple | list | set | frozenset | range) else (value,)
 
 
@@ -85,10 +85,10 @@ def parts(rows: Sequence[Row], within: Sequence[str], *named_axes: str) -> dict[
             raise ValueError(
                 f"a claim speaks of the axis {unknown[0]!r}, the cell {dict(row.at)} has none; expected one of its axes"
             )
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(label({axis: row.at[axis] for axis in within}), []).append(row)
-    return found or {"": []}
+        groups.setdefault(label({axis: row.at[axis] for axis in within}), []).append(row)
+    return groups or {"": []}
 
 
 def by_part(
@@ -108,18 +108,18 @@ class Readings:
         self.places: list[Place] = []
         self.lacking: Counter[str] = Counter()
         self.count = 0
-        seen: dict[tuple[Value, Place], Row] = {}
+        places: dict[tuple[Value, Place], Row] = {}
         for row in rows:
             if not matches(row, where):
                 continue
             place = tuple((axis, value) for axis, value in row.at.items() if axis not in (*apart, "seed"))
             seed = row.at.get("seed")
-            if (seed, place) in seen:
+            if (seed, place) in places:
                 raise ValueError(
-                    f"the runs {seen[seed, place].folder!r} and {row.folder!r} stand at one place of {measure}; "
+                    f"the runs {places[seed, place].folder!r} and {row.folder!r} stand at one place of {measure}; "
                     "expected one run a seed: name the axis that tells them apart"
                 )
-            seen[seed, place] = row
+            places[seed, place] = row
             self.count += 1
             if place not in self.places:
                 self.places.append(place)
@@ -137,7 +137,7 @@ class Readings:
 
 
 def lack(*readings: Readings) -> str:
-    """What is missing, in words; empty where nothing is.
+    """How many cells have no value, and why, in words; empty if all have one.
 
     >>> lack(Readings([Row({"seed": 0}, "a", "failed"), Row({"seed": 1}, "b", "done", {"knn": 1.0})], "knn", {}))
     '1 of 2 cells have no value (1 failed)'
@@ -159,11 +159,16 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "not resolved at this scale"
 SEEDS = "seeds"
 
 
+def weakest(verdicts: Iterable[str]) -> str:
+    """The verdict of several together: one that does not hold decides, then one that is open."""
+    return min(verdicts, key=(FAILS, OPEN, HOLDS).index)
+
+
 @dataclass(frozen=True)
-class Alone:
+class SingleSeed:
     """The standard error of what one seed gives, its degrees of freedom, and what it is taken from.
 
-    >>> round(Alone(0.1, 10, "the residuals of the fit").half, 3)
+    >>> round(SingleSeed(0.1, 10, "the residuals of the fit").half, 3)
     0.223
     """
 
@@ -177,9 +182,9 @@ class Alone:
         return student(self.freedom) * self.error
 
 
-def open_finding(where: str, why: str, found: Interval | None = None) -> Finding:
-    """Not resolved, and why."""
-    value, half, n = (None, None, 0) if found is None else (found.mean, found.half, found.n)
+def open_finding(where: str, why: str, statistic: Interval | None = None) -> Finding:
+    """A finding without a verdict, and why there is none."""
+    value, half, n = (None, None, 0) if statistic is None else (statistic.mean, statistic.half, statistic.n)
     return Finding(OPEN, why, where, value, half, n)
 
 
@@ -191,52 +196,52 @@ def sign_over_seeds(
     where: str = "",
     lacking: str = "",
     about: float = 0.0,
-    alone: Alone | None = None,
+    single: SingleSeed | None = None,
 ) -> Finding:
     """Whether the statistic lies above (``claimed`` = 1) or below (−1) the value ``about``, by its interval.
 
-    What is bounded from below can be shown to lie above, never to lie below; and the reverse. ``alone`` is its error
+    What is bounded from below can be shown to lie above, never to lie below; and the reverse. ``single`` is its error
     where there is one seed.
 
     >>> print(sign_over_seeds("tcl − supcon", [Number(0.5), Number(0.6), Number(0.4)], 1).says)
     tcl − supcon = +0.50 ± 0.25 (n = 3), above 0; the smallest visible effect is 0.31
     >>> print(sign_over_seeds("tcl − supcon", [Number(0.5)], 1).says)
     tcl − supcon = +0.5000 (n = 1): one seed has no interval
-    >>> print(sign_over_seeds("tcl − supcon", [Number(0.5)], 1, alone=Alone(0.1, float("inf"), "test rows")).says)
+    >>> print(sign_over_seeds("tcl − supcon", [Number(0.5)], 1, single=SingleSeed(0.1, float("inf"), "test rows")).says)
     tcl − supcon = +0.50 ± 0.20 (n = 1, error from test rows), above 0; the smallest visible effect is 0.28
     """
     if not numbers:
         return open_finding(where, lacking or "no seed has every cell")
-    found = interval(number.value for number in numbers)
-    source, freedom = SEEDS, float(found.n - 1)
-    if found.half is None and alone is not None:
-        found, source, freedom = Interval(found.mean, alone.half, 1), alone.source, alone.freedom
+    mean = interval(number.value for number in numbers)
+    source, freedom = SEEDS, float(mean.n - 1)
+    if mean.half is None and single is not None:
+        mean, source, freedom = Interval(mean.mean, single.half, 1), single.source, single.freedom
     bound = functools.reduce(Number.__add__, numbers).bound
     count = sum(bool(number.bound) for number in numbers)
-    visible = None if found.half is None else smallest_visible(found.half, freedom)
+    visible = None if mean.half is None else smallest_visible(mean.half, freedom)
     relation = {"": "=", "?": "=", "≥": "≥", "≤": "≤"}[bound]
-    shown = format(found, f"{'' if about else '+'}.{digits(found)}f")
-    shown = shown if source == SEEDS else f"{shown[:-1]}, error from {source})"
-    says = f"{name} {relation} {shown}"
-    says += f" ({count} of {found.n} seeds with censored runs, taken at their bounds)" if count else ""
-    verdict, why = _judged(found, claimed, lacking, about, bound, source, visible)
-    error = "" if found.half is None else source
-    return Finding(verdict, says + why, where, found.mean, found.half, found.n, error, visible)
+    words = format(mean, f"{'' if about else '+'}.{digits(mean)}f")
+    words = words if source == SEEDS else f"{words[:-1]}, error from {source})"
+    says = f"{name} {relation} {words}"
+    says += f" ({count} of {mean.n} seeds with censored runs, taken at their bounds)" if count else ""
+    verdict, why = _verdict(mean, claimed, lacking, about, bound, source, visible)
+    error = "" if mean.half is None else source
+    return Finding(verdict, says + why, where, mean.mean, mean.half, mean.n, error, visible)
 
 
-def _judged(
-    found: Interval, claimed: int, lacking: str, about: float, bound: str, source: str, visible: float | None
+def _verdict(
+    mean: Interval, claimed: int, lacking: str, about: float, bound: str, source: str, visible: float | None
 ) -> tuple[str, str]:
     """The verdict, and the end of its sentence."""
     if lacking:
         return OPEN, f": {lacking}"
-    if found.half is None or visible is None:
+    if mean.half is None or visible is None:
         return OPEN, ": one seed has no interval"
     if bound == "?":
         return OPEN, ": the censored runs pull both ways, so this bounds nothing"
-    side = 1 if found.mean - found.half > about else -1 if found.mean + found.half < about else 0
+    side = 1 if mean.mean - mean.half > about else -1 if mean.mean + mean.half < about else 0
     if not side:
-        return OPEN, f": the interval holds {about:g}; {_power(found, about, source, visible)}"
+        return OPEN, f": the interval contains {about:g}; {_power(mean, about, source, visible)}"
     if bound == ("≤" if side > 0 else "≥"):
         return OPEN, f": a bound from {'above' if side > 0 else 'below'} leaves its sign open"
     words = f", {'above' if side > 0 else 'below'} {about:g}; {_describe_visible(visible)}"
@@ -247,10 +252,10 @@ def _describe_visible(visible: float) -> str:
     return f"the smallest visible effect is {visible:.2g}"
 
 
-def _power(found: Interval, about: float, source: str, visible: float) -> str:
+def _power(mean: Interval, about: float, source: str, visible: float) -> str:
     """The smallest effect that would have been seen, and how many seeds one as small as this needs."""
     words = _describe_visible(visible)
-    if source != SEEDS or found.half is None:
+    if source != SEEDS or mean.half is None:
         return words
-    count = seeds_needed(found.mean - about, found.half, found.n)
+    count = seeds_needed(mean.mean - about, mean.half, mean.n)
     return f"{words}, one of this size needs {'more than 9,999' if count is None else f'about {count:,}'} seeds"

@@ -4,7 +4,7 @@
     heat            mean over seeds, in ``colour``, at x and y
     box             quantiles 5, 25, 50, 75, 95 % of the values
     violin          how the values are spread over bins: ``share`` of the fullest bin at y, and the median (``middle``);
-                    from values, or from the shares that the chart's own records give (`spread`)
+                    from values, or from the shares that the chart's own records give (`violin_records`)
     curve, range    as the chart's own data have it
     plane           points of the plane as the chart's own data have them
 
@@ -41,14 +41,14 @@ def records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     """All of a chart's records, in the rows' order."""
     if chart.kind not in KINDS:
         raise ValueError(f"kind={chart.kind}: must be a kind of chart ({chart.name}). Use one of {', '.join(KINDS)}.")
-    drawn = {chart.x, chart.y, chart.colour, chart.panel, "seed"}
-    over = [axis for axis in (rows[0].at if rows else ()) if axis not in drawn and len(_values(rows, axis)) > 1]
+    axes = {chart.x, chart.y, chart.colour, chart.panel, "seed"}
+    over = [axis for axis in (rows[0].at if rows else ()) if axis not in axes and len(_values(rows, axis)) > 1]
     if chart.data is not None or not over or (chart.kind == "points" and not _is_axis(rows, chart.x)):
         return KINDS[chart.kind](chart, rows)
     # A mean over data sets would mean nothing: what is not drawn is told apart by panels.
     panels = [*over, *([chart.panel] if chart.panel is not None else [])]
-    named = [_with_panel(row, panels) for row in rows]
-    return KINDS[chart.kind](replace(chart, panel=PANEL), named)
+    labelled = [_with_panel(row, panels) for row in rows]
+    return KINDS[chart.kind](replace(chart, panel=PANEL), labelled)
 
 
 PANEL = "panel"
@@ -65,24 +65,19 @@ def _values(rows: Sequence[Row], axis: str) -> set[Value]:
 def _means(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     if chart.data is not None:
         return _own_records(chart, rows)
-    found = []
-    for at, here in _places(rows, chart, chart.x, chart.colour, chart.panel):
-        if record := _mean(here, chart.y):
-            found.append({**at, **record})
-    return found
+    places = _places(rows, chart, chart.x, chart.colour, chart.panel)
+    return [{**at, **mean} for at, here in places if (mean := _mean(here, chart.y))]
 
 
 def _points(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     if chart.data is not None or _is_axis(rows, chart.x):
         return _means(chart, rows)
     axes = [axis for axis in (rows[0].at if rows else ()) if axis != "seed"]
-    found = []
-    for at, here in _places(rows, chart, chart.colour, chart.panel, apart=axes):
-        across, up = _mean(here, chart.x), _mean(here, chart.y)
-        if across and up:
-            span = {"x": across["y"], "left": across["low"], "right": across["high"]}
-            found.append({**at, **up, **span})
-    return found
+    return [
+        {**at, **up, "x": across["y"], "left": across["low"], "right": across["high"]}
+        for at, here in _places(rows, chart, chart.colour, chart.panel, apart=axes)
+        if (across := _mean(here, chart.x)) and (up := _mean(here, chart.y))
+    ]
 
 
 def _heat(chart: Chart, rows: Sequence[Row]) -> list[Record]:
@@ -90,42 +85,44 @@ def _heat(chart: Chart, rows: Sequence[Row]) -> list[Record]:
         raise ValueError(f"colour={chart.colour}: must be the measure that a heat map shows ({chart.name}).")
     if chart.data is not None:
         return _own_records(chart, rows)
-    found = []
-    for at, here in _places(rows, chart, chart.x, chart.y, chart.panel):
-        if record := _mean(here, chart.colour):
-            found.append({**at, "colour": record["y"], "n": record["n"], "censored": record["censored"]})
-    return found
+    return [
+        {**at, "colour": mean["y"], "n": mean["n"], "censored": mean["censored"]}
+        for at, here in _places(rows, chart, chart.x, chart.y, chart.panel)
+        if (mean := _mean(here, chart.colour))
+    ]
 
 
 def _boxes(chart: Chart, rows: Sequence[Row]) -> list[Record]:
-    given = _raw(chart, rows, chart.y)
-    if given and "q1" in given[0]:
-        return given
+    raw = _raw(chart, rows, chart.y)
+    if raw and "q1" in raw[0]:
+        return raw
     return [
         {**at, "n": len(values), **{name: float(np.quantile(values, q)) for name, q in QUANTILES.items()}}
-        for at, values in _grouped(given, "y", ("x", "colour", "panel"))
+        for at, values in _grouped(raw, "y", ("x", "colour", "panel"))
     ]
 
 
 def _violins(chart: Chart, rows: Sequence[Row]) -> list[Record]:
-    given = _raw(chart, rows, chart.y)
-    if given and "share" in given[0]:
-        return given
-    ends = [float(record["y"]) for record in given]
+    raw = _raw(chart, rows, chart.y)
+    if raw and "share" in raw[0]:
+        return raw
+    ends = [float(record["y"]) for record in raw]
     edges = np.linspace(min(ends), max(ends), BINS + 1) if ends and max(ends) > min(ends) else np.array([0.0, 1.0])
-    found: list[Record] = []
-    for at, values in _grouped(given, "y", ("x", "colour", "panel")):
-        found += [{**at, "n": len(values), **part} for part in spread(np.histogram(values, edges)[0], edges, "y")]
-    return found
+    shapes: list[Record] = []
+    for at, values in _grouped(raw, "y", ("x", "colour", "panel")):
+        shapes += [
+            {**at, "n": len(values), **part} for part in violin_records(np.histogram(values, edges)[0], edges, "y")
+        ]
+    return shapes
 
 
-def spread(counts: np.ndarray, edges: np.ndarray, name: str) -> list[Record]:
+def violin_records(counts: np.ndarray, edges: np.ndarray, name: str) -> list[Record]:
     """A histogram as the records of a violin: ``name`` is the middle of a bin, ``share`` its part of the fullest one.
 
     Bins beyond the values are left out, as are at most `OUTLIERS` of the values on each side, for which the axis would
     have to be twice as long; the shape ends at share 0. The first record has the median (``middle``).
 
-    >>> for record in spread(np.array([0, 1, 4, 0]), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), "cosine"):
+    >>> for record in violin_records(np.array([0, 1, 4, 0]), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), "cosine"):
     ...     print(record)
     {'cosine': 1.0, 'share': 0.0, 'middle': 2.375}
     {'cosine': 1.5, 'share': 0.25}
@@ -140,13 +137,13 @@ def spread(counts: np.ndarray, edges: np.ndarray, name: str) -> list[Record]:
     last = int(np.searchsorted(up_to, (1 - OUTLIERS) * total))
     at = int(np.searchsorted(up_to, total / 2))
     inside = (total / 2 - (up_to[at] - counts[at])) / counts[at]
-    found: list[Record] = [{name: float(edges[first]), "share": 0.0}]
-    found[0]["middle"] = float(edges[at] + inside * (edges[at + 1] - edges[at]))
-    found += [
+    shape: list[Record] = [{name: float(edges[first]), "share": 0.0}]
+    shape[0]["middle"] = float(edges[at] + inside * (edges[at + 1] - edges[at]))
+    shape += [
         {name: float((edges[i] + edges[i + 1]) / 2), "share": float(counts[i] / counts.max())}
         for i in range(first, last + 1)
     ]
-    return [*found, {name: float(edges[last + 1]), "share": 0.0}]
+    return [*shape, {name: float(edges[last + 1]), "share": 0.0}]
 
 
 KINDS: dict[str, Callable[[Chart, Sequence[Row]], list[Record]]] = {
@@ -170,10 +167,10 @@ def _mean(rows: Sequence[Row], measure: str) -> Record | None:
     seeds = by_seed(rows, measure)
     if not seeds:
         return None
-    found = interval(seeds.values())
+    mean = interval(seeds.values())
     censored = sum(is_censored(row, measure) for row in rows if value_of(row, measure) is not None)
-    low, high = (None, None) if censored else (found.low, found.high)
-    return {"y": found.mean, "low": low, "high": high, "n": found.n, "censored": censored}
+    low, high = (None, None) if censored else (mean.low, mean.high)
+    return {"y": mean.mean, "low": low, "high": high, "n": mean.n, "censored": censored}
 
 
 def _places(
@@ -182,7 +179,7 @@ def _places(
     """The rows by the axes named (and ``apart``), with the record's keys for them."""
     keys = {chart.panel: "panel", chart.colour: "colour", chart.y: "y", chart.x: "x"}
     axes = [name for name in names if name is not None]
-    found: dict[tuple[Value, ...], tuple[Record, list[Row]]] = {}
+    places: dict[tuple[Value, ...], tuple[Record, list[Row]]] = {}
     for row in rows:
         if unknown := [axis for axis in axes if axis not in row.at]:
             raise ValueError(
@@ -190,25 +187,25 @@ def _places(
                 "them, or give data="
             )
         place = tuple(row.at[axis] for axis in (*axes, *apart))
-        found.setdefault(place, ({keys[axis]: row.at[axis] for axis in axes}, []))[1].append(row)
-    return list(found.values())
+        places.setdefault(place, ({keys[axis]: row.at[axis] for axis in axes}, []))[1].append(row)
+    return list(places.values())
 
 
 def _own_records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     """The chart's own records, under our keys."""
     assert chart.data is not None
-    names = {"x": chart.x, "y": chart.y, "colour": chart.colour, "panel": chart.panel}
-    own = {key: name for key, name in names.items() if name is not None}
-    found: list[Record] = []
+    keys = {"x": chart.x, "y": chart.y, "colour": chart.colour, "panel": chart.panel}
+    names = {key: name for key, name in keys.items() if name is not None}
+    records: list[Record] = []
     for record in chart.data(rows):
-        if lacks := [name for name in own.values() if name not in record]:
+        if lacks := [name for name in names.values() if name not in record]:
             raise ValueError(
                 f"chart {chart.name!r} wants {lacks[0]!r} of its records; they have {', '.join(map(str, record))}"
             )
-        made: Record = {key: record[key] for key in OWN_KEYS if key in record}
-        made |= {key: record[name] for key, name in own.items() if name in record}
-        found.append(made)
-    return found
+        converted: Record = {key: record[key] for key in OWN_KEYS if key in record}
+        converted |= {key: record[name] for key, name in names.items() if name in record}
+        records.append(converted)
+    return records
 
 
 def _raw(chart: Chart, rows: Sequence[Row], measure: str) -> list[Record]:
@@ -224,12 +221,12 @@ def _raw(chart: Chart, rows: Sequence[Row], measure: str) -> list[Record]:
     ]
 
 
-def _grouped(given: Sequence[Mapping[str, Any]], value: str, by: Sequence[str]) -> list[tuple[Record, list[float]]]:
-    found: dict[tuple[Any, ...], tuple[Record, list[float]]] = {}
-    for record in given:
+def _grouped(records: Sequence[Mapping[str, Any]], value: str, by: Sequence[str]) -> list[tuple[Record, list[float]]]:
+    groups: dict[tuple[Any, ...], tuple[Record, list[float]]] = {}
+    for record in records:
         at = {key: record[key] for key in by if key in record}
-        found.setdefault(tuple(at.values()), (at, []))[1].append(float(record[value]))
-    return list(found.values())
+        groups.setdefault(tuple(at.values()), (at, []))[1].append(float(record[value]))
+    return list(groups.values())
 
 
 # ------------------------------------------------------------------------------------------------------ learning curves
@@ -251,18 +248,18 @@ def learning(experiment: Experiment, rows: Sequence[Row]) -> list[Chart]:
     """
     names = {name for row in rows for point in row.curve for name in point}
     varied = [axis for axis in experiment.axes if len({row.at.get(axis) for row in rows}) > 1]
-    found = []
+    charts = []
     if "loss" in names:
         title = "Loss along training, with its chance and its bound (first seed)"
         data = partial(loss_records, varied)
-        found.append(Chart("learning-loss", title, "curve", "step", "loss", "what", "panel", data=data))
+        charts.append(Chart("learning-loss", title, "curve", "step", "loss", "what", "panel", data=data))
     if "knn" in names:
         title = "kNN accuracy along training (%, few training rows: read the course, not the height)"
         colour, panels = _split(experiment, varied)
         panel = "panel" if panels else None
         data = partial(knn_records, panels)
-        found.append(Chart("learning-knn", title, "curve", "step", "knn", colour, panel, data=data))
-    return found
+        charts.append(Chart("learning-knn", title, "curve", "step", "knn", colour, panel, data=data))
+    return charts
 
 
 def loss_records(varied: Sequence[str], rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -16,15 +16,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kontrast.experiments.charts.records import Record, learning, records, spread
+import altair as alt
+
+from kontrast.experiments.chart_records import Record, learning, records
 from kontrast.experiments.experiment import Chart, Row
 from kontrast.files import finite
 from kontrast.report.figures import COLOURS, vl_convert
 
-__all__ = ["learning", "png", "spec", "spread", "svg"]
+__all__ = ["learning", "png", "spec", "svg"]
 
 Json = dict[str, Any]
-Layer = Any  # an Altair chart; Altair is imported when the first chart is drawn
+Layer = Any  # an Altair chart
 
 SHAPES = ("circle", "square", "diamond", "triangle-down", "cross", "triangle-right")
 INK, GRID = "#808080", "#80808033"
@@ -55,8 +57,6 @@ def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = N
     >>> [layer["mark"]["type"] for layer in made["layer"]], len(made["data"]["values"])
     (['line', 'rule', 'point'], 2)
     """
-    import altair as alt
-
     values = [_words(record) for record in records(chart, rows)]
     if chart.data is not None:  # its records' keys are its own; what y is, the title says
         titles = {**(titles or {}), chart.y: ""}
@@ -66,42 +66,37 @@ def spec(chart: Chart, rows: Sequence[Row], titles: Mapping[str, str] | None = N
         if name is not None
     }
     in_panels = bool(values) and "panel" in values[0]
-    drawn = layers(chart.kind, values, names, chart.log_x)
-    theory = chart.rule(rows) if callable(chart.rule) else chart.rule
-    if theory is not None:
-        drawn += level(theory, PANEL_WIDE if in_panels else WIDE)
+    marks = layers(chart.kind, values, names, chart.log_x)
     # The data are put in below: Altair would check every record against its schema.
-    picture: Layer = alt.layer(*drawn, data=alt.InlineData(values=[]))
+    picture: Layer = alt.layer(*marks, data=alt.InlineData(values=[]))
     if in_panels:
         over = "panel" if chart.panel is None or " = " in str(values[0]["panel"]) else chart.panel
         picture = _panels(chart, values, picture, (titles or {}).get(over, over))
     else:
         picture = picture.properties(**_size(chart, WIDE, HIGH))
     subtitle: dict[str, Any] = {} if values else {"subtitle": "no finished run has these numbers yet"}
-    made = picture.properties(title=alt.TitleParams(text=chart.title, anchor="start", **subtitle)).to_dict()
-    plain: dict[str, Any] = finite({**made, "data": {"values": values}, "config": CONFIG})
+    content = picture.properties(title=alt.TitleParams(text=chart.title, anchor="start", **subtitle)).to_dict()
+    plain: dict[str, Any] = finite({**content, "data": {"values": values}, "config": CONFIG})
     return plain
 
 
-def svg(made: Mapping[str, Any]) -> str:
+def svg(content: Mapping[str, Any]) -> str:
     """The chart as SVG."""
-    return str(vl_convert().vegalite_to_svg(dict(made)))
+    return str(vl_convert().vegalite_to_svg(dict(content)))
 
 
-def png(made: Mapping[str, Any], scale: float = 2.0) -> bytes:
+def png(content: Mapping[str, Any], scale: float = 2.0) -> bytes:
     """The chart as PNG, ``scale`` pixels to a point."""
-    return bytes(vl_convert().vegalite_to_png(dict(made), scale=scale))
+    return bytes(vl_convert().vegalite_to_png(dict(content), scale=scale))
 
 
 def _words(record: Record) -> Record:
-    """Booleans as words."""
+    """The record with yes and no in place of booleans."""
     return {key: ("yes" if value else "no") if isinstance(value, bool) else value for key, value in record.items()}
 
 
 def _size(chart: Chart, wide: int, high: int) -> dict[str, Any]:
     """A heat map has room for a number in each place; a plane is a square."""
-    import altair as alt
-
     if chart.kind == "plane":
         side = PLANE if wide == PANEL_WIDE else high
         return {"width": side, "height": side}
@@ -112,14 +107,12 @@ def _size(chart: Chart, wide: int, high: int) -> dict[str, Any]:
 
 def _panels(chart: Chart, values: list[Record], picture: Layer, title: str) -> Layer:
     """The chart once for each panel; the records get the panels' names in words."""
-    import altair as alt
-
     panels = domain(values, "panel")
     numbers = all(map(is_number, panels))
-    named = {value: str(value) if title == "panel" else f"{title} = {value}" for value in panels}
+    names = {value: str(value) if title == "panel" else f"{title} = {value}" for value in panels}
     for record in values:
-        record["panel"] = named.get(record["panel"], f"{title} = none")
-    order = list(dict.fromkeys([*named.values(), *(record["panel"] for record in values)]))
+        record["panel"] = names.get(record["panel"], f"{title} = none")
+    order = list(dict.fromkeys([*names.values(), *(record["panel"] for record in values)]))
     facet = alt.Facet(field="panel", type="nominal", sort=order, header=alt.Header(title=None))
     grid = picture.properties(**_size(chart, PANEL_WIDE, PANEL_HIGH)).facet(facet, columns=_columns(chart, len(panels)))
     # Data sets are not compared by the height of their points; steps of a number are.
@@ -165,20 +158,6 @@ def layers(kind: str, records: Sequence[Record], names: Json, log_x: bool) -> li
     return _KINDS[kind](records, names, log_x)
 
 
-def level(value: float, wide: int) -> list[Layer]:
-    """A line at the theory's value, and its name at the end of the line."""
-    import altair as alt
-
-    data = alt.InlineData(values=[{}])
-    shared: Json = {"y": alt.datum(value), "tooltip": alt.value(f"theory: {value:.4g}")}
-    line = alt.MarkDef(type="rule", strokeDash=[4, 3], strokeWidth=1.5, color=INK)
-    name = alt.MarkDef(type="text", text="theory", color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
-    return [
-        alt.Chart(data, mark=line).encode(**shared),
-        alt.Chart(data, mark=name).encode(**shared, x=alt.value(wide - 2)),
-    ]
-
-
 def is_number(value: Any) -> bool:
     """Whether an axis can have it to scale."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -192,16 +171,12 @@ def domain(records: Sequence[Record], key: str) -> list[Any]:
 
 def _draw(mark: Json, channels: Json, test: str | None = None) -> Layer:
     """A layer: a mark, its channels, and which records it draws (all by default)."""
-    import altair as alt
-
     chart = alt.Chart(mark=alt.MarkDef(**mark)).encode(**channels)
     return chart if test is None else chart.transform_filter(test)
 
 
 def _along(records: Sequence[Record], key: str, title: str, log: bool = False) -> Json:
     """An axis, as the arguments of its channel: to scale for numbers, else a place for each word."""
-    import altair as alt
-
     values = domain(records, key)
     if not values or not all(map(is_number, values)):
         angle = _angle(values, any("panel" in record for record in records))
@@ -210,6 +185,8 @@ def _along(records: Sequence[Record], key: str, title: str, log: bool = False) -
     ticks: Json = {}
     if log:
         scale["type"] = "log" if min(values) > 0 else "symlog"
+        if scale["type"] == "log":
+            del scale["zero"]  # such a scale has no zero, and Vega-Lite warns about the option
         if len(values) <= MOST_TICKS:
             ticks["values"] = values
     if key == "x":
@@ -226,8 +203,6 @@ def _angle(values: Sequence[Any], in_panel: bool) -> int:
 
 def _paint(records: Sequence[Record], title: str | None) -> Json:
     """A colour for each value, numbers graded; without a title all have the first colour."""
-    import altair as alt
-
     values = domain(records, "colour")
     if not values or title is None:
         return {"color": alt.value(COLOURS[0])}
@@ -241,8 +216,6 @@ def _paint(records: Sequence[Record], title: str | None) -> Json:
 
 def _shape(records: Sequence[Record], title: str | None) -> Json:
     """A shape for each value beside its colour, if there are enough shapes."""
-    import altair as alt
-
     values = domain(records, "colour")
     if title is None or not values or all(map(is_number, values)) or len(values) > len(SHAPES):
         return {}
@@ -254,8 +227,6 @@ def _shape(records: Sequence[Record], title: str | None) -> Json:
 
 def _tooltip(records: Sequence[Record], names: Json, **more: str) -> list[Any]:
     """The values of a point in words; ``more`` has titles of further keys."""
-    import altair as alt
-
     titles = {"colour": names.get("colour"), "panel": "part", "x": names["x"], "y": names["y"]}
     titles |= {"low": "from", "high": "to", "left": "x from", "right": "x to", "q1": "25 %", "q3": "75 %"}
     titles |= {"n": "n", "censored": "lower bounds", "seed": "seed"}
@@ -271,8 +242,6 @@ def _tooltip(records: Sequence[Record], names: Json, **more: str) -> list[Any]:
 
 def _beside(records: Sequence[Record], x: Json) -> Json:
     """Colours stand side by side where x is a word."""
-    import altair as alt
-
     values = domain(records, "colour")
     if x["type"] != "nominal" or len(values) < 2:
         return {}
@@ -282,52 +251,48 @@ def _beside(records: Sequence[Record], x: Json) -> Json:
 
 def _by_seed(records: Sequence[Record]) -> Json:
     """A line for each seed."""
-    import altair as alt
-
     return {"detail": alt.Detail(field="seed", type="nominal")} if domain(records, "seed") else {}
 
 
-def _marked(records: Sequence[Record], names: Json, log_x: bool, *, joined: bool) -> list[Layer]:
+def _dots(records: Sequence[Record], names: Json, log_x: bool, *, lines: bool) -> list[Layer]:
     """Points with their spans, and lines through them; where x does not apply (None), a level of its own."""
-    import altair as alt
-
     x, y = _along(records, "x", names["x"], log_x), _along(records, "y", names["y"])
     at = {"x": alt.X(**x), "y": alt.Y(**y)}
     paint = _paint(records, names.get("colour"))
     beside = _beside(records, x)
     tips = {"tooltip": _tooltip(records, names)}
-    drawn: list[Layer] = []
+    marks: list[Layer] = []
     if any(record["x"] is None for record in records):
         mark = {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 3]}
-        drawn.append(_draw(mark, {"y": at["y"], **paint, **tips}, "datum.x === null"))
-    if joined and x["type"] == "quantitative":
+        marks.append(_draw(mark, {"y": at["y"], **paint, **tips}, "datum.x === null"))
+    if lines and x["type"] == "quantitative":
         line = {"type": "line", "strokeWidth": 2}
-        drawn.append(_draw(line, {**at, **paint, **_by_seed(records)}, "datum.x !== null"))
+        marks.append(_draw(line, {**at, **paint, **_by_seed(records)}, "datum.x !== null"))
     rule = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.8}
     if domain(records, "low"):
         span = {**at, "y": alt.Y(**{**y, "field": "low"}), "y2": alt.Y2(field="high")}
-        drawn.append(_draw(rule, {**span, **paint, **beside}, "isValid(datum.low) && isValid(datum.x)"))
+        marks.append(_draw(rule, {**span, **paint, **beside}, "isValid(datum.low) && isValid(datum.x)"))
     if domain(records, "left"):
         span = {**at, "x": alt.X(**{**x, "field": "left"}), "x2": alt.X2(field="right")}
-        drawn.append(_draw(rule, {**span, **paint, **beside}, "isValid(datum.left) && isValid(datum.x)"))
+        marks.append(_draw(rule, {**span, **paint, **beside}, "isValid(datum.left) && isValid(datum.x)"))
     dot = {"type": "point", "filled": True, "size": 45, "opacity": 1}
     points = {**at, **paint, **beside, **tips}
     shape = _shape(records, names.get("colour"))
     if any(record.get("censored") for record in records):
         arrow = {**dot, "shape": "triangle-up", "filled": False, "size": 90, "strokeWidth": 2}
-        drawn.append(_draw(arrow, points, "datum.censored > 0 && datum.x !== null"))
-        drawn.append(_draw(dot, {**points, **shape}, "!(datum.censored > 0) && datum.x !== null"))
+        marks.append(_draw(arrow, points, "datum.censored > 0 && datum.x !== null"))
+        marks.append(_draw(dot, {**points, **shape}, "!(datum.censored > 0) && datum.x !== null"))
     else:
-        drawn.append(_draw(dot, {**points, **shape}, "datum.x !== null"))
-    return drawn
+        marks.append(_draw(dot, {**points, **shape}, "datum.x !== null"))
+    return marks
 
 
 def _line(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
-    return _marked(records, names, log_x, joined=True)
+    return _dots(records, names, log_x, lines=True)
 
 
 def _scattered(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
-    return _marked(records, names, log_x, joined=False)
+    return _dots(records, names, log_x, lines=False)
 
 
 def _spans_decades(records: Sequence[Record]) -> bool:
@@ -340,8 +305,6 @@ def _spans_decades(records: Sequence[Record]) -> bool:
 
 
 def _curve(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
-    import altair as alt
-
     log_y = _spans_decades(records)
     y = alt.Y(**_along(records, "y", names["y"], log_y))
     if log_y:
@@ -363,8 +326,6 @@ def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
     The bar has a border, so that it can be seen where all values are one.
     """
-    import altair as alt
-
     values = domain(records, "x")
     angle = _angle(values, any("panel" in record for record in records))
     x = {"field": "x", "type": "nominal", "sort": values, "title": names["x"], "axis": alt.Axis(labelAngle=angle)}
@@ -376,13 +337,13 @@ def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     def span(start: str, end: str) -> Json:
         return {"y": alt.Y(**{**y, "field": start}), "y2": alt.Y2(field=end)}
 
-    drawn: list[Layer] = []
+    marks: list[Layer] = []
     if domain(records, "theory"):  # a line across the panel at the theory's value, which may differ by panel
         mark = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5, "color": INK}
-        drawn.append(_draw(mark, {"y": alt.Y(**{**y, "field": "theory", "aggregate": "mean"})}))
+        marks.append(_draw(mark, {"y": alt.Y(**{**y, "field": "theory", "aggregate": "mean"})}))
     tick = {"type": "tick", "thickness": 2, "size": width, "orient": "horizontal"}
     return [
-        *drawn,
+        *marks,
         _draw({"type": "rule", "strokeWidth": 1.5}, {**painted, **span("low", "high")}),
         _draw({"type": "bar", "size": width, "stroke": INK, "strokeWidth": 1}, {**painted, **span("q1", "q3")}),
         _draw(tick, {**shared, "y": alt.Y(**y), "color": alt.value("white")}),
@@ -391,16 +352,14 @@ def _box(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
 def _heat(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     """Every value a place, its number written in it."""
-    import altair as alt
-
     across, up = domain(records, "x"), domain(records, "y")
     at: Json = {
         "x": alt.X(field="x", type="ordinal", sort=across, title=names["x"], axis=alt.Axis(labelAngle=0)),
         "y": alt.Y(field="y", type="ordinal", sort=up[::-1], title=names["y"]),
     }
-    shown = [record["colour"] for record in records] or [0.0]
-    middle = (min(shown) + max(shown)) / 2
-    scale = alt.Scale(scheme="viridis", domain=[min(shown), max(shown)])
+    values = [record["colour"] for record in records] or [0.0]
+    middle = (min(values) + max(values)) / 2
+    scale = alt.Scale(scheme="viridis", domain=[min(values), max(values)])
     paint = alt.Color(field="colour", type="quantitative", scale=scale, legend=alt.Legend(title=names["colour"]))
     ink = alt.condition(f"datum.colour > {middle}", alt.value("black"), alt.value("white"))
     number = alt.Text(field="colour", type="quantitative", format=".3~g")
@@ -415,8 +374,6 @@ def _violin(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
     Words stand at 0, 1, 2 …, so that widths can be drawn to scale: an area from ``left`` to ``right`` over y.
     """
-    import altair as alt
-
     words = domain(records, "x")
     _add_widths(records, words, domain(records, "colour"))
     labels = "{" + ", ".join(f"{i}: {json.dumps(str(word))}" for i, word in enumerate(words)) + "}"
@@ -426,18 +383,18 @@ def _violin(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
     y = _along(records, "y", names["y"])
     shared = {"detail": alt.Detail(field="x", type="nominal"), **_paint(records, names.get("colour"))}
     area = {"x": alt.X(field="left", **x), "x2": alt.X2(field="right"), "y": alt.Y(**y), **shared}
-    drawn = [_draw({"type": "area", "orient": "horizontal", "opacity": 0.85}, area)]
+    marks = [_draw({"type": "area", "orient": "horizontal", "opacity": 0.85}, area)]
     if middles := [record for record in records if record.get("middle") is not None]:
-        shown: list[Record] = [{k: record[k] for k in ("colour", "panel", "x") if k in record} for record in middles]
+        places: list[Record] = [{k: record[k] for k in ("colour", "panel", "x") if k in record} for record in middles]
         median = alt.Tooltip(field="middle", title="median", type="quantitative", format=".3f")
         line = {
             "x": alt.X(field="left_middle", **x),
             "x2": alt.X2(field="right_middle"),
             "y": alt.Y(**{**y, "field": "middle"}),
-            "tooltip": [*_tooltip(shown, names), median],
+            "tooltip": [*_tooltip(places, names), median],
         }
-        drawn.append(_draw({"type": "rule", "strokeWidth": 1.5, "color": "white"}, line, "isValid(datum.middle)"))
-    return drawn
+        marks.append(_draw({"type": "rule", "strokeWidth": 1.5, "color": "white"}, line, "isValid(datum.middle)"))
+    return marks
 
 
 def _add_widths(records: Sequence[Record], words: list[Any], colours: list[Any]) -> None:
@@ -458,8 +415,6 @@ def _plane(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
 
     A record's ``mark`` says which of the three it is (front, behind, weight); without one all are in front.
     """
-    import altair as alt
-
     scale = alt.Scale(domain=[-REACH, REACH], nice=False)
     place: Json = {"type": "quantitative", "scale": scale, "axis": None, "title": None}
     at: Json = {"x": alt.X(field="x", **place), "y": alt.Y(field="y", **place)}
@@ -469,18 +424,18 @@ def _plane(records: Sequence[Record], names: Json, log_x: bool) -> list[Layer]:
         alt.InlineData(values=turn), mark=alt.MarkDef(type="line", strokeWidth=1, color=INK, opacity=0.6)
     ).encode(**at, order=alt.Order(field="order", type="quantitative"))
     hollow = {"type": "point", "filled": False, "size": 18, "strokeWidth": 1.2, "opacity": 0.7}
-    filled = {"type": "point", "filled": True, "size": 28, "opacity": 0.85}
-    drawn = [
+    full = {"type": "point", "filled": True, "size": 28, "opacity": 0.85}
+    marks = [
         circle,
         _draw(hollow, channels, "datum.mark === 'behind'"),
-        _draw(filled, channels, "datum.mark !== 'behind' && datum.mark !== 'weight'"),
+        _draw(full, channels, "datum.mark !== 'behind' && datum.mark !== 'weight'"),
     ]
     if any(record.get("mark") == "weight" for record in records):
         centre = {"x2": alt.datum(0), "y2": alt.datum(0)}
         tip = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "stroke": INK}
-        drawn.append(_draw({"type": "rule", "strokeWidth": 2.5}, {**channels, **centre}, "datum.mark === 'weight'"))
-        drawn.append(_draw(tip, channels, "datum.mark === 'weight'"))
-    return drawn
+        marks.append(_draw({"type": "rule", "strokeWidth": 2.5}, {**channels, **centre}, "datum.mark === 'weight'"))
+        marks.append(_draw(tip, channels, "datum.mark === 'weight'"))
+    return marks
 
 
 _KINDS: dict[str, Callable[[Sequence[Record], Json, bool], list[Layer]]] = {
