@@ -512,89 +512,85 @@ PICTURES = {
         uniformity_rows,
         uniformity_chart,
         "README",
-        f"{GATHERED:,} rows of D = {DIM} around 1, 10 or 100 random unit centres: c times the centre plus Gaussian "
-        f"noise of length 1, normalised; {COUNT} values of c; seeds 1 (centres) and 2 (noise).",
+        f"{GATHERED:,} rows of D = {DIM} around 1, 10 or 100 random unit centres: c times the centre plus noise "
+        f"of length 1.",
     ),
     "tolerance": Drawing(
         tolerance_rows,
         tolerance_chart,
         "README",
-        f"{CLASSES} classes of {FEW // CLASSES} rows, D = {DIM}: random unit centres plus Gaussian noise of length σ, "
-        f"normalised; seeds 1 (centres) and 100, 101, … (noise). The curve is for infinitely many dimensions.",
+        f"{CLASSES} classes of {FEW // CLASSES} rows, D = {DIM}: random unit centres plus noise of length σ. The "
+        f"curve is for D → ∞.",
     ),
     "alignment": Drawing(
         alignment_rows,
         alignment_chart,
         "README",
-        f"{FEW} random points of D = {DIM} and two views of each: the point plus Gaussian noise of length σ, "
-        f"normalised; seeds 1 (points), 100, 101, … and 200, 201, … (noise). The curve is for infinitely many "
-        f"dimensions.",
+        f"{FEW} random points of D = {DIM}, two views of each with noise of length σ. The curve is for D → ∞.",
     ),
     "penalty_curve": Drawing(
         penalty_curve_rows,
         penalty_curve_chart,
         "losses",
-        f"`penalty_curve` of {SIMILARITIES} similarities at equal steps from −1 to 1; nothing is random.",
+        f"`penalty_curve` of {SIMILARITIES} similarities at equal steps from −1 to 1.",
     ),
     "penalty_entropy": Drawing(
         penalty_entropy_rows,
         penalty_entropy_chart,
         "losses",
-        f"Mean over {len(LABELS):,} anchors of D = {DIM}, each against the {len(LABELS) - 1} others, at {COUNT} "
-        f"temperatures: random directions (seed 1), and {SAMPLES} around random unit centres (seed 2) with Gaussian "
-        f"noise of length {CLASS_NOISE} (seed 3).",
+        f"Mean over {len(LABELS):,} anchors of D = {DIM}, each against the others: random directions, and "
+        f"{SAMPLES} around random unit centres with noise of length {CLASS_NOISE}.",
     ),
     "gradient_magnitudes": Drawing(
         magnitudes_rows,
         magnitudes_chart,
         "losses",
-        f"Means over {PAIRS:,} anchors of D = {DIM}, each against the {PAIRS - 1} other keys, at {COUNT} temperatures; "
-        f"query and key are one random point (seed 1) plus Gaussian noise of length {VIEW_NOISE} each (seeds 2 and 3).",
+        f"Means over {PAIRS:,} anchors of D = {DIM}, each against the other keys; query and key are one random "
+        f"point plus noise of length {VIEW_NOISE} each.",
     ),
     "local_separation": Drawing(
         separation_rows,
         separation_chart,
         "losses",
-        f"{PAIRS:,} random points of D = {SEPARATION_DIM} (seed 1), two views of each with Gaussian noise of length σ "
-        f"(seeds 2 and 3), over the anchors. {BOX}.",
+        f"{PAIRS:,} random points of D = {SEPARATION_DIM}, two views of each with noise of length σ. {BOX}.",
     ),
     "gradient_response": Drawing(
         response_rows,
         response_chart,
         "losses",
-        f"Means over the {CLASSES * RESPONSE_PER_CLASS} anchors of {CLASSES} classes of {RESPONSE_PER_CLASS} rows, D = "
-        f"{DIM}: random unit centres (seed 1), all moved by one unit vector (seed 2), plus Gaussian noise of length "
-        f"{RESPONSE_NOISE} (seed 3); τ = {TAU}; {COUNT} values of k1 and of k2.",
+        f"Means over {CLASSES} classes of {RESPONSE_PER_CLASS} rows, D = {DIM}: random unit centres, all moved by "
+        f"one unit vector, plus noise of length {RESPONSE_NOISE}; τ = {TAU}.",
     ),
     "simplex": Drawing(
         simplex_rows,
         simplex_chart,
         "README",
-        f"{SAMPLES}, D = {SIMPLEX_DIM}, with Gaussian noise of length σ (seed 3) around three kinds of centres: random "
-        f"unit vectors (seed 2), the sum of these and a regular simplex, the simplex itself (seed 1). Left: pairs of "
-        f"classes; right: samples. {BOX}; dashed: the optimum.",
+        f"{SAMPLES}, D = {SIMPLEX_DIM}, with noise of length σ around three kinds of centres: random unit "
+        f"vectors, the sum of "
+        f"these and a regular simplex, the simplex. Left: pairs of classes; right: samples. {BOX}; dashed: the "
+        f"optimum.",
     ),
     "neural_collapse": Drawing(
         collapse_rows,
         collapse_chart,
         "README",
-        f"{SAMPLES}, D = {SIMPLEX_DIM}, at the vertices of a regular simplex (seed 1) plus Gaussian noise of length σ "
-        f"(seed 2), normalised; the weights are the vertices; {COUNT} values of σ. NC4 is drawn where it is above 0.",
+        f"{SAMPLES}, D = {SIMPLEX_DIM}, at the vertices of a regular simplex plus noise of length σ; the weights "
+        f"are the vertices. NC4 is drawn where it is above 0.",
     ),
     "spectrum": Drawing(
         spectrum_rows,
         spectrum_chart,
         "README",
-        f"{PAIRS:,} rows of D = {SIMPLEX_DIM}, normalised, not centred: Gaussian (seed 1); Gaussian in {USED} "
-        f"dimensions, mapped to {SIMPLEX_DIM} (seeds 2 and 3), plus noise of length {REST} (seed 5); one point (seed "
-        f"4) plus noise of length {SHAKEN} (seed 6). The kind is what `collapse` says, the rank the effective rank.",
+        f"{PAIRS:,} rows of D = {SIMPLEX_DIM}, not centred: Gaussian; Gaussian in {USED} dimensions plus noise of "
+        f"length "
+        f"{REST}; one point plus noise of length {SHAKEN}. The kind is `collapse`'s, the rank the effective rank.",
     ),
     "bounds": Drawing(
         bounds_rows,
         bounds_chart,
         "losses",
-        f"Bound (1) plus λ‖W‖² for K = {BOUND_CLASSES} classes and radius 1 at {COUNT} norms, and the lowest point "
-        f"(2), where each weight has length r_W, so that ‖W‖ = √K r_W; nothing is random.",
+        f"Bound (1) plus λ‖W‖² for K = {BOUND_CLASSES} classes and radius 1, and its lowest point (2), where ‖W‖ "
+        f"= √K r_W.",
     ),
 }
 
