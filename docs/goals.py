@@ -1,6 +1,6 @@
-"""The page of what the small recipes reach, docs/experiments/goals.md, from goals.toml and goals.json.
+"""What the small recipes reach, from docs/experiments/goals.toml and goals.json: a part of docs/recipes.md.
 
-python docs/goals.py
+`python scripts/goals.py --out DIR --data DIR` measures it, `python docs/recipes.py` writes the page.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from statistics import mean, stdev
 from typing import Any
 
 DOCS = Path(__file__).parent / "experiments"
-INTRODUCTION = """# What the small recipes reach
+INTRODUCTION = """### What they reach
 
 Accuracy and time of training without labels on two CPU cores: kNN (k = 20) and a linear probe in percent, mean ±
-standard deviation over seeds, on test rows that no choice used ([trials](trials.md) chose on held-out training rows).
-Minutes are wall time of training and evaluation. `python scripts/goals.py --out DIR --data DIR` runs them, `python
-docs/goals.py` writes this page.
+standard deviation over seeds, on test rows that no choice used. Minutes are wall time of training and evaluation
+(`python scripts/goals.py`).
 """
 COLUMNS = ["goal", "command", "test rows", "seeds", "kNN", "linear probe", "raw pixels", "wanted", "reached", "minutes"]
 
 
-def page() -> str:
-    """The introduction and a line a goal."""
+def section() -> str:
+    """The introduction and a line for each goal."""
     goals = tomllib.loads((DOCS / "goals.toml").read_text(encoding="utf-8"))["goal"]
     file = DOCS / "goals.json"
-    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    runs = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     head = "| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|\n"
-    return f"{INTRODUCTION}\n{head}" + "".join(row(goal, found.get(goal["name"], [])) for goal in goals)
+    return f"{INTRODUCTION}\n{head}" + "".join(row(goal, runs.get(goal["name"], [])) for goal in goals)
 
 
 def row(goal: dict[str, Any], runs: list[dict[str, Any]]) -> str:
@@ -70,7 +69,3 @@ def spread(values: list[float]) -> str:
     ('2.0 ± 1.4', '1.0')
     """
     return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
-
-
-if __name__ == "__main__":
-    (DOCS / "goals.md").write_text(page(), encoding="utf-8")

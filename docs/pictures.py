@@ -46,8 +46,8 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4])
 
 def gaussian(rows: int, dim: int, seed: int) -> Tensor:
     """Rows whose directions are uniform, of length 1 (root mean square)."""
-    found = torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return found / math.sqrt(dim)
+    values = torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return values / math.sqrt(dim)
 
 
 def directions(rows: int, dim: int, seed: int) -> Tensor:
@@ -62,8 +62,8 @@ def noisy(points: Tensor, noise: float, seed: int) -> Tensor:
 
 def steps(low: float, high: float, count: int) -> list[float]:
     """Numbers at equal distances."""
-    found: list[float] = torch.linspace(low, high, count, dtype=torch.float64).tolist()
-    return found
+    values: list[float] = torch.linspace(low, high, count, dtype=torch.float64).tolist()
+    return values
 
 
 def ratios(low: float, high: float, count: int) -> list[float]:
@@ -80,7 +80,7 @@ def short(x: float) -> float:
 
 
 def table(rows: Rows) -> alt.Chart:
-    """A chart of these rows, to be given marks."""
+    """A chart of these rows, without marks."""
     return alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT)
 
 
@@ -201,13 +201,13 @@ LABELS = torch.arange(CLASSES * PER_CLASS) % CLASSES
 
 def uniformity_rows() -> Rows:
     """Rows gathered ever more around random centres."""
-    found = []
+    points = []
     for count in CLUSTERS:
         centres = directions(count, DIM, seed=1)[torch.arange(GATHERED) % count]
         for c in steps(0.0, 4.0, COUNT):
             value = geometry.uniformity(noisy(c * centres, 1.0, seed=2).float())
-            found.append({"clusters": f"{count} cluster{'s' * (count > 1)}", "c": short(c), "value": short(value)})
-    return found
+            points.append({"clusters": f"{count} cluster{'s' * (count > 1)}", "c": short(c), "value": short(value)})
+    return points
 
 
 def uniformity_chart(rows: Rows) -> Picture:
@@ -221,11 +221,11 @@ def uniformity_chart(rows: Rows) -> Picture:
 def tolerance_rows() -> Rows:
     """Ten classes, ever less tight; and what infinitely many dimensions would give."""
     centres, labels = directions(CLASSES, DIM, seed=1), LABELS[:FEW]
-    found: Rows = [{"noise": x, "expected": short(1 / (1 + x * x))} for x in steps(0, 3, COUNT)]
-    for i, row in enumerate(found[::2]):
+    points: Rows = [{"noise": x, "expected": short(1 / (1 + x * x))} for x in steps(0, 3, COUNT)]
+    for i, row in enumerate(points[::2]):
         x = noisy(centres[labels], row["noise"], seed=100 + i)
         row["value"], row["error"] = geometry.tolerance(x, labels, with_error=True)
-    return found
+    return points
 
 
 def tolerance_chart(rows: Rows) -> Picture:
@@ -237,11 +237,11 @@ def tolerance_chart(rows: Rows) -> Picture:
 def alignment_rows() -> Rows:
     """Two noisy views of each sample; and what infinitely many dimensions would give."""
     samples = directions(FEW, DIM, seed=1)
-    found: Rows = [{"noise": x, "expected": short(2 * x * x / (1 + x * x))} for x in steps(0, 3, COUNT)]
-    for i, row in enumerate(found[::2]):
+    points: Rows = [{"noise": x, "expected": short(2 * x * x / (1 + x * x))} for x in steps(0, 3, COUNT)]
+    for i, row in enumerate(points[::2]):
         views = noisy(samples, row["noise"], seed=100 + i), noisy(samples, row["noise"], seed=200 + i)
         row["value"], row["error"] = geometry.alignment(*views, with_error=True)
-    return found
+    return points
 
 
 def alignment_chart(rows: Rows) -> Picture:
@@ -281,11 +281,11 @@ def penalty_entropy_rows() -> Rows:
     """The mean entropy at many temperatures, of two kinds of embeddings."""
     classes = noisy(directions(CLASSES, DIM, seed=2)[LABELS], CLASS_NOISE, seed=3)
     taus = ratios(0.01, 10, COUNT)
-    found: Rows = []
+    points: Rows = []
     for name, x in (("spread evenly", directions(len(LABELS), DIM, seed=1)), (f"{CLASSES} classes", classes)):
         entropies = geometry.penalty_entropy(x, x, temperature=taus).mean(0)
-        found += [{"data": name, "τ": short(t), "H": short(h)} for t, h in zip(taus, entropies.tolist(), strict=True)]
-    return found
+        points += [{"data": name, "τ": short(t), "H": short(h)} for t, h in zip(taus, entropies.tolist(), strict=True)]
+    return points
 
 
 def penalty_entropy_chart(rows: Rows) -> Picture:
@@ -303,7 +303,7 @@ def magnitudes_rows() -> Rows:
     """Mean gradients of InfoNCE at many temperatures."""
     samples = directions(PAIRS, DIM, seed=1)
     query, key = noisy(samples, VIEW_NOISE, seed=2), noisy(samples, VIEW_NOISE, seed=3)
-    found: Rows = []
+    points: Rows = []
     for tau in ratios(0.02, 2, COUNT):
         at = geometry.gradient_magnitudes(query, key, temperature=tau)
         sizes = {
@@ -311,8 +311,8 @@ def magnitudes_rows() -> Rows:
             "hardest negative": float(at.hardest.mean()),
             "ceiling 1/τ": 1 / tau,
         }
-        found += [{"of": name, "τ": short(tau), "size": short(x)} for name, x in sizes.items()]
-    return found
+        points += [{"of": name, "τ": short(tau), "size": short(x)} for name, x in sizes.items()]
+    return points
 
 
 def magnitudes_chart(rows: Rows) -> Picture:
@@ -327,7 +327,7 @@ def response_rows() -> Rows:
     centres = directions(CLASSES, DIM, seed=1) + directions(1, DIM, seed=2)  # what is common makes negatives hard
     z = noisy(centres[labels], RESPONSE_NOISE, seed=3)
     k1s, k2s = ratios(10, 1e5, COUNT), steps(0.5, 3.0, COUNT)
-    found: Rows = []
+    points: Rows = []
     for panel, ks, k1, k2 in (("k1", k1s, k1s, K2), ("k2", k2s, K1, k2s)):
         tcl = geometry.gradient_response(z, labels, temperature=TAU, k1=k1, k2=k2)
         supcon = geometry.gradient_response(z, labels, temperature=TAU, k1=[0.0] * len(ks), k2=1.0)
@@ -335,8 +335,8 @@ def response_rows() -> Rows:
             for name, x in (("hardest positive", at.positive), ("hardest negative", at.negative)):
                 means = x.mean(0).flatten().tolist()
                 row = {"panel": panel, "loss": loss, "of": name}
-                found += [{**row, "k": short(k), "mean": short(mean)} for k, mean in zip(ks, means, strict=True)]
-    return found
+                points += [{**row, "k": short(k), "mean": short(mean)} for k, mean in zip(ks, means, strict=True)]
+    return points
 
 
 def response_chart(rows: Rows) -> Picture:
@@ -364,14 +364,14 @@ SEPARATION_DIM, NOISES, SIMPLEX_DIM = 32, (0.5, 1.0), 64
 def separation_rows() -> Rows:
     """Quantiles of the positive and of the ten nearest negatives."""
     samples = directions(PAIRS, SEPARATION_DIM, seed=1)
-    found: Rows = []
+    points: Rows = []
     for noise in NOISES:
         views = noisy(samples, noise, seed=2), noisy(samples, noise, seed=3)
         summary = geometry.local_separation(*views).summary(list(LEVELS.values()))
         for name, at in zip(summary.names, summary.quantiles, strict=True):
             row = {"noise": noise, "which": "+" if name == "positive" else name}
-            found.append({**row, **dict(zip(LEVELS, map(short, at), strict=True))})
-    return found
+            points.append({**row, **dict(zip(LEVELS, map(short, at), strict=True))})
+    return points
 
 
 def separation_chart(rows: Rows) -> Picture:
@@ -392,14 +392,14 @@ def simplex_rows() -> Rows:
         vertices(CLASSES, SIMPLEX_DIM, seed=1, dtype=torch.float64),
         directions(CLASSES, SIMPLEX_DIM, seed=2),
     )
-    found: Rows = []
+    points: Rows = []
     for name, centres, noise in (("random", random, 1.0), ("half way", ideal + random, 0.5), ("simplex", ideal, 0.2)):
         at = geometry.simplex(noisy(centres[LABELS], noise, seed=3), LABELS)
         for panel, cosines in (("across", at.cosines_means), ("within", at.cosines_within)):
             values = cosines.quantile(torch.tensor(list(LEVELS.values()), dtype=cosines.dtype)).tolist()
             row = {"panel": panel, "centres": [name, f"σ = {noise:g}"]}
-            found.append({**row, **dict(zip(LEVELS, map(short, values), strict=True))})
-    return found
+            points.append({**row, **dict(zip(LEVELS, map(short, values), strict=True))})
+    return points
 
 
 def simplex_chart(rows: Rows) -> Picture:
@@ -428,11 +428,11 @@ def collapse_rows() -> Rows:
     """The measures of neural collapse for classes at a simplex with ever more noise; its vertices are the weights."""
     ideal = vertices(CLASSES, SIMPLEX_DIM, seed=1, dtype=torch.float64)
     noises = ratios(0.01, 10, COUNT)
-    found = {x: geometry.neural_collapse(noisy(ideal[LABELS], x, seed=2), LABELS, ideal).scalars() for x in noises}
+    collapses = {x: geometry.neural_collapse(noisy(ideal[LABELS], x, seed=2), LABELS, ideal).scalars() for x in noises}
     return [
         {"measure": name, "noise": short(noise), "value": short(at[column])}
         for name, column in MEASURES.items()
-        for noise, at in found.items()
+        for noise, at in collapses.items()
         if at[column] > 0  # NC4 is 0 for little noise, which a log scale does not show
     ]
 
@@ -448,13 +448,13 @@ def spectrum_rows() -> Rows:
     full = gaussian(PAIRS, SIMPLEX_DIM, seed=1)
     part = gaussian(PAIRS, USED, seed=2) @ gaussian(USED, SIMPLEX_DIM, seed=3)
     point = directions(1, SIMPLEX_DIM, seed=4).expand(PAIRS, -1)
-    found: Rows = []
+    points: Rows = []
     for x in (full, noisy(part, REST, seed=5), noisy(point, SHAKEN, seed=6)):
         at = geometry.spectrum(x)
         name = f"{geometry.collapse(x).kind}, rank {at.effective_rank:.1f}"
         values = (at.singular_values / at.singular_values[0]).tolist()
-        found += [{"kind": name, "k": k, "σ": short(value)} for k, value in enumerate(values, start=1)]
-    return found
+        points += [{"kind": name, "k": k, "σ": short(value)} for k, value in enumerate(values, start=1)]
+    return points
 
 
 def spectrum_chart(rows: Rows) -> Picture:
@@ -465,17 +465,17 @@ def spectrum_chart(rows: Rows) -> Picture:
 
 def bounds_rows() -> Rows:
     """The bound of cross-entropy against the norm of W, alone and with penalties, and the lowest points of these."""
-    found: Rows = []
+    points: Rows = []
     for norm in steps(0.0, 8.0, COUNT):
         plain = bounds.cross_entropy(BOUND_CLASSES, radius=1.0, weight_norm=norm)
         for penalty in (0.0, *PENALTIES):
-            found.append({"λ": f"λ = {penalty:g}", "norm": short(norm), "bound": short(plain + penalty * norm**2)})
+            points.append({"λ": f"λ = {penalty:g}", "norm": short(norm), "bound": short(plain + penalty * norm**2)})
     for penalty in PENALTIES:
         r = bounds.regularised_weight_radius(BOUND_CLASSES, radius=1.0, penalty=penalty)
         lowest = bounds.regularised_cross_entropy(BOUND_CLASSES, radius=1.0, penalty=penalty)
         norm = math.sqrt(BOUND_CLASSES) * r
-        found.append({"λ": f"λ = {penalty:g}", "norm": short(norm), "bound": short(lowest), "mark": f"r_W = {r:.4f}"})
-    return found
+        points.append({"λ": f"λ = {penalty:g}", "norm": short(norm), "bound": short(lowest), "mark": f"r_W = {r:.4f}"})
+    return points
 
 
 def bounds_chart(rows: Rows) -> Picture:
@@ -512,89 +512,85 @@ PICTURES = {
         uniformity_rows,
         uniformity_chart,
         "README",
-        f"{GATHERED:,} rows of D = {DIM} around 1, 10 or 100 random unit centres: c times the centre plus Gaussian "
-        f"noise of length 1, normalised; {COUNT} values of c; seeds 1 (centres) and 2 (noise).",
+        f"{GATHERED:,} rows of D = {DIM} around 1, 10 or 100 random unit centres: c times the centre plus noise "
+        f"of length 1.",
     ),
     "tolerance": Drawing(
         tolerance_rows,
         tolerance_chart,
         "README",
-        f"{CLASSES} classes of {FEW // CLASSES} rows, D = {DIM}: random unit centres plus Gaussian noise of length σ, "
-        f"normalised; seeds 1 (centres) and 100, 101, … (noise). The curve is for infinitely many dimensions.",
+        f"{CLASSES} classes of {FEW // CLASSES} rows, D = {DIM}: random unit centres plus noise of length σ. The "
+        f"curve is for D → ∞.",
     ),
     "alignment": Drawing(
         alignment_rows,
         alignment_chart,
         "README",
-        f"{FEW} random points of D = {DIM} and two views of each: the point plus Gaussian noise of length σ, "
-        f"normalised; seeds 1 (points), 100, 101, … and 200, 201, … (noise). The curve is for infinitely many "
-        f"dimensions.",
+        f"{FEW} random points of D = {DIM}, two views of each with noise of length σ. The curve is for D → ∞.",
     ),
     "penalty_curve": Drawing(
         penalty_curve_rows,
         penalty_curve_chart,
         "losses",
-        f"`penalty_curve` of {SIMILARITIES} similarities at equal steps from −1 to 1; nothing is random.",
+        f"`penalty_curve` of {SIMILARITIES} similarities at equal steps from −1 to 1.",
     ),
     "penalty_entropy": Drawing(
         penalty_entropy_rows,
         penalty_entropy_chart,
         "losses",
-        f"Mean over {len(LABELS):,} anchors of D = {DIM}, each against the {len(LABELS) - 1} others, at {COUNT} "
-        f"temperatures: random directions (seed 1), and {SAMPLES} around random unit centres (seed 2) with Gaussian "
-        f"noise of length {CLASS_NOISE} (seed 3).",
+        f"Mean over {len(LABELS):,} anchors of D = {DIM}, each against the others: random directions, and "
+        f"{SAMPLES} around random unit centres with noise of length {CLASS_NOISE}.",
     ),
     "gradient_magnitudes": Drawing(
         magnitudes_rows,
         magnitudes_chart,
         "losses",
-        f"Means over {PAIRS:,} anchors of D = {DIM}, each against the {PAIRS - 1} other keys, at {COUNT} temperatures; "
-        f"query and key are one random point (seed 1) plus Gaussian noise of length {VIEW_NOISE} each (seeds 2 and 3).",
+        f"Means over {PAIRS:,} anchors of D = {DIM}, each against the other keys; query and key are one random "
+        f"point plus noise of length {VIEW_NOISE} each.",
     ),
     "local_separation": Drawing(
         separation_rows,
         separation_chart,
         "losses",
-        f"{PAIRS:,} random points of D = {SEPARATION_DIM} (seed 1), two views of each with Gaussian noise of length σ "
-        f"(seeds 2 and 3), over the anchors. {BOX}.",
+        f"{PAIRS:,} random points of D = {SEPARATION_DIM}, two views of each with noise of length σ. {BOX}.",
     ),
     "gradient_response": Drawing(
         response_rows,
         response_chart,
         "losses",
-        f"Means over the {CLASSES * RESPONSE_PER_CLASS} anchors of {CLASSES} classes of {RESPONSE_PER_CLASS} rows, D = "
-        f"{DIM}: random unit centres (seed 1), all moved by one unit vector (seed 2), plus Gaussian noise of length "
-        f"{RESPONSE_NOISE} (seed 3); τ = {TAU}; {COUNT} values of k1 and of k2.",
+        f"Means over {CLASSES} classes of {RESPONSE_PER_CLASS} rows, D = {DIM}: random unit centres, all moved by "
+        f"one unit vector, plus noise of length {RESPONSE_NOISE}; τ = {TAU}.",
     ),
     "simplex": Drawing(
         simplex_rows,
         simplex_chart,
         "README",
-        f"{SAMPLES}, D = {SIMPLEX_DIM}, with Gaussian noise of length σ (seed 3) around three kinds of centres: random "
-        f"unit vectors (seed 2), the sum of these and a regular simplex, the simplex itself (seed 1). Left: pairs of "
-        f"classes; right: samples. {BOX}; dashed: the optimum.",
+        f"{SAMPLES}, D = {SIMPLEX_DIM}, with noise of length σ around three kinds of centres: random unit "
+        f"vectors, the sum of "
+        f"these and a regular simplex, the simplex. Left: pairs of classes; right: samples. {BOX}; dashed: the "
+        f"optimum.",
     ),
     "neural_collapse": Drawing(
         collapse_rows,
         collapse_chart,
         "README",
-        f"{SAMPLES}, D = {SIMPLEX_DIM}, at the vertices of a regular simplex (seed 1) plus Gaussian noise of length σ "
-        f"(seed 2), normalised; the weights are the vertices; {COUNT} values of σ. NC4 is drawn where it is above 0.",
+        f"{SAMPLES}, D = {SIMPLEX_DIM}, at the vertices of a regular simplex plus noise of length σ; the weights "
+        f"are the vertices. NC4 is drawn where it is above 0.",
     ),
     "spectrum": Drawing(
         spectrum_rows,
         spectrum_chart,
         "README",
-        f"{PAIRS:,} rows of D = {SIMPLEX_DIM}, normalised, not centred: Gaussian (seed 1); Gaussian in {USED} "
-        f"dimensions, mapped to {SIMPLEX_DIM} (seeds 2 and 3), plus noise of length {REST} (seed 5); one point (seed "
-        f"4) plus noise of length {SHAKEN} (seed 6). The kind is what `collapse` says, the rank the effective rank.",
+        f"{PAIRS:,} rows of D = {SIMPLEX_DIM}, not centred: Gaussian; Gaussian in {USED} dimensions plus noise of "
+        f"length "
+        f"{REST}; one point plus noise of length {SHAKEN}. The kind is `collapse`'s, the rank the effective rank.",
     ),
     "bounds": Drawing(
         bounds_rows,
         bounds_chart,
         "losses",
-        f"Bound (1) plus λ‖W‖² for K = {BOUND_CLASSES} classes and radius 1 at {COUNT} norms, and the lowest point "
-        f"(2), where each weight has length r_W, so that ‖W‖ = √K r_W; nothing is random.",
+        f"Bound (1) plus λ‖W‖² for K = {BOUND_CLASSES} classes and radius 1, and its lowest point (2), where ‖W‖ "
+        f"= √K r_W.",
     ),
 }
 
@@ -614,14 +610,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not importlib.util.find_spec("altair"):
         sys.exit("drawing needs altair and vl-convert-python: pip install 'kontrast[docs]'")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PICTURES)}; all if none is given")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PICTURES)}; all without names")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "geometry", help="where they are written")
-    given = parser.parse_args(arguments)
-    if unknown := sorted(set(given.names) - set(PICTURES)):
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.names) - set(PICTURES)):
         parser.error(f"no picture named {', '.join(unknown)}; there are {', '.join(PICTURES)}")
-    given.out.mkdir(parents=True, exist_ok=True)
-    for name in given.names or PICTURES:
-        path = draw(name, given.out)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.names or PICTURES:
+        path = draw(name, options.out)
         print(f"{path}  {path.stat().st_size / 1000:.0f} kB")
 
 

@@ -56,14 +56,14 @@ def _table(title: str, lines: Sequence[tuple[str, float | None]]) -> str:
 
 def design_lines(entries: Sequence[plan_entries.Entry]) -> list[tuple[str, float | None]]:
     """A line of the table and its core-hours for each entry."""
-    seen: set[str] = set()
-    found = []
+    earlier: set[str] = set()
+    lines = []
     for order, entry in enumerate(entries, 1):
         design = designs.describe(entry)
         if "error" in design:
             raise ValueError(f"{plan_entries.PLAN}: {entry.name}: {design['error']}")
-        new = [folder for folder in design["folders"] if folder not in seen]
-        seen.update(new)
+        new = [folder for folder in design["folders"] if folder not in earlier]
+        earlier.update(new)
         pilot = read_pilot(entry)
         cost = None if pilot is None else plan_entries.core_seconds(pilot)
         hours = 0.0 if not new else None if cost is None else cost * len(new) / 3600
@@ -72,8 +72,8 @@ def design_lines(entries: Sequence[plan_entries.Entry]) -> list[tuple[str, float
         facts += [design["seeds"], cells, "" if entry.tune else str(len(new))]
         facts += [f"{cost:,.0f}" if cost is not None else "not measured" if new else "–"]
         facts += ["not measured" if hours is None else f"{hours:.1f}"]
-        found.append(("| " + " | ".join(facts) + " |\n", hours))
-    return found
+        lines.append(("| " + " | ".join(facts) + " |\n", hours))
+    return lines
 
 
 def read_pilot(entry: plan_entries.Entry) -> dict[str, Any] | None:
@@ -81,8 +81,8 @@ def read_pilot(entry: plan_entries.Entry) -> dict[str, Any] | None:
     file = ROOT / plan_entries.PILOTS / f"{entry.name}.json"
     if not file.exists():
         return None
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    pilot: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return pilot
 
 
 if __name__ == "__main__":

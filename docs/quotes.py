@@ -38,20 +38,20 @@ def value(source: str) -> str:
     if source.startswith(("benchmarks/", "reliability/")):
         return _page(*source.split(": ", 2))
     folder, what, *rest = source.split()
-    found = json.loads((DOCS / "results" / folder / "result.json").read_text(encoding="utf-8"))
+    result = json.loads((DOCS / "results" / folder / "result.json").read_text(encoding="utf-8"))
     if what in ("claim", "verdict"):
-        claims = [finding for claim in found["claims"] for finding in claim["findings"]]
+        claims = [finding for claim in result["claims"] for finding in claim["findings"]]
         finding = claims[int(rest[0])]
         return str(finding["verdict"]) if what == "verdict" else _statistic(finding["says"])
-    return _cell(found, what, dict(pair.split("=") for pair in rest), source)
+    return _cell(result, what, dict(pair.split("=") for pair in rest), source)
 
 
-def _cell(found: dict[str, Any], measure: str, at: dict[str, str], source: str) -> str:
+def _cell(result: dict[str, Any], measure: str, at: dict[str, str], source: str) -> str:
     """Mean ± half-width, with the measure's digits."""
-    places = [p for p in found["places"] if all(str(p["at"].get(axis)) == wanted for axis, wanted in at.items())]
+    places = [p for p in result["places"] if all(str(p["at"].get(axis)) == wanted for axis, wanted in at.items())]
     if len(places) != 1:
-        raise ValueError(f"{source!r} names {len(places)} places; name one by {', '.join(found['axes'])}")
-    digits = next(m["digits"] for m in found["measures"] if m["name"] == measure)
+        raise ValueError(f"{source!r} names {len(places)} places; name one by {', '.join(result['axes'])}")
+    digits = next(m["digits"] for m in result["measures"] if m["name"] == measure)
     cell = places[0]["cells"][measure]
     half = "" if cell["half"] is None else f" ± {cell['half']:.{digits}f}"
     return f"{cell['mean']:.{digits}f}{half}".replace("-", "−")
@@ -66,10 +66,10 @@ def _statistic(says: str) -> str:
 
 
 def _published(keys: list[str]) -> str:
-    found: Any = getattr(published, keys[0])
+    entry: Any = getattr(published, keys[0])
     for key in keys[1:]:
-        found = found[key] if key in found else found[ast.literal_eval(key)]
-    return " ± ".join(f"{x:g}" for x in found if x is not None) if isinstance(found, tuple) else f"{found:g}"
+        entry = entry[key] if key in entry else entry[ast.literal_eval(key)]
+    return " ± ".join(f"{x:g}" for x in entry if x is not None) if isinstance(entry, tuple) else f"{entry:g}"
 
 
 def _page(page: str, row: str, column: str) -> str:
@@ -97,8 +97,8 @@ def fill_in(page: str) -> str:
 
 def pages() -> list[Path]:
     """The pages that quote numbers."""
-    found = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
-    return sorted(page for page in found if "<!--= " in page.read_text(encoding="utf-8"))
+    files = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+    return sorted(page for page in files if "<!--= " in page.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

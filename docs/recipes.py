@@ -1,10 +1,11 @@
-"""Write docs/recipes.md: every recipe by paper, with what it claims.
+"""Write docs/recipes.md: every recipe by paper, with what it claims, and what the small ones reach (docs/goals.py).
 
 python docs/recipes.py
 """
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import os.path
 import re
@@ -46,7 +47,19 @@ ABSENT = "; the row's own number is in the main text, which we have not"
 
 def page() -> str:
     """The introduction, the recipes for two CPU cores, and those of each paper."""
-    return "\n".join([INTRODUCTION, _bundled(), *map(_paper, BOOKS), "Written by `python docs/recipes.py`.\n"])
+    return "\n".join(
+        [INTRODUCTION, _bundled(), _goals().section(), *map(_paper, BOOKS), "Written by `python docs/recipes.py`.\n"]
+    )
+
+
+def _goals() -> ModuleType:
+    """docs/goals.py, which is in no package."""
+    spec = importlib.util.spec_from_file_location("docs_goals", DOCS / "goals.py")
+    if spec is None or spec.loader is None:
+        raise ImportError(DOCS / "goals.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _paper(book: ModuleType) -> str:

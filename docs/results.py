@@ -75,8 +75,21 @@ def page(folders: Sequence[Path]) -> str:
     title, *sections = parts(*first, at=folders[0])
     for folder, summary in others:
         heading, *more = parts(folder, summary, at=folders[0])
-        sections += [f"## {heading}", *(section.replace("## ", "### ", 1) for section in more)]
+        before = set("\n\n".join(sections).split("\n\n"))
+        more = [without(before, section).replace("## ", "### ", 1) for section in more]
+        sections += [f"## {heading}", *more]
     return f"# {title}\n\n" + "\n\n".join(sections) + "\n"
+
+
+def without(before: set[str], section: str) -> str:
+    """A section without the paragraphs on source, preset and cells that the page has already.
+
+    >>> without({"Source: here", "x"}, "## Tables\\n\\nSource: here\\n\\nx")
+    '## Tables\\n\\nx'
+    """
+    paragraphs = section.split("\n\n")
+    common = ("Source: ", "Preset ", "Each cell: ")
+    return "\n\n".join(text for text in paragraphs if not (text.startswith(common) and text in before))
 
 
 def parts(folder: Path, summary: dict[str, Any], *, at: Path) -> list[str]:
@@ -88,19 +101,19 @@ def parts(folder: Path, summary: dict[str, Any], *, at: Path) -> list[str]:
     charts = [os.path.relpath(chart, at) for chart in sorted(folder.glob("*.svg"))]
     sections = [
         title,
-        shown(summary),
+        verdict_lines(summary),
         *(f"![{Path(chart).stem}]({chart})" for chart in charts),
         f"## Tables\n\n{tabled.strip()}",
     ]
     return [*sections, f"## Claims\n\n{claims.strip()}"] if claims.strip() else sections
 
 
-def shown(summary: dict[str, Any]) -> str:
+def verdict_lines(summary: dict[str, Any]) -> str:
     """What a sweep shows: a line for each verdict, with its claims.
 
     >>> finding = {"verdict": "holds", "where": "data=a", "n": 3}
     >>> claims = [{"text": "TCL is better", "findings": [finding]}]
-    >>> print(shown({"claims": claims, "seeds": [0, 1, 2], "seconds": 3600}))
+    >>> print(verdict_lines({"claims": claims, "seeds": [0, 1, 2], "seconds": 3600}))
     - **holds**: TCL is better (data=a)
     - 3 seeds, 1.0 hours of runs
     """
@@ -122,12 +135,12 @@ def shown(summary: dict[str, Any]) -> str:
 
 def pages() -> dict[Path, list[Path]]:
     """The page of each experiment and preset, and the folders of its sweeps: on the preset's own data first."""
-    found: dict[Path, list[Path]] = {}
+    sweeps_of: dict[Path, list[Path]] = {}
     for folder in folders():
         summary = load(folder)
         own = RESULTS / f"{summary['experiment']}-{summary['preset']}"
-        found.setdefault((own if own in folders() else folder) / "README.md", []).append(folder)
-    return {page: sorted(sweeps, key=lambda folder: folder != page.parent) for page, sweeps in found.items()}
+        sweeps_of.setdefault((own if own in folders() else folder) / "README.md", []).append(folder)
+    return {page: sorted(sweeps, key=lambda folder: folder != page.parent) for page, sweeps in sweeps_of.items()}
 
 
 def titled(title: str, summary: dict[str, Any]) -> str:
@@ -171,14 +184,14 @@ def searches() -> str:
     """A line a search that `scripts/results collect` kept: what was tried, what was chosen, what it says of k1."""
     lines = []
     for file in sorted((RESULTS / "tune").glob("*.json")):
-        found = json.loads(file.read_text(encoding="utf-8"))
-        trials = [trial for phase in found["phases"] for trial in phase["trials"]]
-        chosen = [trial for trial in trials if trial["setting"] == found.get("chosen")]
-        score = f", {_score(chosen[0], found['accuracy'])}" if chosen else ""
-        setting = ", ".join(f"{name} = {value:g}" for name, value in (found.get("chosen") or {}).items())
-        ended = found.get("stopped", "not ended yet")
-        remark = found.get("remark", {}).get("words", "–")
-        cells = (found["recipe"], str(len(trials)), (setting or "–") + score, ended, remark)
+        search = json.loads(file.read_text(encoding="utf-8"))
+        trials = [trial for phase in search["phases"] for trial in phase["trials"]]
+        chosen = [trial for trial in trials if trial["setting"] == search.get("chosen")]
+        score = f", {_score(chosen[0], search['accuracy'])}" if chosen else ""
+        setting = ", ".join(f"{name} = {value:g}" for name, value in (search.get("chosen") or {}).items())
+        ended = search.get("stopped", "not ended yet")
+        remark = search.get("remark", {}).get("words", "–")
+        cells = (search["recipe"], str(len(trials)), (setting or "–") + score, ended, remark)
         lines.append(f"| [{file.stem}](tune/{file.name}) {_row(*cells)}\n")
     return SEARCHES + "".join(lines) if lines else ""
 
@@ -204,7 +217,7 @@ def records() -> list[dict[str, Any]]:
     return [load(folder) for folder in folders()]
 
 
-def counts_of(found: list[dict[str, Any]]) -> Counts:
+def counts_of(summaries: list[dict[str, Any]]) -> Counts:
     """How many verdicts of each kind: one for each claim and part of the grid that has runs.
 
     What speaks of all parts together is not counted beside them.
@@ -215,7 +228,7 @@ def counts_of(found: list[dict[str, Any]]) -> Counts:
     1
     """
     counts: Counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in KINDS}
-    for record in found:
+    for record in summaries:
         for claim in record["claims"]:
             for finding in claim["findings"]:
                 together = re.fullmatch(r"all \d+ together", finding["where"]) is not None
@@ -272,7 +285,7 @@ def _row(*cells: str) -> str:
 
 
 def folders() -> list[Path]:
-    """Those that are kept."""
+    """The sweeps in docs/results."""
     return sorted(file.parent for file in RESULTS.glob("*/result.json"))
 
 

@@ -147,10 +147,10 @@ def _square(loss: str, n: int, dim: int) -> tuple[int, int, int]:
     logits = (n * n + sum(s * s for s in sizes)) // 2
     number = len(sizes) * (len(sizes) + 1) // 2
     block = side * side * FLOAT
-    kept = number * block <= engine.KEEP_BYTES
-    logits *= 1 if kept else 2
+    fits = number * block <= engine.KEEP_BYTES
+    logits *= 1 if fits else 2
     scratch = side * side * (FLOAT + 1) if loss == "tcl" else 0  # its second exponential, and which pairs are alike
-    return logits, 2 * dim * (logits + n * n), ((number if kept else 1) + 1) * block + scratch
+    return logits, 2 * dim * (logits + n * n), ((number if fits else 1) + 1) * block + scratch
 
 
 def _blocks(kind: Kind, loss: str, n: int, c: int, nearest: int) -> int:
@@ -218,11 +218,11 @@ def recorded() -> dict[tuple[str, int], float]:
     _, _, rest = text.partition("**Peak memory, rows against each other**: MB that one call adds\n\n")
     table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in rest.partition("\n\n")[0].splitlines()]
     sizes = [int(re.sub(r"\D", "", cell)) for cell in table[0][1:]]
-    found = {cells[0]: cells[1:] for cells in table[2:]}
+    rows = {cells[0]: cells[1:] for cells in table[2:]}
     return {
         (loss, n): float(cell.replace(",", ""))
         for name, loss in RECORDED.items()
-        for n, cell in zip(sizes, found[name], strict=True)
+        for n, cell in zip(sizes, rows[name], strict=True)
     }
 
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/temperature.md, drawn from the recorded sweeps: both data sets, both losses.
+"""The pictures of docs/temperature.md, svg from the recorded sweeps: both data sets, both losses.
 
     python docs/temperature.py            draws them into docs/temperature
     python docs/temperature.py DIR        somewhere else
@@ -36,17 +36,17 @@ PICTURES: dict[str, tuple[Chart, dict[str, str]]] = {  # the chart, and the loss
 
 def rows(experiments: dict[str, str]) -> list[Row]:
     """Every run of some experiments on both sets, with its loss among its axes."""
-    found = []
+    runs = []
     for name, loss in experiments.items():
         for folder in (name, name + CIFAR):
             summary = json.loads((DOCS / "results" / folder / "result.json").read_text(encoding="utf-8"))
             for place in summary["places"]:
                 at = {**({"loss": loss} if loss else {}), **place["at"]}
-                found += [
+                runs += [
                     Row({**at, "seed": run["seed"]}, run["folder"], run["status"], run["values"])
                     for run in place["runs"]
                 ]
-    return found
+    return runs
 
 
 def titles(experiments: dict[str, str]) -> dict[str, str]:
@@ -56,17 +56,17 @@ def titles(experiments: dict[str, str]) -> dict[str, str]:
     return {"temperature": "temperature τ", **{m["name"]: m["title"] for m in summary["measures"]}}
 
 
-def drawn(name: str) -> str:
+def svg(name: str) -> str:
     """A picture as SVG, on white."""
     chart, experiments = PICTURES[name]
-    made = charts.spec(chart, rows(experiments), titles(experiments))
-    made["config"] = {**made["config"], "background": "white"}
-    return charts.svg(made)
+    spec = charts.spec(chart, rows(experiments), titles(experiments))
+    spec["config"] = {**spec["config"], "background": "white"}
+    return charts.svg(spec)
 
 
 if __name__ == "__main__":
     to = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "temperature"
     to.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
-        (to / f"{name}.svg").write_text(drawn(name), encoding="utf-8")
+        (to / f"{name}.svg").write_text(svg(name), encoding="utf-8")
         print(to / f"{name}.svg")

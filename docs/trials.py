@@ -68,13 +68,13 @@ def words(settings: dict[str, str]) -> str:
 def row(trial: dict[str, Any], settings: dict[str, str], common: dict[str, str]) -> str:
     """A line of the table, without the common settings.
 
-    >>> found = {"held_out": {"rows": 20, "sha256": "abc"}, "scores": {"knn20": 80.0}, "cpu_seconds": 9, "seed": 0}
-    >>> row(found, {"recipe": "simclr", "optim.lr": "0.1"}, {"recipe": "simclr"})
+    >>> trial = {"held_out": {"rows": 20, "sha256": "abc"}, "scores": {"knn20": 80.0}, "cpu_seconds": 9, "seed": 0}
+    >>> row(trial, {"recipe": "simclr", "optim.lr": "0.1"}, {"recipe": "simclr"})
     '| `optim.lr=0.1` | 0 | 20 rows, abc | 80.00 | – | 9 |\\n'
     """
     own = words({key: value for key, value in settings.items() if key not in common})
-    found = ([trial["scores"][name] for name in names if name in trial["scores"]] for names in SHOWN)
-    scores = (f"{values[0]:.2f}" if values else "–" for values in found)
+    each = ([trial["scores"][name] for name in names if name in trial["scores"]] for names in SHOWN)
+    scores = (f"{values[0]:.2f}" if values else "–" for values in each)
     held, seconds = trial["held_out"], trial["cpu_seconds"]
     rest = [trial["seed"], f"{held['rows']:,} rows, {held['sha256'][:6]}", *scores, "–" if seconds is None else seconds]
     return f"| {f'`{own}`' if own else 'as above'} | " + " | ".join(map(str, rest)) + " |\n"

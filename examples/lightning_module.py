@@ -1,18 +1,17 @@
-"""A loss of kontrast's inside a LightningModule: SupCon on fashion-mini. About a minute on a CPU.
+"""A loss of kontrast in a LightningModule: SupCon on fashion-mini. About a minute on a CPU.
 
     pip install kontrast pytorch-lightning
     python examples/lightning_module.py [--steps 200] [--limit 2000] [--devices 2]
 
-On several devices (``strategy="ddp"``) there is nothing to gather by hand: the loss gathers the embeddings and labels
-of all ranks, returns the value of the whole batch, and scales its gradient so that it is right after DDP's averaging.
-What to set:
+On several devices (``strategy="ddp"``) the loss gathers the embeddings and labels of all ranks, returns the value of the
+whole batch, and scales its gradient for DDP's averaging. So
 
-- ``sync_batchnorm=True`` on GPUs, so that one rank's statistics do not give its images away; on CPUs, where Lightning
-  has no such thing, ``models.sync_batch_norm(network)``;
-- nothing else: leave ``gather_distributed`` of the loss as it is, and do not call ``self.all_gather`` before it;
-- a loss with weights of its own (``CrossEntropyLoss``) is an attribute of the module, like here, so that DDP sees it.
+- set ``sync_batchnorm=True`` on GPUs, so that batch norm uses the statistics of all ranks; on CPUs, for which Lightning
+  has no such option, use ``models.sync_batch_norm(network)``;
+- do not call ``self.all_gather`` before the loss, and leave its ``gather_distributed`` as it is;
+- keep a loss with weights (``CrossEntropyLoss``) as an attribute of the module, as here, so that DDP includes it.
 
-``accumulate_grad_batches`` does not make a contrastive batch larger: each part sees its own negatives alone.
+``accumulate_grad_batches`` does not make a contrastive batch larger: each part has only its own negatives.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from kontrast import augment, data, evaluate, losses, models
 class SupCon(lightning.LightningModule):
     """Encoder and head, learned with the supervised contrastive loss."""
 
-    def __init__(self, found: data.DataSet, temperature: float = 0.1, lr: float = 0.2, seed: int = 0) -> None:
+    def __init__(self, dataset: data.DataSet, temperature: float = 0.1, lr: float = 0.2, seed: int = 0) -> None:
         super().__init__()
-        crop = augment.preset("crop-flip", size=28, padding=4, mean=found.mean, std=found.std)
+        crop = augment.preset("crop-flip", size=28, padding=4, mean=dataset.mean, std=dataset.std)
         self.views = augment.Views([crop, crop])
         self.encoder = models.encoder("small-resnet", in_channels=1, image_size=28, seed=seed)
         self.head = models.head("tcl", in_dim=self.encoder.feature_dim, seed=seed)
@@ -58,23 +57,23 @@ class SupCon(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=self.lr, momentum=0.9, weight_decay=1e-4)
 
 
-def knn(encoder: torch.nn.Module, found: data.DataSet) -> float:
+def knn(encoder: torch.nn.Module, dataset: data.DataSet) -> float:
     """The accuracy of the 20 nearest neighbours in the encoder's features: train rows vote on test rows."""
-    return evaluate.evaluate(evaluate.Subject.from_encoder(encoder, found), "knn20").value
+    return evaluate.evaluate(evaluate.Subject.from_encoder(encoder, dataset), "knn20").value
 
 
 def main(steps: int = 200, batch_size: int = 256, limit: int | None = None, devices: int = 1) -> tuple[float, float]:
     """Train for some steps; returns the accuracy before and after."""
-    found = data.load("fashion-mini", limit=limit, test_limit=limit)
-    every = torch.arange(len(found.train))
-    rows = TensorDataset(found.train.inputs.read(every), found.train.require_labels("SupCon"))
+    dataset = data.load("fashion-mini", limit=limit, test_limit=limit)
+    every = torch.arange(len(dataset.train))
+    rows = TensorDataset(dataset.train.inputs.read(every), dataset.train.require_labels("SupCon"))
     batches = DataLoader(
         rows, batch_size // devices, shuffle=True, drop_last=True, generator=torch.Generator().manual_seed(0)
     )
-    module = SupCon(found)
+    module = SupCon(dataset)
     if devices > 1:
         module.encoder = models.sync_batch_norm(module.encoder)
-    before = knn(module.encoder, found)
+    before = knn(module.encoder, dataset)
     trainer = lightning.Trainer(
         max_steps=steps,
         accelerator="cpu" if not torch.cuda.is_available() else "auto",
@@ -86,7 +85,7 @@ def main(steps: int = 200, batch_size: int = 256, limit: int | None = None, devi
         enable_model_summary=False,
     )
     trainer.fit(module, batches)
-    after = knn(module.encoder, found)
+    after = knn(module.encoder, dataset)
     if trainer.is_global_zero:
         print(f"kNN before: {100 * before:.1f} %")
         print(f"kNN after {trainer.global_step} steps: {100 * after:.1f} %")
@@ -98,5 +97,5 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--limit", type=int, help="rows of the data, for a quick look")
     parser.add_argument("--devices", type=int, default=1)
-    asked = parser.parse_args()
-    main(asked.steps, limit=asked.limit, devices=asked.devices)
+    options = parser.parse_args()
+    main(options.steps, limit=options.limit, devices=options.devices)

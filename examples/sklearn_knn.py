@@ -100,19 +100,19 @@ def accuracies(line: str, seed: int) -> dict[str, float]:
     return {**others(name, seed), "embedding": 100 * model.score(x_test, y_test)}
 
 
-def shown(found: Interval, spec: str = ".2f") -> str:
+def as_cell(value: Interval, spec: str = ".2f") -> str:
     """Mean and half-width; how many there are stands in a column of its own."""
-    return f"{found:{spec}}".partition(" (n")[0]
+    return f"{value:{spec}}".partition(" (n")[0]
 
 
 def row(line: str, splits: int) -> str:
     """A line of the table: means over the splits with Student's 95 % interval, differences split by split."""
-    found = {seed: accuracies(line, seed) for seed in range(splits)}
-    scores = {column: {seed: values[column] for seed, values in found.items()} for column in COLUMNS}
-    cells = [shown(interval(scores[column].values())) for column in COLUMNS]
+    by_seed = {seed: accuracies(line, seed) for seed in range(splits)}
+    scores = {column: {seed: values[column] for seed, values in by_seed.items()} for column in COLUMNS}
+    cells = [as_cell(interval(scores[column].values())) for column in COLUMNS]
     for against in (PLAIN, (*PLAIN, *LEARNED)):
         best = max(against, key=lambda column: sum(scores[column].values()))
-        cells.append(f"{shown(paired(scores['embedding'], scores[best]), '+.2f')} ({best})")
+        cells.append(f"{as_cell(paired(scores['embedding'], scores[best]), '+.2f')} ({best})")
     rows, features = SETS[line.partition(", ")[0]]()[0].shape
     return f"| {line} | {rows:,} × {features} | {splits} | {' | '.join(cells)} |"
 

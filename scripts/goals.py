@@ -3,7 +3,7 @@
     python scripts/goals.py [NAME …] --out DIR [--data DIR] [--seeds 3] [--threads 2]
 
 Each goal is one `kontrast train` a seed, one after another, on test rows that nothing was chosen by. Accuracies, wall
-and CPU seconds go to docs/experiments/goals.json; `python docs/goals.py` then writes the page. What that file has is
+and CPU seconds go to docs/experiments/goals.json; `python docs/recipes.py` then writes the page. What that file has is
 not run again; to run a goal anew, remove it there. Every run has a new folder, since the times of a resumed or finished
 run would be too short. On a machine with other work wall time is longer; CPU time beside it tells how much.
 """

@@ -189,6 +189,10 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(named - there - made) == [], "in the navigation, and not there"
 
 
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
 def _leaves(nav: Any) -> list[str]:
     if isinstance(nav, str):
         return [nav]

@@ -33,7 +33,7 @@ def committed(name: str) -> str:
 def test_the_committed_picture_is_what_the_script_draws(name: str) -> None:
     """By its words and by what its marks say they show: coordinates may differ in the last digit."""
     pytest.importorskip("vl_convert")
-    now, then = temperature.drawn(name), committed(name)
+    now, then = temperature.svg(name), committed(name)
     assert (words(now), labels(now)) == (words(then), labels(then)), "run python docs/temperature.py"
 
 

@@ -1,9 +1,8 @@
 """Recipes for two CPU cores: one per method on the bundled set, and SimCLR on 10,000 colour images. No paper's figures.
 
-The settings follow each method's paper where they carry over (loss, temperatures, momentum, head), with a small
-encoder, fewer epochs, and rates and views found by trials scored on rows held out of the training rows
-(docs/experiments/trials.md). Those on fashion-mini take a few minutes; `simclr-cifar10-10k` is meant for half an hour
-at most. docs/experiments/goals.md has what they reach, and in what time.
+The settings follow each method's paper where they carry over (loss, temperatures, momentum, head), with a small encoder
+and fewer epochs. Rates and views were chosen by trials on rows held out of the training rows
+(docs/experiments/trials.md). Those on fashion-mini take a few minutes, `simclr-cifar10-10k` half an hour at most.
 """
 
 from __future__ import annotations
