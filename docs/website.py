@@ -9,6 +9,7 @@ A link in a page is written for the code host, relative to its file. On the site
 
 from __future__ import annotations
 
+import ast
 import os.path
 import re
 from pathlib import Path, PurePosixPath
@@ -52,7 +53,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"examples/{file.stem}.md", content=content))
     for module, page in reference().items():
         title = module.removeprefix("kontrast.")
-        files.append(File.generated(config, page, content=REFERENCE.format(title=title, module=module)))
+        content = REFERENCE.format(title=title, module=module) + modules_table(module)
+        files.append(File.generated(config, page, content=content))
     return files
 
 
@@ -133,6 +135,29 @@ def reference() -> dict[str, str]:
         if not any(part.startswith("_") for part in parts):
             pages[".".join(("kontrast", *parts))] = _reference_page(inside)
     return pages
+
+
+def modules_table(module: str) -> str:
+    """The public modules of a package, each with the first paragraph of its docstring; nothing for a module.
+
+    >>> modules_table("kontrast.losses.tcl")
+    ''
+    >>> modules_table("kontrast.losses").splitlines()[-1]
+    '| [`tcl`](tcl.md) | TCL, tuned contrastive learning: SupCon whose denominator is tuned by k1 and k2. |'
+    """
+    folder = SOURCE.joinpath(*module.split(".")[1:])
+    if not folder.is_dir():
+        return ""
+    rows = ["", "## Modules", "", "| module | what |", "|---|---|"]
+    for entry in sorted(folder.iterdir()):
+        file = entry / "__init__.py" if entry.is_dir() else entry
+        if entry.name.startswith("_") or file.suffix != ".py" or not file.exists():
+            continue
+        docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+        summary = " ".join(docstring.partition("\n\n")[0].split()).replace("|", "&#124;").replace("<", "&lt;")
+        link = f"{entry.name}/index.md" if entry.is_dir() else f"{entry.stem}.md"
+        rows.append(f"| [`{entry.stem}`]({link}) | {summary} |")
+    return "\n".join(rows) + "\n" if len(rows) > 5 else ""
 
 
 def _reference_page(inside: PurePosixPath | Path) -> str:

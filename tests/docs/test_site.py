@@ -99,6 +99,12 @@ def test_the_reference_has_every_public_module_and_no_other(site: Path) -> None:
     assert len(modules) == len(list((site / "api").rglob("*.html")))
 
 
+def test_a_package_of_the_reference_lists_its_modules(site: Path) -> None:
+    page = (site / "api" / "losses" / "index.html").read_text(encoding="utf-8")
+    assert all(f'href="{name}.html"' in page for name in ("supcon", "tcl", "functional"))
+    assert "SupCon whose denominator is tuned" in page, "with the first sentence of each"
+
+
 def test_the_reference_shows_signatures_and_examples(site: Path) -> None:
     page = site / "api" / "losses" / "tcl.html"
     text = re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8"))
