@@ -80,6 +80,7 @@ def test_clone_pickle_and_joblib_keep_everything(tmp_path: Path) -> None:
     np.testing.assert_array_equal(copy.fit_transform(WINE, CULTIVAR), z)
 
 
+@pytest.mark.slow  # what goes to another process: test_clone_pickle_and_joblib_keep_everything
 def test_a_search_over_pipelines_is_the_same_in_one_process_and_in_two() -> None:
     grid = {"contrastiveencoder__temperature": [0.1, 1.0]}
     found = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kontrast.cli._console import options, plain_warnings
-from tests.cli.asking import ask, process, written
+from tests.cli.asking import ask, written
 
 
 @pytest.fixture
@@ -25,11 +25,17 @@ def few(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_warning_is_one_line_without_its_source(few: Path) -> None:
+def test_a_warning_is_one_line_without_its_source(
+    few: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from tests.train.exports.made import made
 
     made(few / "run", "mlp", (3, 8, 8))
-    plain = process("embed", few / "run", few / "photos", "-o", few / "x.npz")
+    monkeypatch.setattr("kontrast.cli._console.printed", set())
+    monkeypatch.delenv("KONTRAST_DEBUG", raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # here they are errors
+        plain = ask(monkeypatch, capsys, "embed", few / "run", few / "photos", "-o", few / "x.npz")
     assert plain.status == 0, plain.err
     warned = [line for line in plain.err.splitlines() if "broken.png" in line]
     assert len(warned) == 1

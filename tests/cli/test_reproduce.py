@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from kontrast import experiments
 from kontrast.cli._completion import complete_experiment
+from kontrast.experiments.cell import Cell
+from kontrast.experiments.engines import Event, attempt
+from kontrast.experiments.engines.local import Local
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipes import published
 from tests.cli.asking import Answer, ask
@@ -22,6 +25,18 @@ Asking = Callable[..., Answer]
 def asking(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Asking:
     """The command line, in this process."""
     return functools.partial(ask, monkeypatch, capsys)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells run here: a process that trains takes seconds to start."""
+
+    def run(self: Local, cells: Sequence[Cell], notify: Callable[[Event], None]) -> None:
+        for cell in cells:
+            outcome = attempt(cell)
+            notify(Event(outcome.what, cell, outcome.seconds, outcome.error))
+
+    monkeypatch.setattr(Local, "run", run)
 
 
 FEW = ["wl-table-1", "temperature=[0.1,1.0]", "--preset", "smoke", "--seeds", "2"]
@@ -47,6 +62,7 @@ def test_runs_resumes_and_shows(asking: Asking, tmp_path: Path) -> None:
     assert summary["seeds"] == [0, 1]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_failed_cell_is_told_and_does_not_stop_the_rest(asking: Asking, tmp_path: Path) -> None:
     few = ["wl-table-1", "temperature=[0.1,-1.0]", "--preset", "smoke", "--seeds", "1", "--out", str(tmp_path)]
     status, text, told = asking("reproduce", *few)
@@ -57,6 +73,7 @@ def test_a_failed_cell_is_told_and_does_not_stop_the_rest(asking: Asking, tmp_pa
     assert "1 failed" in text
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

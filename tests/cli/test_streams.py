@@ -30,10 +30,8 @@ def folder(recipe: Recipe) -> Run:
     return Run.of(resolve(recipe))
 
 
-@pytest.mark.parametrize(
-    "redirected",
-    ["2>&-", *(pytest.param(words, marks=pytest.mark.slow) for words in ("2> >(head -c 1 >/dev/null)", "2>/dev/full"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("redirected", ["2>&-", "2> >(head -c 1 >/dev/null)", "2>/dev/full"])
 def test_progress_that_nobody_reads_ends_nothing(tmp_path: Path, redirected: str) -> None:
     changes: dict[str, Any] = {"run.progress": True}
     path, recipe = written(tmp_path, **changes)
@@ -43,9 +41,14 @@ def test_progress_that_nobody_reads_ends_nothing(tmp_path: Path, redirected: str
     assert folder(recipe).status == "done"
 
 
-def test_results_that_nobody_reads_are_saved(tmp_path: Path) -> None:
-    path, recipe = written(tmp_path)
-    done = shell(f"train '{path}'", "2>&1 | true; exit ${PIPESTATUS[0]}")
+@pytest.mark.parametrize(
+    ("redirected", "progress"), [pytest.param("2>&1", False, marks=pytest.mark.slow), ("2>&-", True)]
+)
+def test_results_that_nobody_reads_are_saved(tmp_path: Path, redirected: str, progress: bool) -> None:
+    """Nor need anybody read the progress, which has ended nothing before."""
+    changes: dict[str, Any] = {"run.progress": progress}
+    path, recipe = written(tmp_path, **changes)
+    done = shell(f"train '{path}'", f"{redirected} | true; exit ${{PIPESTATUS[0]}}")
     assert done.returncode == UNREAD
     assert not done.stderr
     assert folder(recipe).status == "done"

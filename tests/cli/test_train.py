@@ -207,7 +207,7 @@ def test_a_loss_that_is_no_number_is_status_1(
     ],
 )
 def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: signal.Signals, status: int) -> None:
-    path, made = written(tmp_path, **{"train.epochs": 120, "run.monitor_every": 0})
+    path, made = written(tmp_path, **{"train.epochs": 60, "run.monitor_every": 0})
     folder = Run.of(resolve(made))
     call = [sys.executable, "-c", START, "train", str(path)]
     started = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -220,13 +220,13 @@ def test_signals_save_first_and_the_same_command_goes_on(tmp_path: Path, asked: 
     assert told, err
     assert one_paragraph(err)
     assert folder.status == "interrupted"
-    assert folder.state.step == int(told[1]) < 720
+    assert folder.state.step == int(told[1]) < 360
     again = runner.invoke(app, ["train", str(path)])
     assert again.exit_code == 0, again.output
     assert f"resumes at step {told[1]}: {folder.path}" in again.stderr
     steps = [line["step"] for line in Run(folder.path).metrics()]
     assert steps == sorted(set(steps))
-    assert steps[-1] == 720
+    assert steps[-1] == 360
 
 
 def test_ctrl_c_outside_the_loop_is_told_and_130(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from kontrast import experiments
+from kontrast.experiments.cell import Cell
 from kontrast.experiments.experiment import Row
 from kontrast.experiments.papers import BESIDE
 from kontrast.experiments.plan import plan
@@ -38,6 +41,12 @@ ASKED = [
     "graf-projector",
     "graf-interaction",
 ]
+
+
+@functools.cache
+def cells_of(name: str, preset: str) -> list[Cell]:
+    """The cells of one seed; to resolve their recipes takes up to a second."""
+    return plan(experiments.find(name), preset, seeds=1)
 
 
 def test_every_table_and_figure_is_there() -> None:
@@ -75,9 +84,8 @@ def test_presets_measures_claims_and_charts(name: str) -> None:
 
 @pytest.mark.parametrize("name", experiments.names())
 def test_cells_of_each_preset_are_runs_of_their_own(name: str) -> None:
-    made = experiments.find(name)
     for preset in ("paper", "cpu"):
-        cells = plan(made, preset, seeds=1)
+        cells = cells_of(name, preset)
         assert len({cell.path for cell in cells}) == len(cells), preset
         for cell in cells:
             if isinstance(cell.does, Recipe):
@@ -88,12 +96,12 @@ def test_cells_of_each_preset_are_runs_of_their_own(name: str) -> None:
 def test_measures_can_be_read_and_papers_values_are_shown(name: str) -> None:
     """A column that no run can fill, or a promise of values that are not there, would be found after days."""
     made = experiments.find(name)
-    places = [cell.at for cell in plan(made, "paper", seeds=1)]
+    places = [cell.at for cell in cells_of(name, "paper")]
     values = [made.published(at, measure.name) for at in places for measure in made.measures]
     assert any(value is not None for value in values) == (BESIDE in made.presets["cpu"].about)
     for measure in made.measures:
         for preset in ("paper", "cpu"):
-            for cell in plan(made, preset, seeds=1):
+            for cell in cells_of(name, preset):
                 if measure.protocols and isinstance(cell.does, Recipe) and not (measure.optional and preset == "paper"):
                     have = {part.name for part in cell.does.evaluate.protocols}
                     assert have & set(measure.protocols), f"{preset} {cell.name}: {measure.name}"
@@ -103,7 +111,7 @@ def test_measures_can_be_read_and_papers_values_are_shown(name: str) -> None:
 def test_values_of_the_paper_stand_beside_its_own_sets_alone(name: str) -> None:
     """A file of other data has none, whatever set the paper has; a part of a set has that set's."""
     made = experiments.find(name)
-    places = [cell.at for cell in plan(made, "paper", seeds=1) if "data" in cell.at]
+    places = [cell.at for cell in cells_of(name, "paper") if "data" in cell.at]
     for at in places:
         for measure in made.measures:
             value = made.published(at, measure.name)

@@ -19,14 +19,6 @@ from kontrast.theory.check import PAPERS, REGISTRY, checks, verify
 from tests.theory.breaking import Breaks
 
 SEEDS = (0, 1, 2)
-LONG = {  # their further seeds are left to `make test-all`
-    "penalised-cross-entropy-finds-the-simplex",
-    "all-batches-find-the-simplex",
-    "batches-have-no-common-minimiser",
-    "supcon-finds-the-simplex",
-    "energy-finds-the-simplex",
-    "energy-penalty-keeps-the-minimum",
-}
 NAMES = [check.name for check in checks()]
 
 
@@ -37,11 +29,7 @@ def breaks_of(module: str) -> Breaks:
 
 @pytest.mark.parametrize(
     ("name", "seed"),
-    [
-        pytest.param(name, seed, marks=[pytest.mark.slow] if name in LONG and seed else [])
-        for name in NAMES
-        for seed in SEEDS
-    ],
+    [pytest.param(name, seed, marks=[pytest.mark.slow] if seed else []) for name in NAMES for seed in SEEDS],
 )
 def test_holds(name: str, seed: int) -> None:
     outcome = REGISTRY[name].run(seed)

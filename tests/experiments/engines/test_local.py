@@ -101,11 +101,11 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_undisturbed(tmp_path
 def test_two_drivers_share_the_cells(tmp_path: Path) -> None:
     """Two processes on the same set: each cell is done once, by one of them, and both end with all of them."""
     cells: list[Cell] = [task(counted, tmp_path, i=i) for i in range(6)]
-    cells += [training(tmp_path, seed, **{"train.epochs": 10}) for seed in range(2)]
+    cells += [training(tmp_path, seed) for seed in range(2)]
     drivers = [driver(cells, jobs=1), driver(cells, jobs=1)]
     said = []
     for process in drivers:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         said.append([line.rsplit(" ", 1) for line in out.splitlines()])
     for cell in cells:
@@ -116,7 +116,7 @@ def test_two_drivers_share_the_cells(tmp_path: Path) -> None:
         assert len((cell.path / "count.txt").read_text().splitlines()) == 1
     for cell in cells[6:]:
         steps = [line["step"] for line in Run(cell.path).metrics() if "loss" in line]
-        assert steps == list(range(2, 61, 2))
+        assert steps == list(range(2, 19, 2))
     assert {what for one in said for what, _ in one} >= {"waits"}  # both began with the same cell
 
 
@@ -211,17 +211,17 @@ def test_a_worker_stands_back_as_far_as_its_driver() -> None:
 import os, time
 from pathlib import Path
 from kontrast.experiments.engines.local import _Worker
-os.nice(5)
+nice = os.nice(5)  # from whatever the tests have
 worker = _Worker(1)
 file = Path(f"/proc/{worker.process.pid}/autogroup")
 until = time.monotonic() + 60
-while not file.read_text().endswith("nice 5\\n") and time.monotonic() < until:
+while not (shares := file.read_text().endswith(f"nice {nice}\\n")) and time.monotonic() < until:
     time.sleep(0.05)
-print(file.read_text())
+print(shares)
 worker.dismiss()
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip().endswith("nice 5")
+    assert result.stdout.strip() == "True"
 
 
 def test_a_listener_that_raises_leaves_no_process(tmp_path: Path) -> None:
