@@ -40,9 +40,9 @@ class FeatureDropout(Operation):
         number("p", self.p, least=0.0, most=1.0)
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
-        dropped = torch.rand(n, vector_length("FeatureDropout", size), generator=generator) < self.rate
-        return Params(n, {"on": bernoulli(n, self.p, generator), "dropped": dropped})
+        mask = torch.rand(n, vector_length("FeatureDropout", size), generator=generator) < self.rate
+        return Params(n, {"on": bernoulli(n, self.p, generator), "dropped": mask})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
-        dropped = params["dropped"] & params["on"][:, None]
-        return images.masked_fill_(dropped.to(images.device), 0.0)
+        mask = params["dropped"] & params["on"][:, None]
+        return images.masked_fill_(mask.to(images.device), 0.0)
