@@ -6,7 +6,6 @@ With probability 1 − p a vector stays unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,7 +30,7 @@ class FeatureDropout(Operation):
     0.8
     """
 
-    kind: ClassVar[Literal["image", "vector"]] = "vector"
+    kind = "vector"
     rate: float = 0.2
     p: float = 1.0
 

@@ -6,7 +6,6 @@ With probability 1 − p a vector stays unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,7 +30,7 @@ class GaussianNoise(Operation):
     0.5
     """
 
-    kind: ClassVar[Literal["image", "vector"]] = "vector"
+    kind = "vector"
     std: float = 0.1
     p: float = 1.0
 
