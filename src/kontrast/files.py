@@ -150,7 +150,18 @@ def staging(path: Path) -> Iterator[Path]:
 
 
 def clear_leftovers(path: Path) -> None:
-    """Remove parts of ``path`` left by writers that no longer run (a running one holds its lock)."""
+    """Remove parts of ``path`` left by writers that no longer run (a running one holds its lock).
+
+    Args:
+        path: The file or folder whose writers left parts.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, ".a.123.part").write_bytes(b"1")
+    ...     clear_leftovers(Path(folder, "a"))
+    ...     os.listdir(folder)
+    []
+    """
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError):  # locked, or removed meanwhile
             if part.is_symlink():

@@ -79,6 +79,12 @@ def quoted(value: object) -> str:
 def one_line(text: str) -> str:
     r"""A text, such as a file's name, with unprintable characters escaped: no line breaks, no terminal commands.
 
+    Args:
+        text: Any text.
+
+    Returns:
+        The text on one line.
+
     >>> print(one_line("two\nlines"), one_line("sounds\x07"), one_line("日本語.png"))
     two\nlines sounds\x07 日本語.png
     """

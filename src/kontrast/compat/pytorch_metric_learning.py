@@ -72,6 +72,8 @@ except Exception:  # not installed, or it cannot be imported with this torch
 else:
     INSTALLED = True
 
+__all__ = ["NTXentLoss", "SupConLoss"]
+
 LossDict = dict[str, dict[str, Any]]  # pytorch-metric-learning's: the values of a loss, and what they are values of
 
 
