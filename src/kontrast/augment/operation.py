@@ -251,6 +251,11 @@ class Operation(ABC):
         """Whether it writes into its input; a composition takes it from its first operation."""
         return self.writes
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether it can change a sample: one with ``p = 0`` cannot."""
+        return getattr(self, "p", 1.0) != 0.0
+
     def _empty(self, batch: Tensor) -> Tensor:
         """The result for an empty batch."""
         size = self.size_of(batch)

@@ -113,17 +113,11 @@ def _apply_strengths(
 
 
 def _place(operations: list[Operation], new: Operation) -> list[Operation]:
-    """Put ``new`` where the operation of its kind is, or at its place in `ORDER`; leave it out if it does nothing."""
+    """Put ``new`` where the operation of its kind is, or at its place in `ORDER`; leave it out if it has no effect."""
     rank = next(i for i, kind in enumerate(ORDER) if isinstance(new, kind))
     before = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[:rank])]
     after = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[rank + 1 :])]
-    return [*before, *([] if _does_nothing(new) else [new]), *after]
-
-
-def _does_nothing(operation: Operation) -> bool:
-    if isinstance(operation, ColorJitter):
-        return not any((operation.brightness, operation.contrast, operation.saturation, operation.hue))
-    return getattr(operation, "p", 1.0) == 0.0
+    return [*before, *([new] if new.has_effect else []), *after]
 
 
 def jitter_amounts(value: Any) -> tuple[float, float, float, float]:

@@ -133,6 +133,11 @@ class ColorJitter(Operation):
         number("hue", self.hue, least=0.0, most=0.5)
         number("p", self.p, least=0.0, most=1.0)
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether any amount is above 0."""
+        return super().has_effect and any((self.brightness, self.contrast, self.saturation, self.hue))
+
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
         height_and_width("ColorJitter", size)
         draws = {"on": bernoulli(n, self.p, generator), "order": torch.rand(n, 4, generator=generator).argsort(1)}
