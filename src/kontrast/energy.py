@@ -33,7 +33,20 @@ ENTRIES = 2_000_000  # of u at a time; more is computed in strips, and again in 
 
 
 def energy_power(power: float) -> float:
-    """Check the power s of the energy: a number from 0 to 10."""
+    """Check the power s of the energy.
+
+    Args:
+        power: A number from 0 to 10.
+
+    Returns:
+        The number as a float.
+
+    Raises:
+        ValueError: It lies outside its range.
+
+    >>> energy_power(2)
+    2.0
+    """
     s = number("energy_power", power, least=0.0)
     if s > LARGEST_POWER:
         raise ValueError(f"energy_power must be at most {LARGEST_POWER:g}, got {s:g}")
@@ -42,6 +55,13 @@ def energy_power(power: float) -> float:
 
 def repulsion(squared_distance: Tensor, power: float) -> Tensor:
     """(2), elementwise.
+
+    Args:
+        squared_distance: u, of any shape.
+        power: s.
+
+    Returns:
+        f_s(u), in the same shape.
 
     >>> repulsion(torch.tensor([4.0]), 2.0), repulsion(torch.tensor([4.0]), 0.0)  # 1/4, −log 2
     (tensor([0.2500]), tensor([-0.6931]))
@@ -52,6 +72,13 @@ def repulsion(squared_distance: Tensor, power: float) -> Tensor:
 
 def smallest_energy(num_weights: int, power: float) -> float:
     """(3): the energy of a regular simplex of so many weights.
+
+    Args:
+        num_weights: K, at least 2.
+        power: s.
+
+    Returns:
+        The smallest energy that K weights can have.
 
     >>> smallest_energy(2, 1.0)  # opposite, at distance 2
     0.5

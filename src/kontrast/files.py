@@ -75,8 +75,18 @@ def whole_file(path: Path, *, previous: Path | None = None) -> Iterator[BinaryIO
         path: The file.
         previous: Where to keep the replaced file; it is deleted if left out.
 
+    Returns:
+        A context that gives the open file.
+
     Raises:
         NotWritten: It cannot be written; the file before is unchanged.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(Path(folder, "a")) as file:
+    ...         _ = file.write(b"1")
+    ...     os.listdir(folder)
+    ['a']
     """
     try:
         with _whole(path, previous) as file:
@@ -113,28 +123,45 @@ def _whole(path: Path, previous: Path | None) -> Iterator[BinaryIO]:
 def staging(path: Path) -> Iterator[Path]:
     """An empty temporary folder beside ``path``, to prepare content that is moved to ``path`` when it is complete.
 
+    Args:
+        path: Where the content will be.
+
+    Returns:
+        A context that gives the folder, which is removed at its end.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with staging(Path(folder, "model")) as staged:
-    ...         _ = (staged / "weights").write_bytes(b"1")
-    ...         _ = staged.rename(Path(folder, "model"))
+    ...     with staging(Path(folder, "model")) as part:
+    ...         _ = (part / "weights").write_bytes(b"1")
+    ...         _ = part.rename(Path(folder, "model"))
     ...     os.listdir(folder)
     ['model']
     """
     clear_leftovers(path)
-    staged = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
-    lock = os.open(staged, os.O_RDONLY)
+    part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+    lock = os.open(part, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield staged
+        yield part
     finally:
-        shutil.rmtree(staged, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
         os.close(lock)
 
 
 def clear_leftovers(path: Path) -> None:
-    """Remove parts of ``path`` left by writers that no longer run (a running one holds its lock)."""
+    """Remove parts of ``path`` left by writers that no longer run (a running one holds its lock).
+
+    Args:
+        path: The file or folder whose writers left parts.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, ".a.123.part").write_bytes(b"1")
+    ...     clear_leftovers(Path(folder, "a"))
+    ...     os.listdir(folder)
+    []
+    """
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError):  # locked, or removed meanwhile
             if part.is_symlink():
@@ -160,18 +187,52 @@ def _beside(path: Path) -> tuple[Path, BinaryIO]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file: at any time ``path`` is the old or the new one, never a part."""
+    """Write a file: at any time ``path`` is the old or the new one, never a part.
+
+    Args:
+        path: The file.
+        content: Its new content.
+
+    Raises:
+        NotWritten: It cannot be written; the file before is unchanged.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder, "a"), b"1")
+    ...     read_regular(Path(folder, "a"))
+    b'1'
+    """
     with whole_file(path) as file:
         file.write(content)
 
 
 def write_json(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a JSON file atomically."""
+    """Write a JSON file atomically.
+
+    Args:
+        path: The file.
+        record: Its content (see `dump`).
+
+    Raises:
+        NotWritten: It cannot be written; the file before is unchanged.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_json(Path(folder, "a.json"), {"loss": 0.5})
+    ...     read_json(Path(folder, "a.json"), "write it again")
+    {'loss': 0.5}
+    """
     write_atomically(path, (dump(record) + "\n").encode())
 
 
 def dump(record: Any) -> str:
     """JSON by the standard: NaN and infinity become null; bytes of a file's name that are not text are escaped.
+
+    Args:
+        record: Plain values, arrays and tensors.
+
+    Returns:
+        The text, with two spaces of indent.
 
     >>> dump(["ü", "\\udcff"]).split()
     ['[', '"ü",', '"\\\\udcff"', ']']
@@ -181,7 +242,13 @@ def dump(record: Any) -> str:
 
 
 def finite(x: Any) -> Any:
-    """The same record with None for NaN and infinity, which JSON lacks.
+    """The same record with None for NaN and infinity, which JSON lacks, and lists for arrays and tensors.
+
+    Args:
+        x: Plain values, arrays and tensors.
+
+    Returns:
+        Plain values.
 
     >>> finite({"loss": float("nan"), "of": [1.0, float("inf")]})
     {'loss': None, 'of': [1.0, None]}
@@ -201,8 +268,14 @@ def expanded(path: str | os.PathLike[str], what: str = "the path") -> Path:
         path: The path.
         what: What the error calls it.
 
+    Returns:
+        The path.
+
     Raises:
         ValueError: There is no such user.
+
+    >>> expanded("~/photos") == Path.home() / "photos"
+    True
     """
     try:
         return Path(path).expanduser()
@@ -212,6 +285,12 @@ def expanded(path: str | os.PathLike[str], what: str = "the path") -> Path:
 
 def open_regular(path: Path) -> io.BufferedReader:
     """Open a regular file for reading.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The open file.
 
     Raises:
         NotRegularFile: It is a folder, a pipe or a device; a kind of ValueError.
@@ -239,19 +318,52 @@ def _regular(path: str, flags: int) -> int:
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of a regular file (see `open_regular`)."""
+    """The content of a regular file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its bytes.
+
+    Raises:
+        NotRegularFile: It is a folder, a pipe or a device.
+
+    >>> len(read_regular(Path(__file__))) > 0
+    True
+    """
     with open_regular(path) as file:
         return file.read()
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal."""
+    """SHA-256 of a file's content.
+
+    Args:
+        path: The file.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Raises:
+        NotRegularFile: It is a folder, a pipe or a device.
+
+    >>> len(digest(Path(__file__)))
+    64
+    """
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def changed(folder: Path, digests: Mapping[str, str]) -> list[str]:
     """Names of the files in a folder that are missing, or whose digests are not these.
+
+    Args:
+        folder: The folder.
+        digests: The digest of each file by its name.
+
+    Returns:
+        The names.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -267,8 +379,23 @@ def changed(folder: Path, digests: Mapping[str, str]) -> list[str]:
 def read_json(path: Path, hint: str) -> dict[str, Any]:
     """Read the object in a JSON file.
 
+    Args:
+        path: The file.
+        hint: The end of the error, what to do.
+
+    Returns:
+        The object.
+
     Raises:
         ValueError: It is damaged; the message names the file and ends with ``hint``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder, "a.json"), b"{")
+    ...     read_json(Path(folder, "a.json"), "write it again")
+    Traceback (most recent call last):
+        ...
+    ValueError: /.../a.json is damaged (Expecting property name ...); write it again
     """
     content = read_regular(path)
     try:
@@ -281,7 +408,25 @@ def read_json(path: Path, hint: str) -> dict[str, Any]:
 
 
 def npz_names(path: Path, hint: str) -> list[str]:
-    """The names of the arrays in an .npz file."""
+    """The names of the arrays in an .npz file.
+
+    Args:
+        path: The file.
+        hint: The end of the error, what to do.
+
+    Returns:
+        The names.
+
+    Raises:
+        ValueError: It is damaged; the message names the file and ends with ``hint``.
+
+    >>> import numpy as np
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/a.npz", x=np.eye(2))
+    ...     npz_names(Path(folder, "a.npz"), "write it again")
+    ['x']
+    """
     with _archive(path, hint) as archive:
         return [member.removesuffix(".npy") for member in archive.namelist()]
 
@@ -292,8 +437,23 @@ def read_npz(path: Path, hint: str, *, names: Iterable[str] | None = None) -> di
     Each is read to its end: numpy stops where the array's header says, so with a flipped bit there it would not reach
     the checksum. And they are counted: a flipped length in the directory can hide those that follow.
 
+    Args:
+        path: The file.
+        hint: The end of the error, what to do.
+        names: The arrays to read; None for all.
+
+    Returns:
+        The arrays by name.
+
     Raises:
         ValueError: It is damaged; the message names the file and ends with ``hint``.
+
+    >>> import numpy as np
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/a.npz", x=np.eye(2), y=np.arange(3))
+    ...     read_npz(Path(folder, "a.npz"), "write it again", names=["y"])
+    {'y': array([0, 1, 2])}
     """
     import numpy as np
 

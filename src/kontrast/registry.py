@@ -79,6 +79,12 @@ def quoted(value: object) -> str:
 def one_line(text: str) -> str:
     r"""A text, such as a file's name, with unprintable characters escaped: no line breaks, no terminal commands.
 
+    Args:
+        text: Any text.
+
+    Returns:
+        The text on one line.
+
     >>> print(one_line("two\nlines"), one_line("sounds\x07"), one_line("日本語.png"))
     two\nlines sounds\x07 日本語.png
     """
@@ -185,7 +191,7 @@ class Family(Mapping[str, Any]):
         >>> FAMILIES["schedule"].canonical("multi_step")
         'multi-step'
         """
-        return self._split(name)[0]
+        return self._resolve(name)[0]
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -213,7 +219,7 @@ class Family(Mapping[str, Any]):
             ...
         ValueError: no method 'spucon'; did you mean 'supcon'? Known: ce, ce-fix, ...
         """
-        _, member, _ = self._split(name)
+        _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
             return member
         return getattr(importlib.import_module(member.module), member.target or _public_class(member.file))
@@ -234,7 +240,7 @@ class Family(Mapping[str, Any]):
         >>> FAMILIES["protocol"].make("knn200")
         NearestNeighbours(k=200, temperature=0.07)
         """
-        _, member, rest = self._split(name)
+        _, member, rest = self._resolve(name)
         part = self.find(name)
         if isinstance(member, Member):
             signature = _signature(member)
@@ -254,7 +260,7 @@ class Family(Mapping[str, Any]):
         >>> FAMILIES["encoder"].options("mlp")
         {'hidden': 256, 'features': 128, 'depth': 2, 'batch_norm': True, 'pretrained': None, 'norm': None}
         """
-        _, member, _ = self._split(name)
+        _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
             return {}
         signature = _signature(member)
@@ -269,7 +275,7 @@ class Family(Mapping[str, Any]):
         >>> FAMILIES["monitor"].summary("uniformity")[:10]
         'How evenly'
         """
-        _, member, _ = self._split(name)
+        _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
             return str(getattr(member, "summary", None) or _first_paragraph(inspect.getdoc(member)))
         if member.about or member.target is None:
@@ -289,7 +295,7 @@ class Family(Mapping[str, Any]):
         >>> FAMILIES["monitor"].declared("uniformity", "chart")["title"]
         'Uniformity'
         """
-        _, member, _ = self._split(name)
+        _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
             return getattr(member, attribute, None)
         for _, node in _ancestry(_declaration(member)):
@@ -325,7 +331,7 @@ class Family(Mapping[str, Any]):
         ValueError: head 'tcl' has no option 'outt'; did you mean 'out'? It has hidden, out, ...
         """
         defaults = self.options(name)
-        _, member, _ = self._split(name)
+        _, member, _ = self._resolve(name)
         if not (isinstance(member, Member) and _signature(member).is_open):
             self._check_names(name, [option for option in options or {} if option not in defaults], hint)
         for option, value in (options or {}).items():
@@ -349,7 +355,7 @@ class Family(Mapping[str, Any]):
             text = f"{self.kind} {name!r} has no option {quoted(unknown[0])}{hint(unknown[0], options)}"
             raise ValueError(f"{text} It has {', '.join(options) or 'none'}")
 
-    def _split(self, name: str) -> tuple[str, Any, str]:
+    def _resolve(self, name: str) -> tuple[str, Any, str]:
         """The canonical name, the member, and what follows the beginning of an open name (``resnet18`` of timm's)."""
         members: Mapping[str, Any] = self._objects() if self.table else self._members()
         if not isinstance(name, str):

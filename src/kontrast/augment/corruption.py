@@ -60,5 +60,5 @@ class MarginalCorruption(Operation):
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
         values = self.reference.float().gather(0, params["row"].to(self.reference.device)).to(images.device)
-        corrupted = (params["corrupted"] & params["on"][:, None]).to(images.device)
-        return images.copy_(torch.where(corrupted, values, images))
+        mask = (params["corrupted"] & params["on"][:, None]).to(images.device)
+        return images.copy_(torch.where(mask, values, images))

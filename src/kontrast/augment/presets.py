@@ -113,7 +113,7 @@ def _apply_strengths(
 
 
 def _place(operations: list[Operation], new: Operation) -> list[Operation]:
-    """Put ``new`` where the operation of its kind is, or at its place in `ORDER`; leave it out if it does nothing."""
+    """Put ``new`` where the operation of its kind is, or at its place in `ORDER`; leave it out if it has no effect."""
     rank = next(i for i, kind in enumerate(ORDER) if isinstance(new, kind))
     before = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[:rank])]
     after = [o for o in operations if any(isinstance(o, kind) for kind in ORDER[rank + 1 :])]

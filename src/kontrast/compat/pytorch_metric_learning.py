@@ -48,7 +48,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -71,6 +72,8 @@ except Exception:  # not installed, or it cannot be imported with this torch
 else:
     INSTALLED = True
 
+__all__ = ["NTXentLoss", "SupConLoss"]
+
 LossDict = dict[str, dict[str, Any]]  # pytorch-metric-learning's: the values of a loss, and what they are values of
 
 
@@ -85,22 +88,6 @@ class Places(NamedTuple):
     times: Tensor
 
 
-class Pairs(Protocol):
-    """Who is whose positive and negative, asked for a slice of anchors at a time."""
-
-    def total(self) -> tuple[int, int]:
-        """The numbers of positive and of negative pairs."""
-
-    def positives(self, r: slice, like: Tensor) -> Places:
-        """The positive pairs of the anchors."""
-
-    def keep_pairs(self, logits: Tensor, r: slice, positives: Places) -> None:
-        """Put −∞ wherever there is no pair."""
-
-    def keep_negatives(self, logits: Tensor, r: slice, positives: Places) -> None:
-        """Put −∞ wherever there is no negative, and add log₂ of how often there is."""
-
-
 @dataclass(frozen=True)
 class LabelPairs:
     """All pairs of an anchor and a candidate, by their labels (as group numbers)."""
@@ -111,10 +98,12 @@ class LabelPairs:
     is_self: bool  # whether candidate i is anchor i, and no pair of it
 
     def total(self) -> tuple[int, int]:
+        """The numbers of positive and of negative pairs."""
         n, m, positive = len(self.group), len(self.candidate_group), int(self.num_positives.sum())
         return positive, n * m - positive - (n if self.is_self else 0)
 
     def positives(self, r: slice, like: Tensor) -> Places:
+        """The positive pairs of some anchors."""
         same = self.group[r, None] == self.candidate_group[None]
         if self.is_self:
             same.diagonal(r.start).fill_(False)
@@ -122,10 +111,12 @@ class LabelPairs:
         return Places(row, column, like.new_ones(()).expand(len(row)))
 
     def keep_pairs(self, logits: Tensor, r: slice, positives: Places) -> None:
+        """Put −∞ wherever there is no pair."""
         if self.is_self:
             logits.diagonal(r.start).fill_(-torch.inf)
 
     def keep_negatives(self, logits: Tensor, r: slice, positives: Places) -> None:
+        """Put −∞ wherever there is no negative, and add log₂ of how often there is."""
         self.keep_pairs(logits, r, positives)
         logits[positives.row, positives.column] = -torch.inf
 
@@ -147,7 +138,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class IndexPairs:
-    """The pairs of an ``indices_tuple``."""
+    """The pairs of an ``indices_tuple``; the methods are those of `LabelPairs`."""
 
     positive: Table
     negative: Table
@@ -171,6 +162,9 @@ class IndexPairs:
         log_times = torch.full_like(logits, -torch.inf)
         log_times[negatives.row, negatives.column] = negatives.times.log2()
         logits.add_(log_times)
+
+
+Pairs = LabelPairs | IndexPairs
 
 
 @dataclass(frozen=True)
@@ -604,13 +598,14 @@ class NTXentLoss(_PairLoss, _base("NTXentLoss")):  # type: ignore[misc]
             plain = self._plain(batch, pairs, engine)
             if plain is not None:
                 return plain
-        return self._over_rows(batch, engine, _NTXentBlock(pairs)) / pairs.total()[0]  # (4)
+        return self._over_rows(batch, engine, partial(_nt_xent_block, pairs)) / pairs.total()[0]  # (4)
 
     def _each(self, batch: PairBatch, engine: Space) -> tuple[Tensor, Any, str]:
         z, c = self._embedded(batch, engine)
         row, column = _positive_pairs(batch)
         logits = (z.index_select(0, row) * c.index_select(0, column)).sum(1) / self.options.tau
-        gap = self._over_rows(batch, engine, _NegativesBlock(batch.pairs), each=True).index_select(0, row) - logits
+        log_sums = self._over_rows(batch, engine, partial(_negatives_block, batch.pairs), each=True)  # λ_i
+        gap = log_sums.index_select(0, row) - logits
         return torch.logaddexp(gap, torch.zeros_like(gap)), (row, column), "pos_pair"  # (3)
 
 
@@ -659,38 +654,28 @@ class _SupConBlock:
         return Rows(value, (number > 0 if self.every else above).to(value.dtype))
 
 
-@dataclass(frozen=True)
-class _NTXentBlock:
+def _nt_xent_block(pairs: Pairs, logits: Tensor, r: slice, grad: bool) -> Rows:
     """Σ_p m_ip L_ip of (3), and (5), on whole rows."""
-
-    pairs: Pairs
-
-    def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
-        positives = self.pairs.positives(r, logits)
-        row, column, times = positives
-        of_positives = logits[row, column]
-        self.pairs.keep_negatives(logits, r, positives)
-        shift = row_shift(logits)
-        sums = logits.sub_(shift[:, None]).exp2_().sum(1)
-        gap = ((sums.log2() + shift)[row] - of_positives) / LOG2E  # λ_i − l_ip; −∞ without negatives
-        each = times * torch.logaddexp(gap, torch.zeros_like(gap))  # (3)
-        value = sums.new_zeros(len(sums)).index_add_(0, row, each)
-        if grad:
-            pull = times * gap.sigmoid()
-            push = sums.new_zeros(len(sums)).index_add_(0, row, pull) / torch.where(sums == 0, 1.0, sums)
-            logits.mul_(push[:, None])
-            logits[row, column] -= pull  # (5)
-        return Rows(value, torch.ones_like(value))
+    positives = pairs.positives(r, logits)
+    row, column, times = positives
+    of_positives = logits[row, column]
+    pairs.keep_negatives(logits, r, positives)
+    shift = row_shift(logits)
+    sums = logits.sub_(shift[:, None]).exp2_().sum(1)
+    gap = ((sums.log2() + shift)[row] - of_positives) / LOG2E  # λ_i − l_ip; −∞ without negatives
+    each = times * torch.logaddexp(gap, torch.zeros_like(gap))  # (3)
+    value = sums.new_zeros(len(sums)).index_add_(0, row, each)
+    if grad:
+        pull = times * gap.sigmoid()
+        push = sums.new_zeros(len(sums)).index_add_(0, row, pull) / torch.where(sums == 0, 1.0, sums)
+        logits.mul_(push[:, None])
+        logits[row, column] -= pull  # (5)
+    return Rows(value, torch.ones_like(value))
 
 
-@dataclass(frozen=True)
-class _NegativesBlock:
+def _negatives_block(pairs: Pairs, logits: Tensor, r: slice, grad: bool) -> Rows:
     """λ_i of (3) on whole rows; −∞ for an anchor without negatives."""
-
-    pairs: Pairs
-
-    def __call__(self, logits: Tensor, r: slice, grad: bool) -> Rows:
-        self.pairs.keep_negatives(logits, r, self.pairs.positives(r, logits))
-        shift = row_shift(logits)
-        sums = logits.sub_(shift[:, None]).exp2_().sum(1)
-        return Rows(sums.log() + shift / LOG2E, torch.where(sums == 0, 1.0, sums).reciprocal())
+    pairs.keep_negatives(logits, r, pairs.positives(r, logits))
+    shift = row_shift(logits)
+    sums = logits.sub_(shift[:, None]).exp2_().sum(1)
+    return Rows(sums.log() + shift / LOG2E, torch.where(sums == 0, 1.0, sums).reciprocal())

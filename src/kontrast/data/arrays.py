@@ -213,11 +213,11 @@ def number_labels(
         result = {key: np.array([place[v] for v in y.tolist()], dtype=np.int64) for key, y in labels.items()}
         names = [str(v) for v in order]
     if "y_train" in result and "y_test" in result:
-        unseen = np.setdiff1d(result["y_test"], result["y_train"])
-        if len(unseen):
-            examples = [names[i] if names else int(i) for i in unseen[:5]]
+        extra = np.setdiff1d(result["y_test"], result["y_train"])
+        if len(extra):
+            examples = [names[i] if names else int(i) for i in extra[:5]]
             raise ValueError(
-                f"{len(unseen)} classes are in the test labels only ({examples} …): test labels must be among those of "
+                f"{len(extra)} classes are in the test labels only ({examples} …): test labels must be among those of "
                 f"training"
             )
     tensors = {key: torch.from_numpy(np.ascontiguousarray(y)) for key, y in result.items()}

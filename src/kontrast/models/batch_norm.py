@@ -111,20 +111,20 @@ class Norm(_BatchNorm):
 
 def _replace(module: nn.Module, new: Callable[[_BatchNorm], nn.Module]) -> nn.Module:
     """Replace every batch norm inside by ``new(norm)``; a norm that stands in two places stays one."""
-    replaced: dict[nn.Module, nn.Module] = {}
+    replacements: dict[nn.Module, nn.Module] = {}
 
     def visit(part: nn.Module) -> nn.Module:
-        if part in replaced:
-            return replaced[part]
-        replaced[part] = part
+        if part in replacements:
+            return replacements[part]
+        replacements[part] = part
         if isinstance(part, _BatchNorm):
             _require_known(part)
-            replaced[part] = new(part)
+            replacements[part] = new(part)
         else:
             for name, child in list(part._modules.items()):  # named_children leaves out what it met before
                 if child is not None:
                     setattr(part, name, visit(child))
-        return replaced[part]
+        return replacements[part]
 
     return visit(module)
 

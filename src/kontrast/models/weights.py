@@ -105,9 +105,9 @@ class Loaded:
 
     def __str__(self) -> str:
         table = f", table {self.table!r}" if self.table else ""
-        stripped = f", prefix {self.prefix!r} taken off" if self.prefix else ""
+        prefix = f", prefix {self.prefix!r} taken off" if self.prefix else ""
         layout = f", {self.layout} read as torchvision's names" if self.layout else ""
-        lines = [f"{len(self.loaded)} tensors from {self.source}{table}{stripped}{layout}"]
+        lines = [f"{len(self.loaded)} tensors from {self.source}{table}{prefix}{layout}"]
         for name in ("adapted", "missing", "mismatched", "unexpected"):
             names = getattr(self, name)
             if names:

@@ -53,7 +53,7 @@ def change(x: Tensor, name: str, m: Tensor) -> Tensor:
         case "Color":
             return _blend(x, _grey(x), factor, rest) if x.shape[1] == 3 else x  # (4)
         case "Sharpness":
-            return _sharpened(x, rest)
+            return _sharpen(x, rest)
         case "Posterize":
             step = torch.exp2(8.0 - m)  # (5)
             return (x / step).floor_().mul_(step)
@@ -62,9 +62,9 @@ def change(x: Tensor, name: str, m: Tensor) -> Tensor:
         case "Invert":
             return 255.0 - x
         case "AutoContrast":
-            return _stretched(x)
+            return _stretch(x)
         case "Equalize":
-            return _equalised(x)
+            return _equalise(x)
         case _:
             raise ValueError(f"no operation {name!r} on levels")
 
@@ -81,7 +81,7 @@ def _blend(x: Tensor, other: Tensor, factor: Tensor, rest: Tensor) -> Tensor:
     return _whole(torch.addcmul(x * factor, other, rest))
 
 
-def _sharpened(x: Tensor, amount: Tensor) -> Tensor:
+def _sharpen(x: Tensor, amount: Tensor) -> Tensor:
     if min(x.shape[2:]) <= 2:
         return x
     middle = x[..., 1:-1, 1:-1]
@@ -93,14 +93,14 @@ def _sharpened(x: Tensor, amount: Tensor) -> Tensor:
     return _whole(out)
 
 
-def _stretched(x: Tensor) -> Tensor:
+def _stretch(x: Tensor) -> Tensor:
     low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)  # (6)
     flat = high == low
     scale = torch.where(flat, 1.0, (high - low) * (1.0 / 255.0))
     return _whole((x - torch.where(flat, 0.0, low)).div_(scale))
 
 
-def _equalised(x: Tensor) -> Tensor:
+def _equalise(x: Tensor) -> Tensor:
     n, c, h, w = x.shape
     start = torch.arange(0, n * c * 256, 256, device=x.device, dtype=torch.int32)
     flat = x.reshape(n * c, h * w)
@@ -124,8 +124,8 @@ def move(x: Tensor, names: list[str], m: Tensor, fill: float) -> Tensor:
     half = torch.tensor([0.5 * w, 0.5 * h])
     scaled = (theta.view(n, 2, 3).transpose(1, 2) / half).to(x.device)
     grid = torch.bmm(base.to(x.device).expand(n, -1, -1), scaled).view(n, h, w, 2)
-    moved = F.grid_sample(x - fill, grid, mode="nearest", padding_mode="zeros", align_corners=False)
-    return moved.add_(fill)
+    out = F.grid_sample(x - fill, grid, mode="nearest", padding_mode="zeros", align_corners=False)
+    return out.add_(fill)
 
 
 def _inverse(name: str, m: float, h: int, w: int) -> list[float]:

@@ -149,13 +149,13 @@ class ColorJitter(Operation):
         return Params(n, draws)
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
-        coloured = rgb_or_grey("ColorJitter", images) == 3
+        is_rgb = rgb_or_grey("ColorJitter", images) == 3
         on = params["on"].nonzero()[:, 0]
         if not len(on):
             return images
         order = params["order"][on]
         place = (order == HUE).int().argmax(1)  # of the hue, 0 … 3
-        if self.hue == 0.0 or not coloured:
+        if self.hue == 0.0 or not is_rgb:
             place = torch.zeros_like(place)
         place, by_place = place.sort(stable=True)
         on, order = on[by_place], order[by_place]
@@ -165,17 +165,17 @@ class ColorJitter(Operation):
         factors = torch.stack([params[name][on] for name in FACTORS[:3]], 1)
         ends = [int((place <= j).sum()) for j in range(3)]  # up to here the hue comes before affine place j
         for j in range(3):
-            self._affine(x, affine[:, j], factors, slice(ends[j], None), coloured)
-        if self.hue and coloured:
+            self._affine(x, affine[:, j], factors, slice(ends[j], None), is_rgb)
+        if self.hue and is_rgb:
             hue_(x, params["hue"][on])
         for j in range(3):
-            self._affine(x, affine[:, j], factors, slice(0, ends[j]), coloured)
+            self._affine(x, affine[:, j], factors, slice(0, ends[j]), is_rgb)
         images[device_on] = x.view(len(on), *images.shape[1:])
         return images
 
     @staticmethod
-    def _affine(x: Tensor, kind: Tensor, factors: Tensor, rows: slice, coloured: bool) -> None:
+    def _affine(x: Tensor, kind: Tensor, factors: Tensor, rows: slice, is_rgb: bool) -> None:
         kind, factors = kind[rows], factors[rows]
         if len(kind):
             factor = factors.gather(1, kind[:, None])[:, 0]
-            mix_(x[rows], kind, factor if coloured else torch.where(kind == SATURATION, 1.0, factor))
+            mix_(x[rows], kind, factor if is_rgb else torch.where(kind == SATURATION, 1.0, factor))

@@ -6,7 +6,6 @@ With probability 1 − p a vector stays unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,7 +30,7 @@ class FeatureDropout(Operation):
     0.8
     """
 
-    kind: ClassVar[Literal["image", "vector"]] = "vector"
+    kind = "vector"
     rate: float = 0.2
     p: float = 1.0
 
@@ -40,14 +39,14 @@ class FeatureDropout(Operation):
         number("p", self.p, least=0.0, most=1.0)
 
     @property
-    def strength(self) -> Literal["none", "weak", "strong"]:
+    def strength(self) -> Literal[none, weak, strong]:
         """None where all amounts are 0."""
         return "strong" if self.rate and self.p else "none"
 
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
-        dropped = torch.rand(n, vector_length("FeatureDropout", size), generator=generator) < self.rate
-        return Params(n, {"on": bernoulli(n, self.p, generator), "dropped": dropped})
+        mask = torch.rand(n, vector_length("FeatureDropout", size), generator=generator) < self.rate
+        return Params(n, {"on": bernoulli(n, self.p, generator), "dropped": mask})
 
     def _apply(self, images: Tensor, params: Params) -> Tensor:
-        dropped = params["dropped"] & params["on"][:, None]
-        return images.masked_fill_(dropped.to(images.device), 0.0)
+        mask = params["dropped"] & params["on"][:, None]
+        return images.masked_fill_(mask.to(images.device), 0.0)

@@ -6,7 +6,6 @@ With probability 1 − p a vector stays unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,7 +30,7 @@ class GaussianNoise(Operation):
     0.5
     """
 
-    kind: ClassVar[Literal["image", "vector"]] = "vector"
+    kind = "vector"
     std: float = 0.1
     p: float = 1.0
 
@@ -40,7 +39,7 @@ class GaussianNoise(Operation):
         number("p", self.p, least=0.0, most=1.0)
 
     @property
-    def strength(self) -> Literal["none", "weak", "strong"]:
+    def strength(self) -> Literal[none, weak, strong]:
         """Weak below 0.02 standard deviations."""
         return "none" if not (self.std and self.p) else "weak" if self.std < 0.02 else "strong"
 

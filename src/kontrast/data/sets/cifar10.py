@@ -17,7 +17,7 @@ import math
 import pickle
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,13 +33,11 @@ class CIFAR10(NamedSet):
         options: how to load.
     """
 
-    name: ClassVar[str] = "cifar10"
-    mean: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
-    std: ClassVar[tuple[float, ...]] = (0.2023, 0.1994, 0.2010)
-    note: ClassVar[str] = (
-        "CIFAR-10, A. Krizhevsky 2009, www.cs.toronto.edu/~kriz/cifar.html; no licence stated, cite it"
-    )
-    torchvision_name: ClassVar[str] = "CIFAR10"
+    name = "cifar10"
+    mean = (0.4914, 0.4822, 0.4465)
+    std = (0.2023, 0.1994, 0.2010)
+    note = "CIFAR-10, A. Krizhevsky 2009, www.cs.toronto.edu/~kriz/cifar.html; no licence stated, cite it"
+    torchvision_name = "CIFAR10"
 
     def load(self) -> DataSet:
         """Both splits in memory."""

@@ -6,18 +6,14 @@ CIFAR-10's for every set.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kontrast.data.sets import cifar10
 
 
 class CIFAR100(cifar10.CIFAR10):
     """``cifar-100-python`` below the root, through torchvision; the fine labels."""
 
-    name: ClassVar[str] = "cifar100"
-    mean: ClassVar[tuple[float, ...]] = (0.5071, 0.4867, 0.4408)
-    std: ClassVar[tuple[float, ...]] = (0.2675, 0.2565, 0.2761)
-    note: ClassVar[str] = (
-        "CIFAR-100, A. Krizhevsky 2009, www.cs.toronto.edu/~kriz/cifar.html; no licence stated, cite it"
-    )
-    torchvision_name: ClassVar[str] = "CIFAR100"
+    name = "cifar100"
+    mean = (0.5071, 0.4867, 0.4408)
+    std = (0.2675, 0.2565, 0.2761)
+    note = "CIFAR-100, A. Krizhevsky 2009, www.cs.toronto.edu/~kriz/cifar.html; no licence stated, cite it"
+    torchvision_name = "CIFAR100"

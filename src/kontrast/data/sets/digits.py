@@ -5,8 +5,6 @@ They have no test split of their own: the last 360 test here. Rows follow the wr
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from kontrast.data.dataset import DataSet
@@ -18,10 +16,10 @@ TESTING = 360
 class Digits(NamedSet):
     """1,437 + 360 images; needs scikit-learn, no network. Mean and std are those of the training pixels."""
 
-    name: ClassVar[str] = "digits"
-    mean: ClassVar[tuple[float, ...]] = (0.3054,)
-    std: ClassVar[tuple[float, ...]] = (0.3753,)
-    note: ClassVar[str] = "Optical Recognition of Handwritten Digits, UCI, Alpaydin & Kaynak 1998, CC BY 4.0"
+    name = "digits"
+    mean = (0.3054,)
+    std = (0.3753,)
+    note = "Optical Recognition of Handwritten Digits, UCI, Alpaydin & Kaynak 1998, CC BY 4.0"
 
     def load(self) -> DataSet:
         """Both splits in memory; the values 0…16 become 0…255."""

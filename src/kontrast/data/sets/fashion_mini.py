@@ -8,7 +8,6 @@ Zalando SE, which lies beside the file. Mean and std are tcl's for Fashion-MNIST
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,10 +21,10 @@ FILE = "fashion_mini.npz"
 class FashionMini(NamedSet):
     """The bundled set: it needs no network and no files, and loads in under a tenth of a second."""
 
-    name: ClassVar[str] = "fashion-mini"
-    mean: ClassVar[tuple[float, ...]] = (0.5,)
-    std: ClassVar[tuple[float, ...]] = (0.5,)
-    note: ClassVar[str] = "12,000 images of Fashion-MNIST, Zalando SE 2017, MIT licence (fashion_mini.LICENSE)"
+    name = "fashion-mini"
+    mean = (0.5,)
+    std = (0.5,)
+    note = "12,000 images of Fashion-MNIST, Zalando SE 2017, MIT licence (fashion_mini.LICENSE)"
 
     def load(self) -> DataSet:
         """Both splits in memory."""

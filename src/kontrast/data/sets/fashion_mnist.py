@@ -10,7 +10,7 @@ import math
 import struct
 import zlib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,10 +32,10 @@ CLASSES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shi
 class FashionMNIST(NamedSet):
     """``FashionMNIST/raw`` or ``fashion-mnist`` below the root, or Debian's package; else downloaded."""
 
-    name: ClassVar[str] = "fashion-mnist"
-    mean: ClassVar[tuple[float, ...]] = (0.5,)
-    std: ClassVar[tuple[float, ...]] = (0.5,)
-    note: ClassVar[str] = "Fashion-MNIST, Zalando SE 2017, github.com/zalandoresearch/fashion-mnist, MIT licence"
+    name = "fashion-mnist"
+    mean = (0.5,)
+    std = (0.5,)
+    note = "Fashion-MNIST, Zalando SE 2017, github.com/zalandoresearch/fashion-mnist, MIT licence"
 
     def load(self) -> DataSet:
         """Both splits in memory."""

@@ -11,7 +11,6 @@ Mean and std are tcl's, 0.5 and 0.25.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from kontrast.data.dataset import DataSet
 from kontrast.data.folder import assemble, read_part
@@ -36,10 +35,10 @@ PLACES = ("imagenet100", "imagenet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC", ".")
 class ImageNet100(NamedSet):
     """An ImageNet folder, filtered; images stay files and are decoded when read, or go into a cache (``cache``)."""
 
-    name: ClassVar[str] = "imagenet100"
-    mean: ClassVar[tuple[float, ...]] = (0.5, 0.5, 0.5)
-    std: ClassVar[tuple[float, ...]] = (0.25, 0.25, 0.25)
-    note: ClassVar[str] = "ImageNet ILSVRC 2012, image-net.org; for non-commercial research and education"
+    name = "imagenet100"
+    mean = (0.5, 0.5, 0.5)
+    std = (0.25, 0.25, 0.25)
+    note = "ImageNet ILSVRC 2012, image-net.org; for non-commercial research and education"
 
     def load(self) -> DataSet:
         """Training and validation images of the hundred classes."""

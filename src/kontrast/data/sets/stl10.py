@@ -6,7 +6,7 @@ Mean and std are those of sce's code (CIFAR-10's own, over all pixels).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,12 +19,10 @@ from kontrast.data.sets._base import NamedSet
 class STL10(NamedSet):
     """``stl10_binary`` below the root, through torchvision (which checks their checksums). 2.8 GB in all."""
 
-    name: ClassVar[str] = "stl10"
-    mean: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
-    std: ClassVar[tuple[float, ...]] = (0.2471, 0.2435, 0.2616)
-    note: ClassVar[str] = (
-        "STL-10, Coates et al. 2011, cs.stanford.edu/~acoates/stl10; images from ImageNet, research use"
-    )
+    name = "stl10"
+    mean = (0.4914, 0.4822, 0.4465)
+    std = (0.2471, 0.2435, 0.2616)
+    note = "STL-10, Coates et al. 2011, cs.stanford.edu/~acoates/stl10; images from ImageNet, research use"
 
     def load(self) -> DataSet:
         """All three splits in memory."""

@@ -5,7 +5,7 @@ Mean and std are those of CIFAR-10, which wang-liu's code takes for every set.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from kontrast.data.dataset import DataSet
 from kontrast.data.downloads import download
@@ -15,10 +15,10 @@ from kontrast.data.sets._base import NamedSet
 class SVHN(NamedSet):
     """``train_32x32.mat`` and ``test_32x32.mat`` in the root, through torchvision (which checks their checksums)."""
 
-    name: ClassVar[str] = "svhn"
-    mean: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
-    std: ClassVar[tuple[float, ...]] = (0.2023, 0.1994, 0.2010)
-    note: ClassVar[str] = "SVHN, Netzer et al. 2011, ufldl.stanford.edu/housenumbers; for non-commercial use only"
+    name = "svhn"
+    mean = (0.4914, 0.4822, 0.4465)
+    std = (0.2023, 0.1994, 0.2010)
+    note = "SVHN, Netzer et al. 2011, ufldl.stanford.edu/housenumbers; for non-commercial use only"
 
     def load(self) -> DataSet:
         """Both splits in memory."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import torch
 
@@ -30,10 +29,10 @@ FOLDER = "tiny-imagenet-200"
 class TinyImageNet(NamedSet):
     """``tiny-imagenet-200`` below the root, as published; in memory (1.4 GB) unless ``memory`` or ``cache`` forbid."""
 
-    name: ClassVar[str] = "tiny-imagenet"
-    mean: ClassVar[tuple[float, ...]] = (0.4802, 0.4481, 0.3975)
-    std: ClassVar[tuple[float, ...]] = (0.2770, 0.2691, 0.2821)
-    note: ClassVar[str] = "Tiny ImageNet, Stanford cs231n, from ImageNet; for non-commercial research"
+    name = "tiny-imagenet"
+    mean = (0.4802, 0.4481, 0.3975)
+    std = (0.2770, 0.2691, 0.2821)
+    note = "Tiny ImageNet, Stanford cs231n, from ImageNet; for non-commercial research"
 
     def load(self) -> DataSet:
         """Training and validation images with their labels."""

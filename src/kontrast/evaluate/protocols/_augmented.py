@@ -15,7 +15,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -60,7 +60,7 @@ class AugmentedProbe(Protocol):
     batch_size: int | None = None
     augmentation: str | Operation | None = None
     limit: int | None = None
-    needs_encoder: ClassVar[bool] = True
+    needs_encoder = True
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "limit"):

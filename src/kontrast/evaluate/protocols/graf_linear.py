@@ -13,7 +13,6 @@ network has them; ``normalize=False`` for encoders trained with cross-entropy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -42,7 +41,7 @@ class GrafLinear(Protocol):
     batch_size: int = 256
     normalize: bool = True
     limit: int | None = None
-    name: ClassVar[str] = "graf-linear"
+    name = "graf-linear"
 
     def __post_init__(self) -> None:
         whole_number("iterations", self.iterations, least=1)

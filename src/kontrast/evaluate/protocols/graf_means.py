@@ -12,7 +12,6 @@ the unit sphere here. ``normalize=False`` for encoders trained with cross-entrop
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
@@ -31,7 +30,7 @@ class GrafMeans(Protocol):
     """
 
     normalize: bool = True
-    name: ClassVar[str] = "graf-means"
+    name = "graf-means"
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Compute the class means, then test once; ``seed`` has no effect."""

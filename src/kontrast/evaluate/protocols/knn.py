@@ -9,7 +9,6 @@ place, the row that stands first has it; between equal scores, the class that st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kontrast.checks import number, whole_number
 from kontrast.evaluate.neighbours import votes
@@ -31,9 +30,9 @@ class NearestNeighbours(Protocol):
 
     k: int
     temperature: float = 0.07
-    name: ClassVar[str] = "knn"
-    title: ClassVar[str] = "kNN accuracy"
-    phrase: ClassVar[str] = "kNN"
+    name = "knn"
+    title = "kNN accuracy"
+    phrase = "kNN"
 
     def __post_init__(self) -> None:
         whole_number("k", self.k, least=1)

@@ -10,7 +10,7 @@ not), which makes C mean the same for every encoder.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,7 +34,7 @@ class Logistic(Protocol):
     tolerance: float = 1e-4
     standardize: bool = True
     limit: int | None = None
-    name: ClassVar[str] = "logistic"
+    name = "logistic"
 
     def __post_init__(self) -> None:
         number("C", self.C, above=0)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -48,9 +48,9 @@ class Probe(Protocol):
     batch_size: int = 512
     held_out: float = 0.1
     limit: int | None = None
-    name: ClassVar[str] = "probe"
-    title: ClassVar[str] = "Linear probe"
-    phrase: ClassVar[str] = "a linear probe"
+    name = "probe"
+    title = "Linear probe"
+    phrase = "a linear probe"
 
     def __post_init__(self) -> None:
         whole_number("epochs", self.epochs, least=1)

@@ -15,7 +15,7 @@ Test rows are the queries. Their references are the other test rows, or the trai
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -88,7 +88,7 @@ class Retrieval(Protocol):
     """
 
     references: str = "both"
-    name: ClassVar[str] = "retrieval"
+    name = "retrieval"
 
     def __post_init__(self) -> None:
         one_of("references", self.references, ("test", "train", "both"))

@@ -13,7 +13,6 @@ stated for ImageNet, and none is taken. The learning rate changes once an epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kontrast.augment import Compose, HorizontalFlip, Operation, RandomResizedCrop, preset
 from kontrast.checks import one_of
@@ -32,7 +31,7 @@ class SCE(AugmentedProbe):
     """
 
     setting: str = "auto"
-    name: ClassVar[str] = "sce"
+    name = "sce"
 
     def __post_init__(self) -> None:
         super().__post_init__()

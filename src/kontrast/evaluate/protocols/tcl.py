@@ -14,7 +14,6 @@ augmentation unless the subject was made with the training's own (``augmentation
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kontrast.augment import Operation, preset
 from kontrast.evaluate.protocols._augmented import AugmentedProbe, Settings, cosine
@@ -29,7 +28,7 @@ class TCL(AugmentedProbe):
     1000
     """
 
-    name: ClassVar[str] = "tcl"
+    name = "tcl"
 
     def settings(self, subject: Subject) -> Settings:
         """The settings for this number of channels and classes."""

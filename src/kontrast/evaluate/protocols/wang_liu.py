@@ -12,7 +12,6 @@ Sets that the paper has not are treated as CIFAR up to 64 pixels and as ImageNet
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kontrast.augment import ColorJitter, Compose, HorizontalFlip, Operation, RandomGrayscale, RandomResizedCrop
 from kontrast.evaluate.protocols._augmented import AugmentedProbe, Settings, side_of
@@ -29,7 +28,7 @@ class WangLiu(AugmentedProbe):
     5
     """
 
-    name: ClassVar[str] = "wang-liu"
+    name = "wang-liu"
 
     def settings(self, subject: Subject) -> Settings:
         """The settings for this kind of images."""

@@ -8,7 +8,7 @@ The last layer is plain, so that h can point anywhere: after a ReLU no feature w
 from __future__ import annotations
 
 import itertools
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -42,7 +42,7 @@ class MLP(Encoder):
     )
     """
 
-    plain_prefix: ClassVar[str] = "layers."
+    plain_prefix = "layers."
 
     def __init__(
         self,

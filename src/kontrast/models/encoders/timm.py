@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,7 +34,7 @@ class TimmEncoder(ImageEncoder):
         ImportError: timm is not installed.
     """
 
-    plain_prefix: ClassVar[str] = "net."
+    plain_prefix = "net."
 
     def __init__(
         self,

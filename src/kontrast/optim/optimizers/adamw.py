@@ -12,7 +12,6 @@ Deviates: torch's default decay is 0.01; ours 0.05, what vision transformers are
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 import torch
 from torch import nn
@@ -40,8 +39,8 @@ class AdamW(torch.optim.AdamW):
     0.05
     """
 
-    usual_rates: ClassVar[tuple[float, float]] = (1e-5, 3e-3)  # no paper here uses it
-    scales_with_batch: ClassVar[bool] = False  # the step is about lr in every weight, whatever the gradient
+    usual_rates = (1e-5, 3e-3)  # no paper here uses it
+    scales_with_batch = False  # the step is about lr in every weight, whatever the gradient
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ always leaves biases and norms out: ``exclude_bias_n_norm=True`` is its setting.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +57,7 @@ class LARS(torch.optim.Optimizer):
     0.001
     """
 
-    usual_rates: ClassVar[tuple[float, float]] = (0.3, 0.4)  # of the papers' recipes, for a batch of 256
+    usual_rates = (0.3, 0.4)  # of the papers' recipes, for a batch of 256
 
     def __init__(
         self,

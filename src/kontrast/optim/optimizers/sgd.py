@@ -12,7 +12,6 @@ Deviates: none. The papers decay every parameter, norms and biases too, and so d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 import torch
 from torch import nn
@@ -39,7 +38,7 @@ class SGD(torch.optim.SGD):
     0.0
     """
 
-    usual_rates: ClassVar[tuple[float, float]] = (0.036, 0.3)  # of the papers' recipes, for a batch of 256
+    usual_rates = (0.036, 0.3)  # of the papers' recipes, for a batch of 256
 
     def __init__(
         self,
