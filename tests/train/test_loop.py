@@ -112,10 +112,10 @@ def test_bfloat16_trains(tmp_path: Path) -> None:
 def test_a_finished_training_does_nothing(tmp_path: Path) -> None:
     made = training(tmp_path)
     made.run()
-    assert made.finished
+    assert made.is_finished
     before = made.folder.metrics_file.stat().st_mtime_ns
     again = training(tmp_path)
-    assert again.finished
+    assert again.is_finished
     again.run()
     assert made.folder.metrics_file.stat().st_mtime_ns == before
 

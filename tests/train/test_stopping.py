@@ -57,7 +57,7 @@ def test_message_names_step_rate_temperature_and_cause(value: float) -> None:
         "learning rate 0.5",
         "temperature 0.01",
         "temperature is very low",
-        "Checkpoints of before are kept",
+        "Earlier checkpoints are kept",
     ):
         assert part in str(caught.value)
     with pytest.raises(NonFiniteLoss, match="embeddings themselves are no longer numbers"):

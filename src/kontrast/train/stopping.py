@@ -90,8 +90,8 @@ def check_finite(value: float, *, step: int, lr: float, temperature: float | Non
     else:
         cause = "the learning rate is too high; warm it up (schedule=warmup-cosine) or lower it"
     raise NonFiniteLoss(
-        f"the loss is {value} at step {step} ({at}). Likely {cause}. Checkpoints of before are kept; a recipe with "
-        "another rate or temperature is a run of its own"
+        f"the loss is {value} at step {step} ({at}). Likely {cause}. Earlier checkpoints are kept; a recipe with "
+        "another learning rate or temperature is another run"
     )
 
 
