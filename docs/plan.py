@@ -22,7 +22,8 @@ PAGE = DOCS / "experiments" / "plan.md"
 INTRODUCTION = """# The plan of the long runs
 
 These runs will replace the short ones of the [results](../results/README.md). `scripts/results` runs them in this order
-([background](background.md)). Seeds and thresholds are fixed before their results are seen. The source is [plan.toml](plan.toml).
+([background](background.md)). Seeds and thresholds are fixed before their results are seen. The source is
+[plan.toml](plan.toml).
 
 A cell is one run; *new* are the cells that no entry above has. Sets have 10,000 training and 10,000 test images, but
 for cifar10-50k. Core-seconds are CPU time of one thread, evaluation included, the mean of the cells that a pilot ran
@@ -30,8 +31,8 @@ for cifar10-50k. Core-seconds are CPU time of one thread, evaluation included, t
 """
 CHANGED = """## What the pilots changed
 
-Pilots (`python scripts/pilots.py`, a few cells of each entry with one seed, in `docs/experiments/pilots`) show whether an
-effect can appear and what a cell costs. Their results, test accuracy included, were seen before these designs were
+Pilots (`python scripts/pilots.py`, a few cells of each entry with one seed, in `docs/experiments/pilots`) show whether
+an effect can appear and what a cell costs. Their results, test accuracy included, were seen before these designs were
 fixed; finished cells of pilots whose recipe is the same stay in the ledger.
 
 - `sce-collapse`: at τ_m = τ ReSSL's embeddings are at one point and SCE's are not: the effect is there.

@@ -3,8 +3,8 @@
     pip install kontrast pytorch-lightning
     python examples/lightning_module.py [--steps 200] [--limit 2000] [--devices 2]
 
-On several devices (``strategy="ddp"``) the loss gathers the embeddings and labels of all ranks, returns the value of the
-whole batch, and scales its gradient for DDP's averaging. So
+On several devices (``strategy="ddp"``) the loss gathers the embeddings and labels of all ranks, returns the value of
+the whole batch, and scales its gradient for DDP's averaging. So
 
 - set ``sync_batchnorm=True`` on GPUs, so that batch norm uses the statistics of all ranks; on CPUs, for which Lightning
   has no such option, use ``models.sync_batch_norm(network)``;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -227,3 +229,20 @@ def test_views_errors() -> None:
     with pytest.raises(ValueError, match="expected images"):
         Views([WEAK])(torch.rand(3, 32, 32))
     assert len(Views([WEAK, STRONG])) == 2
+
+
+@pytest.mark.parametrize(
+    ("view", "strength"),
+    [
+        ("none", "none"),
+        ([{"name": "flip", "p": 0}], "none"),
+        ({"name": "none", "jitter": 0}, "none"),
+        ("crop-flip", "weak"),
+        ([{"name": "gaussian-noise", "std": 0.01}], "weak"),
+        ({"name": "none", "jitter": 0.4}, "strong"),
+        ([{"name": "feature-dropout", "rate": 0.0}, {"name": "gaussian-noise", "std": 0.5}], "strong"),
+        ("weak", "strong"),
+    ],
+)
+def test_a_view_says_how_much_it_changes(view: Any, strength: str) -> None:
+    assert augment.view(view, size=32).strength == strength

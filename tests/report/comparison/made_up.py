@@ -117,4 +117,5 @@ def figure(page: Page, name: str) -> Figure:
 def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The data of every layer."""
     inside = [row for layer in spec.get("layer", []) for row in rows(layer)]
-    return [*spec.get("data", {}).get("values", []), *inside]
+    named = [row for values in spec.get("datasets", {}).values() for row in values]
+    return [*spec.get("data", {}).get("values", []), *named, *inside]

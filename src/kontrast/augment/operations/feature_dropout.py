@@ -6,6 +6,7 @@ With probability 1 − p a vector stays unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -39,7 +40,7 @@ class FeatureDropout(Operation):
         number("p", self.p, least=0.0, most=1.0)
 
     @property
-    def strength(self) -> Literal[none, weak, strong]:
+    def strength(self) -> Literal["none", "weak", "strong"]:
         """None where all amounts are 0."""
         return "strong" if self.rate and self.p else "none"
 

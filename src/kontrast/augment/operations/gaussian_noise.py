@@ -6,6 +6,7 @@ With probability 1 − p a vector stays unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -39,7 +40,7 @@ class GaussianNoise(Operation):
         number("p", self.p, least=0.0, most=1.0)
 
     @property
-    def strength(self) -> Literal[none, weak, strong]:
+    def strength(self) -> Literal["none", "weak", "strong"]:
         """Weak below 0.02 standard deviations."""
         return "none" if not (self.std and self.p) else "weak" if self.std < 0.02 else "strong"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,14 +26,16 @@ FEW_EPOCHS: dict[str, dict[str, Any]] = {
 }
 """Options of protocols that train for long, in smoke runs."""
 
-per_set: Any = SimpleNamespace(**{name: partial(make, within=("data",)) for name, make in CLAIMS.items()})
+per_set: Any = SimpleNamespace(
+    **{name: partial(make, within=("data",)) for name, make in CLAIMS.items() if "within" in signature(make).parameters}
+)
 """The constructors of claims that are tested on each data set by itself: ``per_set.higher(…)``."""
 
 
 def presets(
     paper: Callable[[At], Recipe],
     cpu: Callable[[At], Recipe],
-    smoke: Callable[[At], Recipe],
+    smoke: Callable[[Recipe], Recipe],
     *,
     about: str,
     axes: Mapping[str, Sequence[Value]] | None = None,
@@ -48,7 +51,7 @@ def presets(
     Args:
         paper: The paper's recipe of a place.
         cpu: The small recipe.
-        smoke: One of a second or two.
+        smoke: Makes of the small recipe one of a second or two.
         about: What the small recipe changes.
         axes: The small recipe's axes in place of the paper's.
         few: Those of the smoke runs in place of ``axes``.
@@ -62,7 +65,7 @@ def presets(
     return {
         "paper": Preset(full, paper, seeds=3, axes=full_axes or {}, seeds_at=full_seeds),
         "cpu": Preset(about, cpu, seeds=seeds, axes=small, keep=keep),
-        "smoke": Preset(SMOKE, smoke, seeds=2, axes={**small, **(few or {})}),
+        "smoke": Preset(SMOKE, lambda at: smoke(cpu(at)), seeds=2, axes={**small, **(few or {})}),
     }
 
 

@@ -73,10 +73,10 @@ def cpu(at: At, changes: Mapping[str, Any] | None = None) -> Recipe:
     return recipes.find(f"{method}-fashion-mini").override({**common, **options(at)})
 
 
-def smoke(at: At) -> Recipe:
-    """The smoke run of a place."""
+def smoke(recipe: Recipe) -> Recipe:
+    """The smoke run of a recipe."""
     few = {"train.epochs": 1, "encoder.width": 4, "method.queue": 128, "schedule.warmup_epochs": 0}
-    return shorten(cpu(at), few)
+    return shorten(recipe, few)
 
 
 def study(

@@ -152,7 +152,7 @@ TABLES = [
         presets=presets(
             _table_paper,
             _table_small,
-            lambda at: smoke(_table_small(at)),
+            smoke,
             axes={"method": METHODS},
             few={"method": (*METHODS, "ce", "ce-fix")},
             about=f"{about_cpu()} {BESIDE} method=[ce,ce-fix] adds cross-entropy: two views, no projector.",
@@ -173,7 +173,7 @@ TABLES = [
         presets=presets(
             _table_paper,
             _table_small,
-            lambda at: smoke(_table_small(at)),
+            smoke,
             about=f"{about_cpu()} {BESIDE} Epochs are the paper's: 150 are {SMALL['train.epochs']} here, 250 {LONGER}.",
         ),
         measures=(LINEAR, PROBE, KNN),
@@ -226,7 +226,7 @@ STRENGTH = Experiment(
     presets=presets(
         _k1_paper,
         _k1_small,
-        lambda at: smoke(_k1_small(at)),
+        smoke,
         axes={"k1": SMALL_K1},
         few={"k1": (0.0, 1000.0, 4000.0)},
         about=f"{about_cpu()} 100 and 100,000, below and above the paper's range, are ours.",
@@ -270,10 +270,6 @@ def _study(
     log_x: bool = False,
 ) -> Experiment:
     """One of the stability studies: SupCon and TCL while one thing changes."""
-
-    def cpu_recipe(at: At) -> Recipe:
-        return cpu(str(at["method"]), at, {**STUDY, **small(at)})
-
     return Experiment(
         name=name,
         title=title,
@@ -281,8 +277,8 @@ def _study(
         axes={"data": (book.STUDIED,), axis: values, "method": METHODS},
         presets=presets(
             lambda at: _on(paper(at), at),
-            cpu_recipe,
-            lambda at: smoke(cpu_recipe(at)),
+            lambda at: cpu(str(at["method"]), at, {**STUDY, **small(at)}),
+            smoke,
             axes={axis: small_values},
             few={axis: small_values[:2]},
             about=f"{about_cpu(STUDY)} {about} {RATES}",
@@ -430,7 +426,7 @@ UNLABELLED = Experiment(
     presets=presets(
         _self_paper,
         _self_small,
-        lambda at: smoke(_self_small(at)),
+        smoke,
         few={"k1": (0.0, 1.0, None)},
         about=(
             f"Against the paper: 10,000 images, and small-resnet (width {WITHOUT_LABELS['encoder.width']}, "

@@ -159,12 +159,12 @@ def cpu(loss: str, at: At) -> Recipe:
     return recipes.find("instance-fashion-mini").override(changes)
 
 
-def smoke(loss: str, at: At) -> Recipe:
-    """The smoke run of a place."""
+def smoke(recipe: Recipe) -> Recipe:
+    """The smoke run of a recipe."""
     changes: dict[str, Any] = {"train.epochs": 1, "encoder.width": 4, "schedule": "constant"}
-    if loss.startswith("hard"):
+    if "hard_negatives" in recipe.method.options:
         changes["method.hard_negatives"] = 15
-    return shorten(cpu(loss, at), changes)
+    return shorten(recipe, changes)
 
 
 def small_grid(at: At) -> bool:
@@ -188,7 +188,7 @@ def study(
     return presets(
         with_loss(paper),
         with_loss(cpu),
-        with_loss(smoke),
+        smoke,
         about=ABOUT_CPU + beside,
         axes={"temperature": temperatures or SMALL_TEMPERATURES[loss or "ordinary"]},
         few={"temperature": few},

@@ -30,7 +30,7 @@ def percent(value: float, digits: int = 1) -> str:
 def count_words(count: float | None) -> str:
     """A count with separators.
 
-    >>> counted(10_000), counted(None)
+    >>> count_words(10_000), count_words(None)
     ('10,000', '–')
     """
     return "–" if count is None else f"{count:,}"

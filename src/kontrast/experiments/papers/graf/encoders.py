@@ -163,7 +163,7 @@ TABLE = Experiment(
     presets=presets(
         _table_paper,
         _table_cpu,
-        lambda at: smoke(_table_cpu(at)),
+        smoke,
         about=f"{ABOUT_CPU} {BESIDE}",
         seeds=SEEDS,
         full="As the paper; three seeds (it has one run).",
@@ -289,7 +289,7 @@ GEOMETRY = Experiment(
     presets=presets(
         geometry_paper,
         geometry_cpu,
-        lambda at: smoke(geometry_cpu(at)),
+        smoke,
         about=ABOUT_CPU + " With crop and flip. Signed: no ReLU at the end of the encoder.",
         seeds=SEEDS,
         full="As the paper; three seeds (it has one run). ResNet-18 has no signed last layer.",
@@ -358,7 +358,7 @@ CAPACITY = Experiment(
     presets=presets(
         _capacity_paper,
         _capacity_cpu,
-        lambda at: smoke(_capacity_cpu(at), width=None),
+        lambda recipe: smoke(recipe, width=None),
         about=f"The paper asks and has no runs. At most {IMAGES:,} images of fashion-mini, or of your own by data=; "
         f"{STEPS:,} steps of {BATCH} with crop and flip; small-resnet of 64, 128 and 192 features, one and two blocks "
         "a stage, its last layer signed, so that size decides and not sign. Width 16 has 64 features, which cannot "
@@ -416,7 +416,7 @@ PROJECTED = Experiment(
     presets=presets(
         geometry_paper,
         geometry_cpu,
-        lambda at: smoke(geometry_cpu(at)),
+        smoke,
         about=ABOUT_CPU + " With crop and flip; the projector has two layers and 128 outputs. The runs of "
         "graf-geometry where it has them.",
         seeds=SEEDS,

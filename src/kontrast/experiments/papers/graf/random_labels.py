@@ -123,7 +123,7 @@ RANDOM_LABELS = Experiment(
     presets=presets(
         _labels_paper,
         _labels_cpu,
-        lambda at: smoke(_labels_cpu(at)),
+        smoke,
         about=ABOUT_FIT,
         axes={"method": ("ce", "sc"), "fraction": CPU_FRACTIONS},
         few={"method": METHODS, "fraction": (0.0, 0.5, 1.0)},
@@ -213,7 +213,7 @@ INTERACTION = Experiment(
     presets=presets(
         _labels_paper,
         _labels_cpu,
-        lambda at: smoke(_labels_cpu(at)),
+        smoke,
         about="The SC runs of graf-random-labels, without and with random labels. " + ABOUT_FIT,
         seeds=SEEDS,
         full=ABOUT_PAPER + " The runs of graf-random-labels.",

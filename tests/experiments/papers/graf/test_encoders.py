@@ -1,20 +1,16 @@
-"""Graf et al.'s experiments."""
+"""Graf et al.'s trained encoders."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kontrast import experiments
-from kontrast.experiments import charts
 from kontrast.experiments.experiment import Row
 from kontrast.experiments.papers.graf.encoders import EXCESS, OFF, cosine_records
-from kontrast.experiments.papers.graf.points import circle_records, sphere_records
-from kontrast.experiments.papers.graf.random_labels import composition_records, interaction_records
 from kontrast.experiments.plan import plan
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipe import Recipe
@@ -108,63 +104,3 @@ def test_projector_smoke(tmp_path: Path) -> None:
     assert [record["panel"] for record in drawn] == ["class means", "weights", "samples to their mean"]
     assert [record["theory"] for record in drawn] == pytest.approx([-1 / 9, -1 / 9, 1.0])
     assert drawn[0]["cosine"] == drawn[1]["cosine"] == pytest.approx(np.median(kept["between_means"]))
-
-
-def test_random_labels_smoke(tmp_path: Path) -> None:
-    """Four steps fit nothing: every run is censored, and said to be."""
-    settings = ["method=[ce,sc]", "fraction=[0.5,1.0]"]
-    sweep = Sweep.of(experiments.find("graf-random-labels"), "smoke", settings, seeds=1, out=tmp_path)
-    for cell in sweep.cells:
-        cell.perform()
-    summary = sweep.write()
-    assert summary["status"] == {"done": 4}
-    assert [place["cells"]["steps"]["censored"] for place in summary["places"]] == [1, 1, 1, 1]
-    assert "&gt; 4" in (sweep.folder / "table.md").read_text()
-    experiment = experiments.find("graf-interaction")
-    cell = next(cell for cell in sweep.cells if cell.at["method"] == "sc")
-    assert all(0 < measure.read(cell.path) <= 1 for measure in experiment.measures[:3])  # type: ignore[operator]
-    kept = experiment.keeps(cell.path)
-    assert kept["step"].tolist() == [2, 4]
-    row = Row(cell.at, "", "done", arrays=kept)
-    assert {2, 4, 8} <= {record["rows of the class"] for record in composition_records([row])} < {2, 4, 8, 16, 32}
-    assert {record["step"] for record in interaction_records([row])} == {2, 4}
-
-
-def test_toy_and_label_configurations(tmp_path: Path) -> None:
-    sweep = Sweep.of(experiments.find("graf-toy"), "smoke", out=tmp_path)
-    for cell in sweep.cells:
-        cell.perform()
-    claims = {claim["text"]: claim["findings"][0]["verdict"] for claim in sweep.write()["claims"]}
-    assert set(claims.values()) == {"holds"}, claims
-    with np.load(sweep.cells[0].path / "points.npz") as arrays:
-        assert arrays["path"].shape[1:] == (400, 3)
-        np.testing.assert_allclose(np.linalg.norm(arrays["path"][-1], axis=1), 1.0, atol=1e-6)
-    toy = experiments.find("graf-toy")
-    rows = [Row(cell.at, "", "done", arrays=toy.keeps(cell.path)) for cell in sweep.cells]
-    assert all(sum(array.nbytes for array in row.arrays.values()) < 50_000 for row in rows)
-    points = sphere_records(rows)
-    corners = {  # the simplex of four on its corner: two classes in front, two behind
-        (record["class"], record["mark"], round(record["x"], 2) + 0.0, round(record["y"], 2) + 0.0)
-        for record in points
-        if record["panel"] == "sc, after"
-    }
-    across = round(math.sqrt(2 / 3), 2)
-    assert corners == {
-        ("class 1", "front", across, 0.0),
-        ("class 2", "front", -across, 0.0),
-        ("class 3", "behind", 0.0, across),
-        ("class 4", "behind", 0.0, -across),
-    }
-    assert sum(record["mark"] == "weight" for record in points) == 2 * 4  # of ce-l2, before and after
-    assert '"mark": "behind"' in json.dumps(charts.spec(toy.charts[1], rows))
-    sweep = Sweep.of(experiments.find("graf-label-configurations"), "smoke", out=tmp_path)
-    for cell in sweep.cells:
-        cell.perform()
-    gaps = {place["at"]["labels"]: place["cells"]["gap"]["mean"] for place in sweep.write()["places"]}
-    assert gaps["3-3-3"] < 1e-6 < gaps["5-2-2"]
-    keeps = experiments.find("graf-label-configurations").keeps
-    drawn = circle_records([Row(cell.at, "", "done", arrays=keeps(cell.path)) for cell in sweep.cells])
-    balanced = [record for record in drawn if record["panel"] == "3-3-3"]
-    angles = [math.degrees(math.atan2(r["y"], r["x"])) % 360 for r in balanced]
-    assert sorted({round(angle, 1) for angle in angles}) == [90.0, 210.0, 330.0]
-    assert sorted({round(math.hypot(r["x"], r["y"]), 2) for r in balanced}) == [0.78, 0.89, 1.0]  # stacked inwards

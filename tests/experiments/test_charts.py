@@ -1,4 +1,4 @@
-"""Charts: every kind is a specification that Vega-Lite draws, with as many marks as there are numbers."""
+"""Charts of experiments: every kind is drawn whole."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from kontrast.experiments import charts
 from kontrast.experiments.chart_records import records, violin_records
 from kontrast.experiments.experiment import Chart, Experiment, Row
-from kontrast.intervals import interval
 
 pytest.importorskip("vl_convert", reason="the docs extra is not installed")
+
 
 TAUS = (0.05, 0.1, 0.2, 0.4)
 
@@ -103,47 +103,10 @@ def test_every_kind_is_drawn_whole(name: str) -> None:
     assert "NaN" not in svg
 
 
-def test_points_are_means_with_intervals_over_seeds() -> None:
-    rows = made_up()
-    found = records(Chart("c", "t", "line", "temperature", "knn", "loss", "data"), rows)
-    values = [row.values["knn"] for row in rows[:3]]
-    expected = interval(values)  # type: ignore[arg-type]
-    first = {"x": 0.05, "colour": "ordinary", "panel": "cifar10", "n": 3, "censored": 0}
-    assert {key: found[0][key] for key in first} == first
-    assert (found[0]["y"], found[0]["low"], found[0]["high"]) == (expected.mean, expected.low, expected.high)
-
-
 def test_one_seed_has_points_and_no_spans() -> None:
     spec = charts.spec(Chart("c", "t", "line", "temperature", "knn", "loss"), made_up(seeds=1))
     svg = charts.svg(spec)
     assert (count(svg, "symbol"), count(svg, "rule")) == (16, 0)
-
-
-def test_boxes_are_quantiles() -> None:
-    given = [record["cosine"] for record in cloud([]) if record["kind"] == "a"]
-    [box, _] = records(Chart("c", "t", "box", "kind", "cosine", data=cloud), [])
-    shown = [box[key] for key in ("low", "q1", "y", "q3", "high")]
-    assert shown == pytest.approx(np.quantile(given, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist(), rel=1e-12)
-
-
-def test_violins_are_histograms_with_the_median() -> None:
-    given = np.array([record["cosine"] for record in cloud([])])
-    shape = [r for r in records(Chart("c", "t", "violin", "kind", "cosine", data=cloud), []) if r["x"] == "a"]
-    edges = np.linspace(given.min(), given.max(), 41)
-    counts = np.histogram(given[:200], edges)[0]
-    first, last = np.flatnonzero((np.cumsum(counts) > 1) & (np.cumsum(counts) - counts < 199))[[0, -1]]  # 0.5 % is one
-    assert [r["share"] for r in shape] == pytest.approx([0, *(counts[first : last + 1] / counts.max()), 0])
-    assert [r["y"] for r in shape][1:-1] == pytest.approx(((edges[1:] + edges[:-1]) / 2)[first : last + 1])
-    assert shape[0]["middle"] == pytest.approx(np.median(given[:200]), abs=edges[1] - edges[0])
-    assert all(record.get("middle") is None for record in shape[1:])
-
-
-def test_values_of_one_bin_have_a_shape_and_none_have_none() -> None:
-    edges = np.linspace(0, 1, 5)
-    one = violin_records(np.array([0, 7, 0, 0]), edges, "y")
-    assert [(r["y"], r["share"]) for r in one] == [(0.25, 0.0), (0.375, 1.0), (0.5, 0.0)]
-    assert one[0]["middle"] == pytest.approx(0.375)
-    assert violin_records(np.zeros(4, int), edges, "y") == []
 
 
 def test_two_colours_share_a_violin() -> None:
@@ -178,13 +141,6 @@ def test_learning_curves() -> None:
     for chart in (loss, knn):
         assert "NaN" not in charts.svg(charts.spec(chart, rows))
     assert charts.learning(small, [Row({"seed": 0}, "", "done")]) == [], "a task learns nothing"
-
-
-def test_records_that_are_summed_up_already_are_taken_as_they_are() -> None:
-    box = [{"kind": "a", "low": 0.1, "q1": 0.2, "cosine": 0.3, "q3": 0.4, "high": 0.5}]
-    assert records(Chart("c", "t", "box", "kind", "cosine", data=lambda rows: box), []) == [
-        {"x": "a", "low": 0.1, "q1": 0.2, "y": 0.3, "q3": 0.4, "high": 0.5}
-    ]
 
 
 def test_where_the_axis_does_not_apply_there_is_a_level() -> None:
@@ -239,7 +195,7 @@ def test_a_name_of_the_users_is_only_text() -> None:
 def test_nothing_done_is_an_empty_chart_that_says_so() -> None:
     rows = [Row(row.at, row.folder, "missing") for row in made_up()]
     for chart, _ in DRAWN.values():
-        if chart.data is None and not callable(chart.rule):
+        if chart.data is None:
             spec = charts.spec(chart, rows)
             assert "no finished run" in charts.svg(spec)
             assert not spec["data"]["values"]

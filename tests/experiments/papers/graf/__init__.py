@@ -1,0 +1,1 @@
+"""Tests of Graf et al.'s experiments."""
