@@ -391,6 +391,11 @@ class InOrder(Sampler):
         _check(num_samples, batch_size)
         self.num_samples, self.batch_size, self.steps = num_samples, batch_size, math.ceil(num_samples / batch_size)
 
+    @classmethod
+    def of(cls, split: Split, batch_size: int, *, seed: int = 0) -> Self:
+        """Make it for these rows; nothing is random (see `Sampler.of`)."""
+        return cls(len(split), batch_size)
+
     def batch(self, epoch: int, step: int) -> Tensor:
         _check_step(step, self.steps)
         return torch.arange(step * self.batch_size, min((step + 1) * self.batch_size, self.num_samples))
