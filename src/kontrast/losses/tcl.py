@@ -214,7 +214,7 @@ def _strips(groups: Groups, k1: float, k2: float, scale: float, bounded: bool) -
 
 
 def _sorted_block(groups: Groups, tau: float, k1: float, k2: float) -> tuple[SquareBlock, Tensor]:
-    """(2) for a batch against itself, and the order its rows must have: sorted by group, the positives of a block's rows
+    """(2) for a batch against itself, and the order its rows must have: sorted by group, the positives of a block
     all stand in its first columns, and only these need the second exponential and a mask; elsewhere k2 is a plain
     factor."""
     assert groups.group is not None
