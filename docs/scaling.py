@@ -44,9 +44,9 @@ class Kind:
 
 
 KINDS = {
-    "supcon": Kind("batch", 3, own=5, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
-    "tcl": Kind("batch", 3, own=6, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
-    "nt_xent": Kind("batch", 3, own=4, own_ranks=3, all=2, per_view=True, gradient=True),
+    "supcon": Kind("batch", 3, own=3, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
+    "tcl": Kind("batch", 3, own=3, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
+    "nt_xent": Kind("batch", 3, own=2, own_ranks=3, all=2, per_view=True, gradient=True),
     "info_nce": Kind("keys", 2, own=4, own_ranks=3, all=2),  # keys without gradient, as MoCo's
     "info_nce, keys learned": Kind("keys", 3, own=6, own_ranks=4, all=2, gradient=True),
     "hard_contrastive": Kind("keys", 2, own=4, own_ranks=3, all=2),
@@ -142,15 +142,14 @@ def step_cost(
 
 def _square(loss: str, n: int, dim: int) -> tuple[int, int, int]:
     """Logits, flops and bytes of blocks of a batch against itself (2)."""
-    side = min(engine.square_side(n, torch.device("cpu"), 512 if loss == "tcl" and n < 8192 else "auto"), n)
-    sizes = [s.stop - s.start for s in engine.spans(n, side)]
-    logits = (n * n + sum(s * s for s in sizes)) // 2
-    number = len(sizes) * (len(sizes) + 1) // 2
-    block = side * side * FLOAT
-    fits = number * block <= engine.KEEP_BYTES
-    logits *= 1 if fits else 2
-    scratch = side * side * (FLOAT + 1) if loss == "tcl" else 0  # its second exponential, and which pairs are alike
-    return logits, 2 * dim * (logits + n * n), ((number if fits else 1) + 1) * block + scratch
+    tile: engine.Tile = 512 if loss == "tcl" and 4096 <= n < 8192 else "auto"
+    sizes = [(r.stop - r.start) * (c.stop - c.start) for r, c in engine.square_blocks(n, torch.device("cpu"), tile)]
+    logits, largest = sum(sizes), max(sizes)
+    kept = logits * FLOAT <= engine.KEEP_BYTES
+    blocks = ((logits if kept else largest) + largest) * FLOAT
+    scratch = largest * (FLOAT + 1) if loss == "tcl" else 0  # its second exponential, and which pairs are alike
+    logits *= 1 if kept else 2
+    return logits, 2 * dim * (logits + n * n), blocks + scratch
 
 
 def _blocks(kind: Kind, loss: str, n: int, c: int, nearest: int) -> int:

@@ -107,3 +107,26 @@ def test_masked_sum_is_a_product(dtype: torch.dtype) -> None:
     torch.testing.assert_close(engine.masked_sum(mask, c), mask.double() @ c, **EXACT)
     assert torch.autograd.gradcheck(lambda c: engine.masked_sum(mask, c), [c])
     assert torch.equal(engine.row_sums(mask, torch.int64), mask.sum(1).long())
+
+
+@pytest.mark.parametrize(("n", "number"), [(1, 1), (383, 1), (600, 4), (4097, 15)])
+def test_blocks_of_a_square_hold_each_pair_once(n: int, number: int) -> None:
+    """With (j, i) where (i, j) is; within the rows of a block both are there."""
+    times = torch.zeros(n, n, dtype=torch.uint8)
+    blocks = engine.square_blocks(n, torch.device("cpu"), "auto")
+    for r, c in blocks:
+        times[r, c] += 1
+        beyond = engine.mirrored(r, c)
+        times[beyond, r] += 1
+    assert (times == 1).all()
+    assert len(blocks) == number
+
+
+def test_slots_are_of_their_sizes_and_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "SLAB_BYTES", 4 * 10)
+    sizes = [3, 7, 4, 12, 1, 9]
+    buffers = engine.slots(sizes, like=torch.empty(0))
+    for k, buffer in enumerate(buffers):
+        buffer.fill_(k)
+    assert [b.tolist() for b in buffers] == [[k] * size for k, size in enumerate(sizes)]
+    assert len({b.untyped_storage().data_ptr() for b in buffers}) == 4  # 3 + 7, 4, 12, 1 + 9

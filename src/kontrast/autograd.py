@@ -1,9 +1,10 @@
 r"""Derivatives of the losses beyond the first.
 
-The engine's gradients are formulas, computed block by block: they are exact, and they have no graph. So each loss is
-followed by a switch, a node that is the identity on the value and decides in backward how the gradient is computed:
+The engine's gradients are formulas, computed block by block: they are exact, and they have no graph. So the node of a
+loss decides in backward how the gradient is computed. A loss that is one pass of the engine is one node
+(`engine.OnePass`); any other is followed by a switch, a node that is the identity on the value:
 
-- ``create_graph=False``, every ordinary step: the gradient goes on to the engine. No N×M tensor exists.
+- ``create_graph=False``, every ordinary step: the gradient is the engine's. No N×M tensor exists.
 - ``create_graph=True``, which asks for a second derivative: the loss's dense `reference` is computed from the rows and
   differentiated by torch. All N·M similarities exist at once, several times over, hence the limit MAX_PAIRS.
 - where that is not possible (too many pairs, several processes) it raises: the engine's gradient would be taken for a
@@ -13,7 +14,7 @@ followed by a switch, a node that is the identity on the value and decides in ba
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import torch
@@ -94,19 +95,31 @@ class _Switch(ReverseOnly):
         nothing = (None,) * len(ctx.needs_input_grad)
         if grad is None or not torch.is_grad_enabled():
             return (*nothing[:4], grad, *nothing[5:])
-        _refuse(ctx.processes, ctx.pairs)
-        needs = ctx.needs_input_grad[5:]
-        # Views, so that each is a variable of its own also where one input is computed from another.
-        inputs = [t.view_as(t) if need else t for t, need in zip(ctx.saved_tensors, needs, strict=True)]
-        wanted = [t for t, need in zip(inputs, needs, strict=True) if need]
-        with torch.autocast(grad.device.type, enabled=False):
-            values = ctx.dense(*inputs)
-            total = values if ctx.weight is None else torch.dot(ctx.weight, values)
-            found = iter(torch.autograd.grad(total, wanted, grad, create_graph=True, materialize_grads=True))
-        return (*nothing[:5], *(next(found) if need else None for need in needs))
+        refuse_costly(ctx.processes, ctx.pairs)
+        gradients = dense_gradients(ctx.dense, ctx.weight, grad, ctx.saved_tensors, ctx.needs_input_grad[5:])
+        return (*nothing[:5], *gradients)
 
 
-def _refuse(processes: int, pairs: int) -> None:
+def dense_gradients(
+    dense: Callable[..., Tensor],
+    weight: Tensor | None,
+    grad: Tensor,
+    tensors: Sequence[Tensor],
+    needs: Sequence[bool],
+) -> tuple[Tensor | None, ...]:
+    """The gradients, with a graph, of what needs them among the inputs of a dense form."""
+    # Views, so that each is a variable of its own also where one input is computed from another.
+    inputs = [t.view_as(t) if need else t for t, need in zip(tensors, needs, strict=True)]
+    wanted = [t for t, need in zip(inputs, needs, strict=True) if need]
+    with torch.autocast(grad.device.type, enabled=False):
+        values = dense(*inputs)
+        total = values if weight is None else torch.dot(weight, values)
+        gradients = iter(torch.autograd.grad(total, wanted, grad, create_graph=True, materialize_grads=True))
+    return tuple(next(gradients) if need else None for need in needs)
+
+
+def refuse_costly(processes: int, pairs: int) -> None:
+    """Raise where no second derivative is computed: over several processes, or of too many pairs."""
     if processes > 1:
         raise RuntimeError(
             f"this loss is computed by {processes} processes, and its second derivative (create_graph=True) in one "

@@ -197,4 +197,5 @@ def integer_labels(name: str, labels: Any, length: int, device: torch.device) ->
     if labels.shape != (length,):
         raise ValueError(f"{name} has shape {list(labels.shape)}; expected [{length}], one a row of the embeddings")
     # A copy, because a loss may read them again in backward.
-    return torch.as_tensor(labels, device=device).to(torch.int64, copy=True)
+    copy: Tensor = labels.to(device, torch.int64, copy=True)
+    return copy

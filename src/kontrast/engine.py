@@ -44,7 +44,14 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from kontrast.autograd import ReverseOnly, refuse_batched, refuse_second_order
+from kontrast.autograd import (
+    ReverseOnly,
+    Twin,
+    dense_gradients,
+    refuse_batched,
+    refuse_costly,
+    refuse_second_order,
+)
 from kontrast.registry import quoted
 
 LOG2E = math.log2(math.e)
@@ -70,19 +77,26 @@ def check_tile(tile: Tile) -> Tile:
     return int(tile)
 
 
-def square_side(n: int, device: torch.device, tile: Tile) -> int:
-    """Side of a square's blocks.
+def square_blocks(n: int, device: torch.device, tile: Tile) -> list[tuple[slice, slice]]:
+    """Rows and columns of a square's blocks: each span of rows against the columns from its own first one on.
 
-    "auto" on a CPU was measured on two cores with 1 MB of L2 each at D = 128: 512 is the fastest below N = 4,096, and
-    from there 1,024 is as fast within 3 %. Of sizes as fast the larger is taken: each operation on a block waits for
-    all its threads, so where another process holds one of the cores, the time goes with the number of operations. An
-    accelerator starts each operation at a cost and gets 4,096 (chosen, not measured).
+    "auto" on a CPU was measured on cores with 1 MB of L2 each at D = 128: one block below N = 384 (a second one saves
+    less than its operations cost), 256 × 512 below N = 4,096, and from there 1,024 × 1,024 is as fast within 5 %. Of
+    sizes as fast the larger is taken: each operation on a block waits for all its threads, so where another process
+    holds one of the cores, the time goes with the number of operations. An accelerator starts each operation at a cost
+    and gets 4,096 (chosen, not measured).
     """
     if isinstance(tile, int):
-        return tile
-    if device.type != "cpu":
-        return 4096
-    return 512 if n < 4096 else 1024
+        height = width = tile
+    elif device.type != "cpu":
+        height = width = 4096
+    elif n < 384:
+        height = width = 384
+    else:
+        height, width = (256, 512) if n < 4096 else (1024, 1024)
+    if n <= height:
+        return [(slice(0, n), slice(0, n))]
+    return [(r, c) for r in spans(n, height) for c in spans(n, width, r.start)]
 
 
 def strip_height(m: int, itemsize: int, tile: Tile) -> int:
@@ -97,19 +111,26 @@ def stream_width(height: int, m: int, itemsize: int, tile: Tile) -> int:
     return min(m, tile if isinstance(tile, int) else max(1024, STREAM_BYTES // (itemsize * height)))
 
 
-def spans(n: int, size: int) -> list[slice]:
-    """0…n in pieces of ``size``; the last may be shorter.
+def spans(n: int, size: int, first: int = 0) -> list[slice]:
+    """``first``…n in pieces of ``size``; the last may be shorter.
 
     >>> spans(5, 2)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    return [slice(start, min(start + size, n)) for start in range(first, n, size)]
 
 
-def slots(number: int, size: int, *, like: Tensor) -> list[Tensor]:
-    """So many buffers of so many elements, cut from slabs: few large allocations are reused from step to step."""
-    per_slab = max(1, SLAB_BYTES // (size * like.element_size()))
-    return [slot for s in spans(number, per_slab) for slot in like.new_empty(s.stop - s.start, size)]
+def slots(sizes: Sequence[int], *, like: Tensor) -> list[Tensor]:
+    """Buffers of so many elements each, cut from slabs: few large allocations are reused from step to step."""
+    slabs: list[list[int]] = []
+    room = 0
+    for size in sizes:
+        if size > room:
+            slabs.append([])
+            room = max(size, SLAB_BYTES // like.element_size())
+        slabs[-1].append(size)
+        room -= size
+    return [slot for slab in slabs for slot in like.new_empty(sum(slab)).split_with_sizes(slab)]
 
 
 def in_range(bound: float, terms: int, dtype: torch.dtype) -> bool:
@@ -135,16 +156,36 @@ class Pass(Protocol):
     ) -> tuple[Tensor, Grads]: ...
 
 
-def tiled(run: Pass, weight: Tensor | None, *tensors: Tensor | None, fixed: Sequence[Tensor | None] = ()) -> Tensor:
+def tiled(
+    run: Pass,
+    weight: Tensor | None,
+    *tensors: Tensor | None,
+    fixed: Sequence[Tensor | None] = (),
+    twin: Twin | None = None,
+) -> Tensor:
     """ℓ as a differentiable ``[N]``, or, given each anchor's weight, the scalar Σ_i weight_i ℓ_i.
 
     ``fixed`` are tensors of the user's that ``run`` also reads: changing them before backward must be an error.
+    ``twin`` is the dense form, for second derivatives; without it they are refused.
     """
     differentiable = False
     if torch.is_grad_enabled():
         for t in tensors:
             differentiable = differentiable or (t is not None and t.requires_grad)
-    return _Tiled.apply(run, weight, differentiable, fixed, *tensors)  # type: ignore[no-any-return]
+    inputs = () if twin is None else twin.inputs
+    return _Tiled.apply(run, weight, differentiable, fixed, twin, *tensors, *inputs)  # type: ignore[no-any-return]
+
+
+@dataclass
+class OnePass:
+    """A loss that is one pass of the engine: the values or, given a weight, their sum. With a twin its node also has
+    the second derivative."""
+
+    run: Pass
+    tensors: tuple[Tensor | None, ...]
+
+    def __call__(self, weight: Tensor | None, twin: Twin | None = None) -> Tensor:
+        return tiled(self.run, weight, *self.tensors, twin=twin)
 
 
 class _Tiled(ReverseOnly):
@@ -155,35 +196,49 @@ class _Tiled(ReverseOnly):
         weight: Tensor | None,
         differentiable: bool,
         fixed: Sequence[Tensor | None],
+        twin: Twin | None,
         *tensors: Tensor,
     ) -> Tensor:
         ctx.set_materialize_grads(False)
-        needs = ctx.needs_input_grad[4:]
+        inputs: tuple[Tensor, ...] = ()
+        if twin is not None:  # its inputs stand behind the engine's
+            ctx.dense, ctx.pairs, ctx.weight = twin.values, twin.pairs, weight
+            number = len(tensors) - len(twin.inputs)
+            tensors, inputs = tensors[:number], tensors[number:]
+        ctx.number, ctx.inputs = len(tensors), len(inputs)
         ctx.deferred = weight is None
+        needs = ctx.needs_input_grad[5 : 5 + len(tensors)]
         values, grads = run(tensors, weight if differentiable else None, needs)
         if weight is not None:
-            ctx.save_for_backward(*grads)
+            ctx.save_for_backward(*grads, *inputs)
             return torch.dot(weight, values)
         ctx.run = run
-        ctx.number = len(tensors)
-        ctx.save_for_backward(*tensors, *fixed)  # the latter only for autograd to see that they stay as they are
+        ctx.save_for_backward(*tensors, *fixed, *inputs)  # fixed only for autograd to see that they stay as they are
         return values
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None) -> Grads:
-        nothing: Grads = (None, None, None, None)
+        options: Grads = (None,) * 5
         if grad is None:  # which is how a switch goes past the engine
             return (None,) * len(ctx.needs_input_grad)
+        number: int = ctx.number
+        inputs: Grads = (None,) * ctx.inputs
+        saved = ctx.saved_tensors
         if torch.is_grad_enabled():
-            refuse_second_order()
+            if not inputs:
+                refuse_second_order()
+            refuse_costly(1, ctx.pairs)
+            needs = ctx.needs_input_grad[5 + number :]
+            exact: Grads = dense_gradients(ctx.dense, ctx.weight, grad, saved[-len(inputs) :], needs)
+            return options + (None,) * number + exact
         if ctx.deferred:
             refuse_batched(grad)
             with torch.autocast(grad.device.type, enabled=False):
-                grads: Grads = ctx.run(ctx.saved_tensors[: ctx.number], grad, ctx.needs_input_grad[4:])[1]
-            return nothing + grads
-        for g in ctx.saved_tensors:
-            nothing += (None if g is None else g * grad,)
-        return nothing
+                grads: Grads = ctx.run(saved[:number], grad, ctx.needs_input_grad[5 : 5 + number])[1]
+            return options + grads + inputs
+        for g in saved[:number]:
+            options += (None if g is None else g * grad,)
+        return options + inputs
 
 
 # ----------------------------------------------------------------------------------- whole rows at a time
@@ -280,8 +335,14 @@ def strips_over_both(
 
 # ---------------------------------------------------------------------------------------- z against itself
 
-# Takes log₂e·l for a block, overwrites it with a·e^l, and returns its sums over columns and over rows.
-SquareBlock = Callable[[Tensor, slice, slice], tuple[Tensor, Tensor]]
+# Takes log₂e·l for a block, overwrites it with a·e^l, and returns its sums over columns and, if it reaches further than
+# its own rows (`mirrored`), over the rows there.
+SquareBlock = Callable[[Tensor, slice, slice], tuple[Tensor, Tensor | None]]
+
+
+def mirrored(r: slice, c: slice) -> slice:
+    """The columns of a block of the square beyond its own rows: their (j, i) is in no block, and (i, j) serves both."""
+    return slice(max(r.stop, c.start), c.stop)
 
 
 def square(
@@ -301,23 +362,21 @@ def square(
     """
     n, z = len(z), z.contiguous()
     in_bits = {"beta": 0, "alpha": LOG2E * scale}  # log₂e·l from the product itself
-    side = square_side(n, z.device, tile)
+    pairs = square_blocks(n, z.device, tile)
     wants_z = weight is not None and needs[0]
-    if side >= n:  # one block, without slices: the time of a small batch goes to what surrounds its products
-        e, outer = z.new_empty(2, n, n)
-        whole = slice(0, n)
-        d = block(e.addmm_(z, z.T, **in_bits), whole, whole)[0]
+    if len(pairs) == 1:  # without slices: the time of a small batch goes to what surrounds its products
+        e = z.new_empty(n, n)
+        d = block(e.addmm_(z, z.T, **in_bits), *pairs[0])[0]
     else:
-        edges = spans(n, side)
-        pairs = [(r, c) for k, r in enumerate(edges) for c in edges[k:]]
-        keep = wants_z and len(pairs) * side * side * z.element_size() <= KEEP_BYTES
-        outer, *blocks = slots(1 + (len(pairs) if keep else 1), side * side, like=z)
+        sizes = [(r.stop - r.start) * (c.stop - c.start) for r, c in pairs]
+        keep = wants_z and sum(sizes) * z.element_size() <= KEEP_BYTES
+        outer, *blocks = slots([max(sizes), *(sizes if keep else [max(sizes)])], like=z)
         d = z.new_zeros(n)
         for k, (r, c) in enumerate(pairs):
             over_columns, over_rows = block(_view(blocks[k * keep], r, c).addmm_(z[r], z[c].T, **in_bits), r, c)
             d[r] += over_columns
-            if r != c:
-                d[c] += over_rows
+            if over_rows is not None:
+                d[mirrored(r, c)] += over_rows
     slope: Tensor | float = -1.0
     if slot:
         own = torch.exp2(positive * LOG2E)
@@ -332,17 +391,18 @@ def square(
         return values, (None, gp)
 
     u = (weight * scale).div_(d)
-    if side >= n:
-        return values, (torch.mm(e.mul_(torch.add(u[:, None], u, out=outer)), z), gp)  # (3)
+    if len(pairs) == 1:
+        return values, (torch.mm(e.mul_(u[:, None] + u), z), gp)  # (3)
     gz = torch.zeros_like(z)
     for k, (r, c) in enumerate(pairs):
         e = _view(blocks[k * keep], r, c)
         if not keep:
             block(e.addmm_(z[r], z[c].T, **in_bits), r, c)
-        e.mul_(torch.add(u[r, None], u[None, c], out=outer[: e.numel()].view_as(e)))  # (3)
+        e.mul_(torch.add(u[r, None], u[None, c], out=_view(outer, r, c)))  # (3)
         gz[r].addmm_(e, z[c])
-        if r != c:
-            gz[c].addmm_(e.T, z[r])
+        if c.stop > r.stop:
+            beyond = mirrored(r, c)
+            gz[beyond].addmm_(e[:, beyond.start - c.start :].T, z[r])
     return values, (gz, gp)
 
 
@@ -498,7 +558,7 @@ def softmax_pass(
     columns = list(_columns(parts, height, tile))
     kept = sum(column.gradient is not None for column in columns)
     size = height * max(len(column.rows) for column in columns)
-    buffers = slots(min(kept + 1, len(columns)), size, like=x)  # the last is for all blocks that are not kept
+    buffers = slots([size] * min(kept + 1, len(columns)), like=x)  # the last is for all blocks that are not kept
     for r in spans(len(x), height):
         sums = x.new_zeros(r.stop - r.start)
         strip: list[tuple[Tensor, _Column]] = []
@@ -553,20 +613,21 @@ def _columns(parts: Sequence[_Column], height: int, tile: Tile) -> Iterator[_Col
         start += len(c)
 
 
-def plain_block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
+def plain_block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor | None]:
     """The square's block where everyone but the anchor itself is a candidate."""
     logits.exp2_()
-    if r == c:
+    if r.start == c.start:
         logits.fill_diagonal_(0.0)
-    over_columns = logits.sum(1)
-    return over_columns, over_columns if r == c else logits.sum(0)
+    if c.stop == r.stop:
+        return logits.sum(1), None
+    return logits.sum(1), logits[:, mirrored(r, c).start - c.start :].sum(0)
 
 
 def pair_square(z: Tensor, positive: Tensor, hide: Hide, *, scale: float, weight: Tensor | None, tile: Tile) -> Tensor:
     """`softmax_square` where each anchor has one positive, which ``hide`` leaves out of the blocks: as a slot of its
     own it has the same logit above and below the fraction, so that a loss near 0 keeps its digits."""
 
-    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
+    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor | None]:
         hide(logits, r, c)
         return plain_block(logits, r, c)
 

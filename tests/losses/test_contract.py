@@ -67,6 +67,18 @@ def test_tiled_is_reference_per_anchor_and_gradient(case: Case, tile: Any) -> No
     )
 
 
+@pytest.mark.parametrize("case", [c for c in CASES if c.key in ("supcon", "tcl", "nt-xent")], ids=str)
+def test_tiled_is_reference_where_blocks_are_wider_than_high(case: Case) -> None:
+    """ "auto" has such blocks on a CPU from N = 384 on."""
+    loss = case.make().double()
+    inputs = case.inputs(seed=16, n=450)
+    value, gradients = value_and_gradients(case, loss, inputs)
+    values = case.reference(loss, inputs)
+    share = 1 / int((values != 0).sum())
+    _, expected = value_and_gradients(case, loss, inputs, torch.full_like(values, share), dense=True)
+    assert_same((value, gradients), (values.sum() * share, expected), rtol=1e-9, atol=1e-12)
+
+
 @every_case
 @pytest.mark.parametrize("temperature", [0.004, 2.0])
 @pytest.mark.parametrize("normalize", [True, False])

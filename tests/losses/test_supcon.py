@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import kontrast
 from kontrast import simplex
 from kontrast.losses import Loss, SupConLoss, TCLLoss
 from kontrast.losses.supcon import reference
@@ -481,3 +486,26 @@ def test_what_does_not_go_together_is_a_value_error(
 def test_a_reference_set_needs_labels_also_with_views(make: Callable[..., Loss]) -> None:
     with pytest.raises(ValueError, match="ref_emb needs labels and ref_labels"):
         make()(torch.ones(N, 2, D), ref_emb=torch.ones(K, D), ref_labels=[0] * K)
+
+
+def test_a_step_passes_through_few_functions() -> None:
+    """Which is most of the time of a small batch."""
+    loss, z, labels = SupConLoss(), torch.randn(32, 8, requires_grad=True), torch.arange(32) % 4
+    loss(z, labels).backward()  # what is done once only
+    source, calls = str(Path(kontrast.__file__).parent), []
+
+    def record(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(source):
+            calls.append((Path(frame.f_code.co_filename).name, frame.f_code.co_name))
+
+    before = sys.getprofile()
+    threading.setprofile(record)
+    sys.setprofile(record)
+    try:
+        loss(z, labels).backward()
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+    assert ("supcon.py", "supcon") in calls
+    assert 10 < len(calls) <= 30, calls
+    assert len({file for file, _ in calls}) <= 7, calls

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from kontrast import distributed
 from kontrast.autograd import Twin, twice_differentiable
 from kontrast.checks import not_empty, one_of, temperature_now
-from kontrast.engine import Tile, check_tile, in_range, largest_logit
+from kontrast.engine import OnePass, Tile, check_tile, in_range, largest_logit
 from kontrast.losses._limits import Batch, Limits
 from kontrast.sphere import unit
 
@@ -129,7 +129,7 @@ class Options:
         """
         here = counts[0] if self.processes == 1 else counts[distributed.rank()]
         if self.reduction == "none":
-            values = twice_differentiable(core(None), None, twin, processes=self.processes)
+            values = self._evaluate(core, None, twin)
             values = values if valid is None else torch.where(valid, values, 0.0)
             return distributed.own(values) if self.processes > 1 else values
         share = 1.0 / sum(counts) if self.reduction == "mean" else 1.0
@@ -139,8 +139,14 @@ class Options:
             weight = valid.to(like.dtype).mul_(share)
         else:
             weight = valid.to(like.dtype).div_(self.over_ranks(valid.sum()).clamp(min=1))
-        value = twice_differentiable(core(weight), weight, twin, processes=self.processes)
+        value = self._evaluate(core, weight, twin)
         return distributed.total(value) if self.processes > 1 else value
+
+    def _evaluate(self, core: Core, weight: Tensor | None, twin: Twin | None) -> Tensor:
+        """The values, or their weighted sum, with a gradient that can be differentiated again."""
+        if isinstance(core, OnePass):  # only a batch of one process is a single pass
+            return core(weight, twin)
+        return twice_differentiable(core(weight), weight, twin, processes=self.processes)
 
     def twin(self, values: Callable[..., Tensor], *inputs: Tensor | None, pairs: int) -> Twin:
         """The dense form of a loss: ``values(*inputs, tau)``, where τ is 1 if the loss has none."""

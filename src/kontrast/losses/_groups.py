@@ -32,6 +32,7 @@ from kontrast.checks import integer_labels, not_empty, one_of, rows, same_dtype
 from kontrast.engine import (
     Grads,
     Hide,
+    OnePass,
     SquareBlock,
     Tile,
     hide_diagonal,
@@ -39,7 +40,6 @@ from kontrast.engine import (
     masked_sum,
     row_sums,
     square,
-    tiled,
 )
 from kontrast.losses._base import Core, Loss, Options
 from kontrast.sphere import divide_by_length, unit_gradient
@@ -233,7 +233,7 @@ class Groups:
             )
 
 
-def own_groups(groups: Groups, block: SquareBlock, *, order: Tensor | None = None, tile: Tile) -> Core:
+def own_groups(groups: Groups, block: SquareBlock, *, order: Tensor | None = None, tile: Tile) -> OnePass:
     """log D_i − pull_i/τ of a batch against itself, per anchor or weighted, in one pass without autograd inside.
 
     ``order`` is a permutation in which the block function wants its rows.
@@ -272,7 +272,7 @@ def own_groups(groups: Groups, block: SquareBlock, *, order: Tensor | None = Non
             gz = None if gz is None else torch.empty_like(gz).index_copy_(0, order, gz)
         return values, (gz,)
 
-    return lambda weight: tiled(run, weight, x)
+    return OnePass(run, (x,))
 
 
 def number_labels(labels: Tensor) -> tuple[Tensor, Tensor]:

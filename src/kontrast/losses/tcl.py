@@ -16,6 +16,7 @@ not the per-anchor values, and subtracts no maximum; the values here are (1) per
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ from kontrast.engine import (
     Tile,
     in_range,
     largest_logit,
+    mirrored,
     row_shift,
     strips,
     tiled,
@@ -159,8 +161,8 @@ def _tuned(groups: Groups, k1: float, k2: float) -> Core:
     bounded = in_range(widest, 2 * number_of_candidates, groups.raw.dtype)
     if groups.square and bounded and groups.mask is None and not options.is_learned:
         block, order = _sorted_block(groups, options.now, k1, k2)
-        # Smaller blocks hold positives in fewer of them, which here pays longer than for the plain square.
-        small = options.tile == "auto" and groups.raw.device.type == "cpu" and number_of_candidates < 8192
+        # The parts of smaller blocks that hold positives are smaller, which here pays longer than for the plain square.
+        small = options.tile == "auto" and groups.raw.device.type == "cpu" and 4096 <= number_of_candidates < 8192
         return own_groups(groups, block, order=order, tile=512 if small else options.tile)
     tau = options.tau
     x, scale = options.scaled(groups.anchors)
@@ -212,37 +214,44 @@ def _strips(groups: Groups, k1: float, k2: float, scale: float, bounded: bool) -
 
 
 def _sorted_block(groups: Groups, tau: float, k1: float, k2: float) -> tuple[SquareBlock, Tensor]:
-    """(2) for a batch against itself, and the order its rows must have: sorted by group, only blocks near the diagonal
-    hold positives, and only they need the second exponential and a mask; elsewhere k2 is a plain factor."""
+    """(2) for a batch against itself, and the order its rows must have: sorted by group, the positives of a block
+    all stand in its first columns, and only these need the second exponential and a mask; elsewhere k2 is a plain
+    factor."""
     assert groups.group is not None
     group, order = torch.sort(groups.group)
     numbers = group.tolist()
     scratch: dict[torch.dtype, Tensor] = {}
 
-    def buffer(like: Tensor, dtype: torch.dtype) -> Tensor:
-        """Memory for a block, taken once: the first block is as large as any."""
-        if dtype not in scratch:
-            scratch[dtype] = torch.empty(like.numel(), dtype=dtype, device=like.device)
-        return scratch[dtype][: like.numel()].view_as(like)
+    def buffer(shape: tuple[int, int], dtype: torch.dtype) -> Tensor:
+        """Memory for a part of a block, taken once for as many blocks as fit it."""
+        size = math.prod(shape)
+        if dtype not in scratch or scratch[dtype].numel() < size:
+            scratch[dtype] = torch.empty(size, dtype=dtype, device=group.device)
+        return scratch[dtype][:size].view(shape)
 
-    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor]:
-        if numbers[r.stop - 1] < numbers[c.start]:
-            logits.exp2_()
-            if k2 != 1:
-                logits.mul_(k2)
-            return logits.sum(1), logits.sum(0)
-        same = torch.eq(group[r, None], group[None, c], out=buffer(logits, torch.bool))
-        if r == c:
-            same.fill_diagonal_(False)
-        second = torch.mul(logits, -tau, out=buffer(logits, logits.dtype)).exp2_().mul_(same)
+    def block(logits: Tensor, r: slice, c: slice) -> tuple[Tensor, Tensor | None]:
+        near = min(bisect.bisect_right(numbers, numbers[r.stop - 1]), c.stop)  # where their positives end
+        near = max(near - c.start, 0)
+        beyond = mirrored(r, c).start - c.start
+        if near:
+            shape = (len(logits), near)
+            same = torch.eq(group[r, None], group[None, c.start : c.start + near], out=buffer(shape, torch.bool))
+            if r.start == c.start:
+                same.fill_diagonal_(False)
+            second = torch.mul(logits[:, :near], -tau, out=buffer(shape, logits.dtype)).exp2_().mul_(same)
         logits.exp2_()
         if k2 != 1:
-            logits.mul_(torch.full_like(logits, k2).masked_fill_(same, 1.0))
-        if r == c:
+            logits[:, near:].mul_(k2)
+            if near:
+                logits[:, :near].mul_(torch.full_like(second, k2).masked_fill_(same, 1.0))
+        if r.start == c.start:
             logits.fill_diagonal_(0.0)
-        over_columns = logits.sum(1).add_(second.sum(1), alpha=k1)  # (2)
-        over_rows = over_columns if r == c else logits.sum(0).add_(second.sum(0), alpha=k1)
-        logits.sub_(second, alpha=k1 * tau)  # (3): P − Y
+        over_columns, over_rows = logits.sum(1), None if c.stop == r.stop else logits[:, beyond:].sum(0)
+        if near:
+            over_columns.add_(second.sum(1), alpha=k1)  # (2)
+            if over_rows is not None and near > beyond:
+                over_rows[: near - beyond].add_(second[:, beyond:].sum(0), alpha=k1)
+            logits[:, :near].sub_(second, alpha=k1 * tau)  # (3): P − Y
         return over_columns, over_rows
 
     return block, order
