@@ -57,6 +57,7 @@ def test_training_is_measured_against_the_bare_encoder_in_turns(benchmark, monke
     assert all(value > 0 for value in found.values)
 
 
+@pytest.mark.slow  # processes that train: test_training_is_measured_against_the_bare_encoder_in_turns
 def test_processes_train_beside_busy_ones_and_leave_none(benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
     """One policy, one round; every process that was started has ended."""
     begun: list[subprocess.Popen] = []

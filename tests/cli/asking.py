@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,9 @@ import pytest
 
 from kontrast.cli import main
 from kontrast.cli._console import options
+from kontrast.experiments.cell import Cell
+from kontrast.experiments.engines import Event, attempt
+from kontrast.experiments.engines.local import Local
 from kontrast.recipe import Recipe
 from tests.train.small import recipe
 
@@ -41,6 +44,17 @@ def process(*words: object, python: str = START, env: Mapping[str, str] | None =
     call = [sys.executable, "-c", python, *map(str, words)]
     done = subprocess.run(call, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})})
     return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def run_cells_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the local engine run its cells in this process: one that trains takes seconds to start."""
+
+    def run(self: Local, cells: Sequence[Cell], notify: Callable[[Event], None]) -> None:
+        for cell in cells:
+            outcome = attempt(cell)
+            notify(Event(outcome.what, cell, outcome.seconds, outcome.error))
+
+    monkeypatch.setattr(Local, "run", run)
 
 
 def written(folder: Path, method: str = "supcon", **changes: object) -> tuple[Path, Recipe]:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kontrast import experiments
 from kontrast.cli._completion import complete_experiment
-from kontrast.experiments.cell import Cell
-from kontrast.experiments.engines import Event, attempt
-from kontrast.experiments.engines.local import Local
 from kontrast.experiments.sweep import Sweep
 from kontrast.recipes import published
-from tests.cli.asking import Answer, ask
+from tests.cli.asking import Answer, ask, run_cells_here
 
 Asking = Callable[..., Answer]
 
@@ -29,14 +26,7 @@ def asking(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells run here: a process that trains takes seconds to start."""
-
-    def run(self: Local, cells: Sequence[Cell], notify: Callable[[Event], None]) -> None:
-        for cell in cells:
-            outcome = attempt(cell)
-            notify(Event(outcome.what, cell, outcome.seconds, outcome.error))
-
-    monkeypatch.setattr(Local, "run", run)
+    run_cells_here(monkeypatch)
 
 
 FEW = ["wl-table-1", "temperature=[0.1,1.0]", "--preset", "smoke", "--seeds", "2"]

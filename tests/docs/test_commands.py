@@ -19,7 +19,7 @@ import pytest
 import typer
 
 from kontrast.cli import app
-from tests.cli.asking import Answer, ask, process
+from tests.cli.asking import Answer, ask, process, run_cells_here
 from tests.docs import smoke
 from tests.docs.commands import PROGRAMS, ROOT, Block, Command, all_commands, blocks, commands, inline
 
@@ -69,6 +69,7 @@ def test_runs(
     smoke.fill(workshop)
     monkeypatch.chdir(workshop)
     monkeypatch.setattr("kontrast.pipeline.write_page", lambda run, **_: None)  # it takes longer than the two steps
+    run_cells_here(monkeypatch)
     words, to = _redirected(command.words)
     while "=" in words[0]:
         monkeypatch.setenv(*words.pop(0).split("=", 1))
