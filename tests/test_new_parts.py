@@ -94,7 +94,7 @@ def test_a_recipe_trains_with_all_of_them(tree: Path) -> None:
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert any("loss" in line for line in lines)
     assert any("monitor/mean_norm" in line for line in lines)
-    assert not any("bound" in line for line in lines), "the page's method says nothing of limits, and that is no error"
+    assert not any("bound" in line for line in lines), "the page's loss has no limits, and that is no error"
     result = json.loads((folder / "result.json").read_text())
     assert [entry["name"] for entry in result["results"]] == ["nearest-mean", "knn20"]
     findings = json.loads((folder / "doctor.json").read_text())["findings"]

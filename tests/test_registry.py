@@ -186,7 +186,10 @@ def test_every_part_can_be_found_and_says_what_it_is(family: Family) -> None:
 
 
 def test_every_loss_is_exported_under_its_name() -> None:
-    assert {c.__name__ for c in losses.FAMILY.values()} == {n for n in losses.__all__ if n.endswith("Loss")} - {"Loss"}
+    exported = {name for name in losses.__all__ if name.endswith("Loss")} - {"Loss"}
+    assert exported == {c.__name__ for c in losses.FAMILY.values()}, (
+        "each loss must be in losses/__init__.py, __all__ too"
+    )
 
 
 def test_a_stage_has_the_same_family() -> None:

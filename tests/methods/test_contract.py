@@ -14,9 +14,11 @@ from tests.methods.samples import N, batch, made
 ALL = methods.names()
 
 
+PROMISED = ("ce", "ce-fix", "ce-l2", "instance", "moco", "ressl", "sc", "sce", "simclr", "supcon", "tcl", "tcl-self")
+
+
 def test_the_names_are_those_that_were_promised() -> None:
-    promised = "ce ce-fix ce-l2 instance moco ressl sc sce simclr supcon tcl tcl-self"
-    assert set(promised.split()) <= set(ALL)
+    assert set(PROMISED) <= set(ALL)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -36,6 +38,10 @@ def test_every_learning_parameter_gets_a_gradient_and_nothing_else_does(name: st
 def test_sgd_brings_the_loss_below_chance_and_not_below_its_bound(name: str) -> None:
     """On one batch over and over; the bound is the closed form of `geometry.bounds`."""
     method = made(name)
+    method.step(batch(name))
+    if method.standing(1.0) is None:
+        assert name not in PROMISED
+        pytest.skip(f"chance and bound of {name} are unknown: it has no `composition`, or its loss no `limits`")
     optimiser = torch.optim.SGD(method.parameters(), lr=0.05, momentum=0.9)
     for _ in range(60):
         optimiser.zero_grad()
