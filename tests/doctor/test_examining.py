@@ -14,9 +14,9 @@ import torch
 
 import kontrast
 from kontrast import doctor, recipes
+from kontrast.doctor import rules
 from kontrast.doctor.examining import examine
 from kontrast.doctor.record import Record, collect_recipe
-from kontrast.doctor import rules
 from kontrast.doctor.rules import RULES, Rule
 from kontrast.runs import Finding
 from tests.doctor import patients
@@ -117,7 +117,10 @@ class Hubs(Rule):
 @pytest.mark.parametrize(
     ("text", "evidence"),
     [
-        (GOOD.replace('patients = ("features",)', ""), r"TypeError: Hubs\.patients=None: must be a tuple of one or more"),
+        (
+            GOOD.replace('patients = ("features",)', ""),
+            r"TypeError: Hubs\.patients=None: must be a tuple of one or more",
+        ),
         (GOOD.replace('("features",)', '"features"'), r"Hubs\.patients='features': must be a tuple"),
         (GOOD.replace('("features",)', '("feature",)'), r"of 'run', 'features', 'recipe'"),
         (GOOD.replace('title = "hubs"', ""), r"Hubs\.title=None: must be a few words"),
