@@ -10,6 +10,7 @@ import kontrast
 from kontrast.doctor.record import Record, collect_features, collect_recipe, collect_run
 from kontrast.doctor.rules import RULES, Rule
 from kontrast.recipe import Recipe
+from kontrast.registry import PartError
 from kontrast.runs import Examination, Finding, Run
 from kontrast.runs.schemas import STATUSES
 
@@ -102,7 +103,8 @@ def _finding(name: str, record: Record) -> tuple[Finding | None, bool]:
         rule: Rule = RULES.make(name)
         rule.check()
     except Exception as error:  # also what importing its file raises
-        why = f"the rule {name} cannot be used: {type(error).__name__}: {error}"
+        text = str(error) if isinstance(error, PartError) else f"{type(error).__name__}: {error}"
+        why = f"the rule {name} cannot be used: {text}"
         return Finding(rule=name, status="unknown", title=f"rule {name}", evidence=why, advice=""), False
     return (rule(record) if record.patient in rule.patients else None), rule.explains_others
 
