@@ -26,6 +26,7 @@ KINDS = {
     "train/monitors": "monitors",
     "doctor/rules": "rules",
     "evaluate/protocols": "protocols",
+    "experiments/papers": "experiments",
 }
 """What each folder's parts are called by ``kontrast list``."""
 WITH_ALL_PARTS = (
@@ -82,6 +83,8 @@ def test_the_file_alone_is_listed(lists: dict[str, list[str]], path: str) -> Non
     name = Path(path).stem.replace("_", "-")
     kind = KINDS[Path(path).parent.relative_to("src/kontrast").as_posix()]
     summary = FILES[path].partition('"""')[2].partition("\n")[0].removesuffix('"""')
+    if kind == "experiments":  # its file may have several
+        name, summary = re.findall(r'^        (?:name|title)="(.*)",$', FILES[path], re.MULTILINE)
     assert [line for line in lists[kind] if line.split()[0] in (name, f"[{name}]") and summary in line]
 
 
@@ -91,9 +94,18 @@ def test_a_recipe_trains_with_all_of_them(tree: Path) -> None:
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert any("loss" in line for line in lines)
     assert any("monitor/mean_norm" in line for line in lines)
-    assert not any("bound" in line for line in lines), "the page's method says nothing of limits, and that is no error"
+    assert not any("bound" in line for line in lines), "the page's loss has no limits, and that is no error"
     result = json.loads((folder / "result.json").read_text())
     assert [entry["name"] for entry in result["results"]] == ["nearest-mean", "knn20"]
     findings = json.loads((folder / "doctor.json").read_text())["findings"]
     assert [finding["status"] for finding in findings if finding["rule"] == "few-rows"] == ["warning"]
     assert (folder / "report.html").stat().st_size > 10_000
+
+
+def test_the_new_experiment_is_reproduced(tree: Path) -> None:
+    """With the page's method on the page's data set."""
+    python(tree, "-m", "kontrast", "reproduce", "stripes-temperature", "--preset", "smoke", "--out", "cells")
+    (file,) = (tree / "cells").glob("stripes-temperature*/result.json")
+    result = json.loads(file.read_text())
+    assert result["status"] == {"done": 2}
+    assert [claim["findings"][0]["n"] for claim in result["claims"]] == [1]

@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from kontrast import losses, models
-from kontrast.registry import FAMILIES, NOT_PARTS, Family, check_operation, expected_kind, families
+from kontrast.registry import FAMILIES, NOT_PARTS, Family, PartError, check_operation, expected_kind, families
 
 OF_SOURCE = [family for family in FAMILIES.values() if family.table is None]
 PARTS = [(family, name) for family in OF_SOURCE for name in family if "…" not in name]
@@ -122,8 +123,65 @@ def test_options_are_checked_by_name_and_kind(fruits: Family) -> None:
 
 
 def test_two_classes_in_a_file_are_refused(fruits: Family) -> None:
-    with pytest.raises(TypeError, match="must declare exactly one public class; it declares One, Two"):
+    with pytest.raises(PartError, match="must declare exactly one public class; it declares One, Two"):
         fruits["two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("class Broken(Fruit:\n", r"broken\.py is no Python, line 1: "),
+        ("class Broken(Fruit:\nENTRIES = {}\n", r"broken\.py is no Python, line 1: "),
+        ("", r"broken\.py must declare exactly one public class; it declares none"),
+        ("class Broken: ...\n", r"broken\.py: Broken must be a class that inherits from Fruit, as every fruit"),
+        ("def broken(): ...\nENTRIES = {'broken': broken}\n", r"broken\.py: broken must be a class that inherits"),
+        (
+            "class Fruit: ...\nclass _Broken(Fruit):\n    def __init__(self, *, size): ...\n"
+            "ENTRIES = {'broken': _Broken}\n",
+            r"broken\.py: the option size of _Broken must have a default",
+        ),
+        ("class _Fruit: ...\nclass Broken(_Fruit, Fruit): ...\nclass Fruit: ...\n", "it declares Broken, Fruit"),
+    ],
+)
+def test_a_file_that_is_no_part_is_named_and_the_others_stay(
+    fruits: Family, tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kontrast.cli.list import lines
+
+    (tmp_path / "fruits" / "broken.py").write_text(text)
+    with_base = Family("fruit", "fruits", base="Fruit")
+    assert "apple" in with_base
+    for use in (with_base.options, with_base.find, with_base.check, with_base.make):
+        with pytest.raises(PartError, match=message):
+            use("broken")
+    assert re.search(f"^error: .*{message}", lines(with_base)["broken"])
+    assert lines(fruits)["apple"].startswith("An apple: round.")
+
+
+def test_an_error_of_a_parts_own_code_names_its_file(fruits: Family, tmp_path: Path) -> None:
+    (tmp_path / "fruits" / "broken.py").write_text("class Broken: ...\nno_such_name\n")
+    with pytest.raises(
+        PartError, match=r"broken\.py cannot be imported: NameError: name 'no_such_name' is not defined"
+    ):
+        fruits.find("broken")
+    assert fruits.options("broken") == {"price": None}
+
+
+def test_a_table_that_is_computed_is_refused(fruits: Family, tmp_path: Path) -> None:
+    (tmp_path / "fruits" / "broken.py").write_text("class Broken: ...\nENTRIES = dict(broken=Broken)\n")
+    with pytest.raises(PartError, match=r"broken\.py: ENTRIES must be written out as \{name: class\} or"):
+        fruits.names()
+
+
+def test_an_option_that_is_a_whole_number_takes_no_other(fruits: Family, tmp_path: Path) -> None:
+    (tmp_path / "fruits" / "melon.py").write_text(
+        "class Melon:\n    def __init__(self, *, seeds: int = 0, weight: float = 1, size: int | None = None): ...\n"
+    )
+    for options in ({"seeds": 3}, {"seeds": 3.0}, {"weight": 2.5}, {"size": None}):
+        fruits.check("melon", options)
+    for option in ("seeds", "size"):
+        with pytest.raises(ValueError, match=rf"^fruit\.{option}=2\.5: must be a whole number$"):
+            fruits.check("melon", {option: 2.5})
 
 
 @pytest.mark.parametrize(
@@ -179,14 +237,18 @@ def test_what_is_read_is_what_the_imported_part_has(family: Family, name: str) -
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=label)
 def test_every_part_can_be_found_and_says_what_it_is(family: Family) -> None:
     for name in family:
-        assert len(family.summary(name)) > 5
+        about = f"the docstring of the file of {family.kind} {name!r} must say in a line what it is"
+        assert len(family.summary(name)) > 5, about
         assert isinstance(family.options(name), dict)
         if "…" not in name:
             assert family[name] is family.find(name.replace("-", "_"))
 
 
 def test_every_loss_is_exported_under_its_name() -> None:
-    assert {c.__name__ for c in losses.FAMILY.values()} == {n for n in losses.__all__ if n.endswith("Loss")} - {"Loss"}
+    exported = {name for name in losses.__all__ if name.endswith("Loss")} - {"Loss"}
+    assert exported == {c.__name__ for c in losses.FAMILY.values()}, (
+        "each loss must be in losses/__init__.py, __all__ too"
+    )
 
 
 def test_a_stage_has_the_same_family() -> None:

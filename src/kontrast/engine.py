@@ -512,10 +512,27 @@ def log_normaliser(
     more: Tensor | None = None,
     fixed: Sequence[Tensor | None] = (),
 ) -> Tensor:
-    """log D_i − positive_i over the candidates c, ``[N]``, or its weighted sum. ``fixed`` is for `tiled`.
+    """log D_i − positive_i, ``[N]``, or its weighted sum.
 
-    ``more`` are further candidates, whose columns follow those of c. They are not joined to c, so that a gradient is
-    computed only for the part that wants one.
+        D_i = Σ_j e^{scale ⟨x_i, c_j⟩}    over the candidates j that ``hide`` leaves, of c and then of ``more``
+              + e^{positive_i}            with ``slot`` alone
+
+    The positive is in D_i only by ``slot``, or as a candidate that is not hidden. Where all candidates are hidden, log
+    D_i is put at 0.
+
+    Args:
+        x: ``[N, D]``, the anchors.
+        c: ``[M, D]``, the candidates.
+        positive: ``[N]``, logits (already scaled); None is 0.
+        hide: Hides candidates from an anchor, such as its own row (`hide_diagonal`, `hide_index`).
+        slot: Whether the positive is a candidate of its own, beside the columns.
+        scale: What products are multiplied by: 1/τ, or 1 if x is divided by a learned τ already.
+        bounded: Whether no logit needs a shift before its exponential.
+        weight: Of each anchor, for the weighted sum; None gives the values.
+        tile: The side of the blocks, or "auto".
+        more: Further candidates, whose columns follow those of c. They are not joined to c, so that a gradient is
+            computed only for the part that wants one.
+        fixed: For `tiled`.
     """
 
     def run(tensors: Sequence[Tensor], weight: Tensor | None, needs: Sequence[bool]) -> tuple[Tensor, Grads]:

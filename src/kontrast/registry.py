@@ -99,6 +99,11 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 3, 62, 62, 
 
 # ------------------------------------------------------------------------------------------------ a family
 
+
+class PartError(ImportError):
+    """A file of a part that cannot be used: it is no Python, cannot be imported, or does not declare what it must."""
+
+
 NOT_PARTS = ("functional",)
 """Modules beside the parts: `kontrast.losses.functional` has every loss as a function."""
 
@@ -122,6 +127,8 @@ class Signature(NamedTuple):
     names: set[str]
     defaults: dict[str, Any]  # of keyword-only arguments, and of others with a default; None if not a plain value
     is_open: bool  # whether it passes unknown arguments on (timm's encoders)
+    required: frozenset[str] = frozenset()  # keyword-only arguments without a default
+    whole: frozenset[str] = frozenset()  # arguments that are annotated as int
 
 
 class Family(Mapping[str, Any]):
@@ -138,6 +145,8 @@ class Family(Mapping[str, Any]):
         plural: the name for ``kontrast list``; ``kind`` with an s by default.
         aliases: other names for ``kontrast list``.
         supplied: arguments that the data or the run decide, so that they are not options.
+        base: the name of the class that every part inherits from; None if there is none.
+        required: options that may lack a default, because recipes always have them.
         common: options of every part, which the family itself takes care of, with their defaults. Their values are
             checked there.
         common_to: an argument; only parts that take it have the common options.
@@ -157,6 +166,8 @@ class Family(Mapping[str, Any]):
         plural: str | None = None,
         aliases: Sequence[str] = (),
         supplied: Sequence[str] = (),
+        base: str | None = None,
+        required: Sequence[str] = (),
         common: Mapping[str, Any] | None = None,
         common_to: str | None = None,
         typed: bool = True,
@@ -166,6 +177,7 @@ class Family(Mapping[str, Any]):
         self.plural, self.aliases = plural or f"{kind}s", tuple(aliases)
         self.supplied, self.common, self.common_to = frozenset(supplied), dict(common or {}), common_to
         self.typed, self.shown = typed, shown
+        self.base, self.required = base, frozenset(required)
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # a Mapping would compare, and so import, every part
 
@@ -213,6 +225,7 @@ class Family(Mapping[str, Any]):
 
         Raises:
             ValueError: an unknown name; the error lists the known ones and the nearest.
+            PartError: the file cannot be imported, or its class is none of this family; the error names it.
 
         >>> FAMILIES["method"].find("spucon")
         Traceback (most recent call last):
@@ -222,7 +235,11 @@ class Family(Mapping[str, Any]):
         _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
             return member
-        return getattr(importlib.import_module(member.module), member.target or _public_class(member.file))
+        self._check_declaration(member)
+        try:
+            return getattr(importlib.import_module(member.module), member.target or _public_class(member.file))
+        except Exception as error:
+            raise PartError(f"{member.file} cannot be imported: {type(error).__name__}: {error}") from error
 
     def __getitem__(self, name: str) -> Any:
         return self.find(name)
@@ -256,6 +273,7 @@ class Family(Mapping[str, Any]):
 
         Raises:
             ValueError: an unknown name.
+            PartError: the part's file cannot be read, or its class is none of this family; the error names the file.
 
         >>> FAMILIES["encoder"].options("mlp")
         {'hidden': 256, 'features': 128, 'depth': 2, 'batch_norm': True, 'pretrained': None, 'norm': None}
@@ -263,6 +281,7 @@ class Family(Mapping[str, Any]):
         _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
             return {}
+        self._check_declaration(member)
         signature = _signature(member)
         options = {**signature.defaults, **{k: v for k, v in member.preset.items() if k in signature.defaults}}
         common = self.common if self.common_to is None or self.common_to in signature.names else {}
@@ -332,10 +351,13 @@ class Family(Mapping[str, Any]):
         """
         defaults = self.options(name)
         _, member, _ = self._resolve(name)
+        whole = _signature(member).whole if isinstance(member, Member) else frozenset()
         if not (isinstance(member, Member) and _signature(member).is_open):
             self._check_names(name, [option for option in options or {} if option not in defaults], hint)
         for option, value in (options or {}).items():
             kind = expected_kind(defaults.get(option), value)
+            if option in whole and isinstance(value, float) and not value.is_integer():
+                kind = "a whole number"
             if kind and self.typed and option not in self.common:
                 raise ValueError(f"{section or self.kind}.{option}={quoted(value)}: must be {kind}")
 
@@ -348,6 +370,18 @@ class Family(Mapping[str, Any]):
         return ValueError(f"no {self.kind} {quoted(name)}{nearest(word.removesuffix(self.kind) or word, names)} {text}")
 
     # -------------------------------------------------------------------------------------------- within
+
+    def _check_declaration(self, member: Member) -> None:
+        """Raise if a part is no class of this family, or has an option without a default."""
+        declaration = _declaration(member)
+        name = declaration[1].name
+        if self.base is not None and self.base not in _ancestors(member.file, name):
+            raise PartError(
+                f"{member.file}: {name} must be a class that inherits from {self.base}, as every {self.kind}"
+            )
+        missing = _signature(member).required - self.supplied - self.required - set(member.preset)
+        if missing:
+            raise PartError(f"{member.file}: the option {min(missing)} of {name} must have a default")
 
     def _check_names(self, name: str, unknown: list[str], hint: Callable[[str, Sequence[str]], str]) -> None:
         if unknown:
@@ -434,19 +468,32 @@ def _file(module: str) -> Path:
 
 @functools.lru_cache(maxsize=512)
 def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
+    try:
+        return ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:  # a ValueError: bytes that are no text
+        line = f", line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else f": {error}"
+        raise PartError(f"{file} is no Python{line}") from error
 
 
 @functools.lru_cache(maxsize=512)
 def _entries(module: str, file: Path) -> dict[str, Member]:
     """The table of a file, ``{name: target}`` or ``{name: (target, defaults, summary)}``; empty if it has none."""
-    if "\nENTRIES" not in file.read_text(encoding="utf-8"):  # parsing takes a hundred times as long
+    if b"\nENTRIES" not in file.read_bytes():  # parsing takes a hundred times as long
         return {}
-    table = next(node.value for node in _tree(file).body if "ENTRIES" in _targets(node))  # type: ignore[attr-defined]
+    try:
+        body = _tree(file).body
+    except PartError:  # the error of this part alone: the names of the others are known
+        return {}
     members = {}
-    for key, value in zip(table.keys, table.values, strict=True):
-        target, preset, about = [*(value.elts if isinstance(value, ast.Tuple) else [value]), None, None][:3]
-        members[ast.literal_eval(key)] = Member(module, file, target.id, _value(preset) or {}, _value(about) or "")
+    try:
+        table = next(node.value for node in body if "ENTRIES" in _targets(node))  # type: ignore[attr-defined]
+        for key, value in zip(table.keys, table.values, strict=True):
+            target, preset, about = [*(value.elts if isinstance(value, ast.Tuple) else [value]), None, None][:3]
+            members[ast.literal_eval(key)] = Member(module, file, target.id, _value(preset) or {}, _value(about) or "")
+    except (AttributeError, TypeError, ValueError) as error:
+        raise PartError(
+            f"{file}: ENTRIES must be written out as {{name: class}} or {{name: (class, {{option: value}}, summary)}}"
+        ) from error
     return members
 
 
@@ -460,7 +507,7 @@ def _public_class(file: Path) -> str:
     """The name of the one public class of a file."""
     classes = [node.name for node in _tree(file).body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
     if len(classes) != 1:
-        raise TypeError(f"{file} must declare exactly one public class; it declares {', '.join(classes) or 'none'}")
+        raise PartError(f"{file} must declare exactly one public class; it declares {', '.join(classes) or 'none'}")
     return classes[0]
 
 
@@ -471,7 +518,7 @@ def _declaration(member: Member) -> Declaration:
     name = member.target or _public_class(member.file)
     declaration = _find(member.file, name)
     if declaration is None:
-        raise TypeError(f"{member.file} has no class or function {name}")
+        raise PartError(f"{member.file} has no class or function {name}")
     return declaration
 
 
@@ -492,8 +539,31 @@ def _ancestry(declaration: Declaration) -> Iterator[Declaration]:
     yield declaration
     file, node = declaration
     for base in getattr(node, "bases", ()):
-        if isinstance(base, ast.Name) and (ancestor := _find(file, base.id)) is not None:
+        if (ancestor := _find_base(file, base)) is not None:
             yield from _ancestry(ancestor)
+
+
+def _find_base(file: Path, base: ast.expr) -> Declaration | None:
+    """The class that ``Name`` or ``module.Name`` stands for in a file, if it is one of this package."""
+    if isinstance(base, ast.Name):
+        return _find(file, base.id)
+    if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
+        for node in _tree(file).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == __package__:
+                for alias in node.names:
+                    source = _file(f"{node.module}.{alias.name}")
+                    if (alias.asname or alias.name) == base.value.id and source.exists():
+                        return _find(source, base.attr)
+    return None
+
+
+@functools.lru_cache(maxsize=512)
+def _ancestors(file: Path, target: str) -> frozenset[str]:
+    """The names of a class and of all that it inherits from within this package; none for a function."""
+    node = _find(file, target)
+    if node is None or isinstance(node[1], ast.FunctionDef):
+        return frozenset()
+    return frozenset(ancestor.name for _, ancestor in _ancestry(node))
 
 
 @functools.lru_cache(maxsize=512)
@@ -523,6 +593,8 @@ def _of_arguments(constructors: Sequence[ast.arguments]) -> Signature:
     """Of a constructor, and, if it passes ``**more`` on, of those above it."""
     names: set[str] = set()
     defaults: dict[str, Any] = {}
+    required: set[str] = set()
+    whole: set[str] = set()
     for arguments in constructors:
         plain = [*arguments.posonlyargs, *arguments.args]
         names |= {argument.arg for argument in [*plain, *arguments.kwonlyargs]} - {"self"}
@@ -532,8 +604,15 @@ def _of_arguments(constructors: Sequence[ast.arguments]) -> Signature:
             *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
         ]
         for argument, default in pairs:
+            if argument.arg not in defaults:
+                required |= {argument.arg} if default is None else set()
+                whole |= {argument.arg} if _is_int(argument.annotation) else set()
             defaults.setdefault(argument.arg, _value(default))
-    return Signature(names, defaults, constructors[-1].kwarg is not None)
+    return Signature(names, defaults, constructors[-1].kwarg is not None, frozenset(required), frozenset(whole))
+
+
+def _is_int(annotation: ast.expr | None) -> bool:
+    return annotation is not None and ast.unparse(annotation) in ("int", "int | None")
 
 
 def _fields(declaration: Declaration) -> dict[str, Any]:
@@ -573,14 +652,15 @@ FAMILIES: dict[str, Family] = {
         Family("recipe", "kontrast.recipes", table="RECIPES"),
         Family("experiment", "kontrast.experiments", table="table"),
         Family("claim", "kontrast.experiments.claims", table="CLAIMS"),
-        Family("loss", "kontrast.losses", plural="losses"),
-        Family("method", "kontrast.methods", supplied=("setting",)),
+        Family("loss", "kontrast.losses", plural="losses", base="Loss"),
+        Family("method", "kontrast.methods", supplied=("setting",), base="Method"),
         Family(
             "data set",
             "kontrast.data.sets",
             plural="datasets",
             aliases=("sets", "data-sets", "data"),
             supplied=("options",),
+            base="NamedSet",
         ),
         Family("sampler", "kontrast.data.loader", supplied=("seed", "steps", "drop_last", "classes")),
         Family(
@@ -588,6 +668,7 @@ FAMILIES: dict[str, Family] = {
             "kontrast.models.encoders",
             aliases=("models", "backbones"),
             supplied=("in_channels", "image_size", "in_features"),
+            base="Encoder",
             common={"pretrained": None, "norm": None},
         ),
         Family("head", "kontrast.models.heads", aliases=("projectors",), supplied=("in_dim",)),
@@ -608,19 +689,26 @@ FAMILIES: dict[str, Family] = {
             plural="augmentations",
             aliases=("operations",),
             supplied=("size",),
+            base="Operation",
             typed=False,
             shown="[{}]",
         ),
-        Family("optimiser", "kontrast.optim.optimizers", plural="optimizers", aliases=("optimisers",)),
         Family(
-            "schedule", "kontrast.optim.schedules", aliases=("schedulers",), supplied=("total_steps", "steps_per_epoch")
+            "optimiser", "kontrast.optim.optimizers", plural="optimizers", aliases=("optimisers",), required=("lr",)
         ),
-        Family("protocol", "kontrast.evaluate.protocols", aliases=("probes",)),
-        Family("monitor", "kontrast.train.monitors"),
-        Family("logger", "kontrast.train.loggers"),
-        Family("export", "kontrast.train.exports", aliases=("targets",)),
+        Family(
+            "schedule",
+            "kontrast.optim.schedules",
+            aliases=("schedulers",),
+            supplied=("total_steps", "steps_per_epoch"),
+            base="Schedule",
+        ),
+        Family("protocol", "kontrast.evaluate.protocols", aliases=("probes",), base="Protocol"),
+        Family("monitor", "kontrast.train.monitors", base="Monitor"),
+        Family("logger", "kontrast.train.loggers", base="Logger"),
+        Family("export", "kontrast.train.exports", aliases=("targets",), base="Target"),
         Family("engine", "kontrast.experiments.engines"),
-        Family("rule", "kontrast.doctor.rules", plural="rules", aliases=("diseases",)),
+        Family("rule", "kontrast.doctor.rules", plural="rules", aliases=("diseases",), base="Rule"),
         Family("check", "kontrast.theory", table="checks", aliases=("theorems",)),
     )
 }

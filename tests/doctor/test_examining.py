@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import torch
 
 import kontrast
 from kontrast import doctor, recipes
+from kontrast.doctor import rules
 from kontrast.doctor.examining import examine
 from kontrast.doctor.record import Record, collect_recipe
 from kontrast.doctor.rules import RULES, Rule
@@ -41,7 +44,9 @@ def test_every_rule_has_a_run_with_its_disease() -> None:
         "refused",
         "too-short",
     }  # runs with another one too; recipes; never ill
-    assert {*patients.DISEASES.values(), *also} == set(doctor.names())
+    without = set(doctor.names()) - {*patients.DISEASES.values(), *also}
+    assert not without, f"{without}: add a run that has the sign to RECIPES and DISEASES of tests/doctor/patients.py"
+    assert {*patients.DISEASES.values(), *also} <= set(doctor.names())
 
 
 def test_the_ill_are_told_first_and_a_failure_before_all() -> None:
@@ -96,6 +101,51 @@ def test_a_rule_that_breaks_is_unknown_and_hides_nothing(monkeypatch: pytest.Mon
     assert found["small-queue"].status == "unknown"
     assert "ZeroDivisionError: division by zero" in found["small-queue"].evidence
     assert found["stale-queue"].status == "ok"
+
+
+GOOD = """from kontrast.doctor.rule import Finding, Record, Rule
+
+class Hubs(Rule):
+    patients = ("features",)
+    title = "hubs"
+
+    def examine(self, record: Record) -> Finding | None:
+        return self.ok("no hubs")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence"),
+    [
+        (
+            GOOD.replace('patients = ("features",)', ""),
+            r"TypeError: Hubs\.patients=None: must be a tuple of one or more",
+        ),
+        (GOOD.replace('("features",)', '"features"'), r"Hubs\.patients='features': must be a tuple"),
+        (GOOD.replace('("features",)', '("feature",)'), r"of 'run', 'features', 'recipe'"),
+        (GOOD.replace('title = "hubs"', ""), r"Hubs\.title=None: must be a few words"),
+        (GOOD.replace("examine", "judge"), "TypeError: Can't instantiate abstract class Hubs"),
+        (GOOD.replace('self.ok("no hubs")', "True"), "examine must return a Finding or None, got a bool"),
+        (
+            GOOD.replace("class Hubs(Rule):", "class Hubs(Rule)"),
+            r"hubs cannot be used: .*hubs\.py is no Python, line 3",
+        ),
+        (f"import no_such_module\n{GOOD}", "ModuleNotFoundError"),
+        ("", "must declare exactly one public class"),
+    ],
+)
+def test_a_rule_that_is_none_is_unknown_and_hides_nothing(
+    text: str, evidence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.ones(50, 8)
+    others = [finding.rule for finding in doctor.examine_features(x)]
+    (tmp_path / "hubs.py").write_text(text)
+    monkeypatch.setattr(rules, "__path__", [*rules.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, f"{rules.__name__}.hubs", raising=False)
+    findings = {finding.rule: finding for finding in doctor.examine_features(x)}
+    assert findings["hubs"].status == "unknown"
+    assert re.search(evidence, findings["hubs"].evidence), findings["hubs"].evidence
+    assert sorted(findings) == sorted([*others, "hubs"])
 
 
 def test_nobody_elses_random_state_is_touched() -> None:

@@ -207,7 +207,7 @@ def test_png() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match=r"kind=pie: must be a kind of chart \(c\)\. Use one of line"):
+    with pytest.raises(ValueError, match=r"chart 'c': kind=pie: must be one of line"):
         charts.spec(Chart("c", "t", "pie", "loss", "knn"), made_up())
     with pytest.raises(ValueError, match="wants the axis 'losss'; the rows have data, loss"):
         charts.spec(Chart("c", "t", "line", "temperature", "knn", "losss"), made_up())

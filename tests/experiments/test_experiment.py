@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from kontrast import experiments
+from kontrast.experiments import papers
 from kontrast.experiments.cell import Cell
 from kontrast.experiments.experiment import Row
 from kontrast.experiments.papers import BESIDE
@@ -14,33 +19,7 @@ from kontrast.experiments.plan import plan
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
 
-ASKED = [
-    "wl-table-1",
-    "wl-table-2",
-    "wl-uniformity-tolerance",
-    "wl-losses",
-    "wl-separation",
-    "tcl-table-1",
-    "tcl-table-2",
-    "tcl-k1",
-    "tcl-encoders",
-    "tcl-batch-sizes",
-    "tcl-projector",
-    "tcl-augmentations",
-    "tcl-self",
-    "tcl-gradients",
-    "sce-table-2",
-    "sce-lambda",
-    "sce-collapse",
-    "graf-table",
-    "graf-geometry",
-    "graf-random-labels",
-    "graf-toy",
-    "graf-label-configurations",
-    "graf-capacity",
-    "graf-projector",
-    "graf-interaction",
-]
+FOLDER = Path(papers.__file__).parent
 
 
 @functools.cache
@@ -49,20 +28,65 @@ def cells_of(name: str, preset: str) -> list[Cell]:
     return plan(experiments.find(name), preset, seeds=1)
 
 
-def test_every_table_and_figure_is_there() -> None:
-    assert sorted(ASKED) == experiments.names()
+def test_every_file_of_a_paper_is_in_the_table() -> None:
+    declared = {
+        name
+        for file in FOLDER.rglob("*.py")
+        for name in re.findall(r"Experiment\(\n\s+name=\"(.+?)\"", file.read_text(encoding="utf-8"))
+    }
+    assert declared
+    assert declared <= set(experiments.names()), "an experiment that is declared must be in EXPERIMENTS of its file"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose files are experiments like those of the papers."""
+    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
+    yield tmp_path
+    for file in tmp_path.glob("*.py"):
+        sys.modules.pop(f"{papers.__name__}.{file.stem}", None)
+
+
+def test_a_new_file_is_known_at_once(folder: Path) -> None:
+    (folder / "margins.py").write_text(
+        "from dataclasses import replace\nfrom kontrast.experiments.papers import sce\n"
+        'EXPERIMENTS = [replace(sce.EXPERIMENTS[0], name="margin-views")]\n'
+    )
+    (folder / "_shared.py").write_text("raise RuntimeError\n")
+    assert "margin-views" in experiments.names()
+    assert experiments.find("margin-views").rows == "target"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("", TypeError, r"papers\.margins\.EXPERIMENTS: must be a list of Experiment"),
+        ("EXPERIMENTS = [3]\n", TypeError, r"papers\.margins\.EXPERIMENTS: must be a list of Experiment"),
+        (
+            "from kontrast.experiments.papers.sce import EXPERIMENTS\n",
+            ValueError,
+            r"papers\.sce: .* another experiment 'sce-table-2'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_papers_is_named(folder: Path, text: str, error: type[Exception], message: str) -> None:
+    (folder / "margins.py").write_text(text)
+    with pytest.raises(error, match=message):
+        experiments.names()
 
 
 @pytest.mark.parametrize("name", experiments.names())
 def test_presets_measures_claims_and_charts(name: str) -> None:
     made = experiments.find(name)
-    assert list(made.presets) == ["paper", "cpu", "smoke"]
+    assert list(made.presets) == ["paper", "cpu", "smoke"], (
+        "--preset takes these three: each must be there, in this order"
+    )
     assert made.rows in made.axes
-    assert made.claims
-    assert made.charts
+    assert made.claims, "an experiment must have claims: a sentence of the paper with its statistic"
+    assert made.charts, "an experiment must have charts"
     measures = {measure.name for measure in made.measures}
-    for preset in made.presets.values():
-        assert len(preset.about) > 20
+    for scale, preset in made.presets.items():
+        assert len(preset.about) > 20, f"presets[{scale!r}].about must be a sentence (more than 20 characters)"
         assert set(preset.axes) <= set(made.axes)
     for chart in made.charts:
         known = measures | set(made.axes)

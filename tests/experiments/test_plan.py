@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kontrast.experiments import claims
 from kontrast.experiments.cell import At, Cell, Task
-from kontrast.experiments.experiment import Experiment, Preset
+from kontrast.experiments.experiment import Chart, Experiment, Preset
+from kontrast.experiments.outcome import KNN
 from kontrast.experiments.plan import estimate, plan
 from kontrast.recipe import Recipe
 from tests.train.small import recipe
@@ -104,6 +106,71 @@ def test_a_value_that_no_cell_can_have_is_an_error_with_those_that_can() -> None
 
     with pytest.raises(ValueError, match=r"no cell at data=digits temperature=0\.1 .*temperature: 0\.1, 0\.5, 1\.0"):
         plan(experiment(presets={"cpu": Preset("", make)}))
+
+
+def _broken(at: At) -> Recipe:
+    return {"lr": 0.1}["optim"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"rows": "temprature"},
+            r"small: rows='temprature': must be an axis; did you mean 'temperature'\? It has data",
+        ),
+        ({"axes": {}}, "small: axes must have an axis with its values, and there is none"),
+        ({"axes": {"temperature": ()}}, r"small: axes: temperature must have a list of one value or more, got \(\)"),
+        ({"axes": {"temperature": "high"}}, "temperature must have a list of one value or more, got 'high'"),
+        ({"presets": {}}, r"small has no preset 'cpu'\. It has none$"),
+        (
+            {"presets": {"cpu": Preset("", _make, axes={"temp": (1,)})}},
+            r"cpu's axes='temp': must be an axis; did you mean 'temperature'",
+        ),
+        ({"keep": lambda at: False}, "small: keep must leave a place of the preset 'cpu', and it leaves none"),
+        (
+            {"presets": {"cpu": Preset("", lambda at: None)}},
+            "make must return a Recipe or a Task, and returned a NoneType",
+        ),
+        (
+            {"presets": {"cpu": Preset("", _broken)}},
+            "small: make raised KeyError: 'optim' at data=digits temperature=0.1",
+        ),
+        (
+            {"claims": [claims.rises("τ helps", "kn", "temperature")]},
+            r"claim 'τ helps': measure='kn': must be a measure",
+        ),
+        ({"claims": [claims.rises("τ helps", "knn", "tau")]}, r"claim 'τ helps': .*the axis 'tau'"),
+        ({"claims": [claims.near("τ helps", "knn", 1, 1, {"tau": 1})]}, r"claim 'τ helps': .*the axis 'tau'"),
+        (
+            {"claims": [claims.higher("τ helps", "knn", {"tau": 1}, {"tau": 2}, within=("data",))]},
+            r"claim 'τ helps': .*the axis 'tau'",
+        ),
+        (
+            {"charts": [Chart("a", "A", "lines", "temperature", "knn")]},
+            r"chart 'a': kind='lines': .*did you mean 'line'",
+        ),
+        (
+            {"charts": [Chart("a", "A", "line", "temperature", "kn")]},
+            r"chart 'a': y='kn': must be an axis or a measure",
+        ),
+        ({"charts": [Chart("a", "A", "line", "temperature", "knn", "method")]}, r"chart 'a': colour='method'"),
+    ],
+)
+def test_an_experiment_that_is_not_whole_is_refused_before_its_first_cell(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        plan(experiment(**{"measures": (KNN,), **changes}))
+
+
+def test_a_misspelt_axis_is_told_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"small has no axis 'temperatur'; did you mean 'temperature'\? It has data, "):
+        plan(experiment(), "cpu", ["temperatur=[0.1]"])
+    with pytest.raises(
+        ValueError, match=r"has no cell at temperature=\[\]; its axes are data: digits; temperature: 0\.1"
+    ):
+        plan(experiment(), "cpu", ["temperature=[]"])
 
 
 def test_each_kind_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:

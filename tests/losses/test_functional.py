@@ -17,7 +17,10 @@ MODULE_ONLY = {"num_classes", "dim", "radius", "seed"}  # what makes the weights
 
 
 def test_every_loss_is_a_function() -> None:
-    assert sorted(functional.__all__) == sorted(name.replace("-", "_") for name in FAMILY)
+    names = {name.replace("-", "_") for name in FAMILY}
+    assert set(functional.__all__) == names, (
+        "each loss's function must be imported, and listed, in losses/functional.py"
+    )
 
 
 @every_loss
@@ -45,9 +48,10 @@ def test_every_option_is_described(case: Case) -> None:
     for part in (case.cls, getattr(functional, case.key.replace("-", "_"))):
         doc = inspect.getdoc(part) or ""
         missing = [n for n in inspect.signature(part).parameters if f"\n    {n}:" not in doc]
-        assert not missing, f"{part.__name__} does not describe {missing}"
+        assert not missing, f"the docstring of {part.__name__} must describe {missing} under Args:"
         result = "Call the module with" if inspect.isclass(part) else "Returns:"
-        assert all(text in doc for text in ("Args:", result, "Raises:", ">>>")), part.__name__
+        lacking = [text for text in ("Args:", result, "Raises:", ">>>") if text not in doc]
+        assert not lacking, f"the docstring of {part.__name__} must have {lacking}; see InfoNCELoss and info_nce"
 
 
 def test_options_are_checked_in_both() -> None:

@@ -180,3 +180,10 @@ def test_photographs_of_several_sizes_are_cropped_at_decoding(tmp_path: Path) ->
 def test_errors(change: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         job(recipe("supcon", **change))
+
+
+def test_an_error_of_a_loss_names_the_methods_option() -> None:
+    with pytest.raises(ValueError, match=r"^method\.temperature=-1: must be a finite number above 0"):
+        make_job(resolve(recipe("simclr", **{"method.temperature": -1})), torch.device("cpu"))
+    with pytest.raises(ValueError, match=r"^augment\.views has 1 view of each sample: must have 2"):
+        resolve(recipe("simclr", **{"augment.views": ["none"]}))

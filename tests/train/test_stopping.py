@@ -62,6 +62,10 @@ def test_message_names_step_rate_temperature_and_cause(value: float) -> None:
         assert part in str(caught.value)
     with pytest.raises(NonFiniteLoss, match="embeddings themselves are no longer numbers"):
         check_finite(value, step=12, lr=0.5, temperature=None, scalars={"positive_similarity": math.nan})
+    with pytest.raises(
+        NonFiniteLoss, match="Likely the loss or the data are wrong, not the rate: no weight has changed"
+    ):
+        check_finite(value, step=1, lr=0.0, temperature=0.1, scalars={"positive_similarity": math.nan})
     with pytest.raises(NonFiniteLoss, match="warm it up"):
         check_finite(value, step=12, lr=0.5, temperature=0.1, scalars={})
 

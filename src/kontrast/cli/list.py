@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from kontrast.cli._completion import choices
 from kontrast.cli._console import print_out
-from kontrast.registry import FAMILIES, Family, families
+from kontrast.registry import FAMILIES, Family, PartError, families
 
 KINDS = tuple(dict.fromkeys(family.plural for family in FAMILIES.values()))
 
@@ -39,11 +39,15 @@ def lines(family: Family) -> dict[str, str]:
 
 
 def _line(family: Family, name: str) -> str:
-    options = ", ".join(
-        f"{key}={'own' if value is None and key in family.common else value}"
-        for key, value in family.options(name).items()
-    )
-    summary = family.summary(name).replace("``", "`")  # one is enough for people
+    try:
+        options = ", ".join(
+            f"{key}={'own' if value is None and key in family.common else value}"
+            for key, value in family.options(name).items()
+        )
+        summary = family.summary(name)
+    except PartError as error:  # the others are listed all the same
+        return f"error: {error}"
+    summary = summary.replace("``", "`")  # one is enough for people
     return f"{summary} Options: {options}" if options else summary
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import kontrast
 from kontrast.doctor.record import Record, collect_features, collect_recipe, collect_run
-from kontrast.doctor.rules import RULES
+from kontrast.doctor.rules import RULES, Rule
 from kontrast.recipe import Recipe
+from kontrast.registry import PartError
 from kontrast.runs import Examination, Finding, Run
 from kontrast.runs.schemas import STATUSES
 
@@ -83,13 +84,29 @@ def examine_recipe(recipe: Recipe) -> list[Finding]:
 
 
 def examine(record: Record) -> list[Finding]:
-    """The findings of all rules that apply to a record, problems first; what explains the others comes before all."""
+    """The findings of all rules that apply to a record, problems first; what explains the others comes before all.
+
+    A rule that cannot be made gives the finding ``unknown`` with the reason, and hides nothing that the others find.
+    """
     places: list[tuple[bool, int, str, Finding]] = []
-    for rule in (RULES.make(name) for name in RULES):
-        if record.patient in rule.patients and (finding := rule(record)) is not None:
-            first = rule.explains_others and finding.status in ("problem", "warning")
+    for name in RULES:
+        finding, explains_others = _finding(name, record)
+        if finding is not None:
+            first = explains_others and finding.status in ("problem", "warning")
             places.append((not first, STATUSES.index(finding.status), finding.rule, finding))
     return [finding for *_, finding in sorted(places, key=lambda place: place[:3])]
+
+
+def _finding(name: str, record: Record) -> tuple[Finding | None, bool]:
+    """What the rule of this name finds, and whether it would explain the other findings."""
+    try:
+        rule: Rule = RULES.make(name)
+        rule.check()
+    except Exception as error:  # also what importing its file raises
+        text = str(error) if isinstance(error, PartError) else f"{type(error).__name__}: {error}"
+        why = f"the rule {name} cannot be used: {text}"
+        return Finding(rule=name, status="unknown", title=f"rule {name}", evidence=why, advice=""), False
+    return (rule(record) if record.patient in rule.patients else None), rule.explains_others
 
 
 def write(path: str | Path, recipe: Recipe | None = None) -> Path:

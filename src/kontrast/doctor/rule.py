@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from kontrast.doctor.record import Missing, Patient, Record
 from kontrast.runs import Finding
@@ -20,9 +20,10 @@ FEWEST_STEPS, ENOUGH_STEPS = 50, 500  # the shortest recipes here (fashion-mini)
 
 
 class Rule(ABC):
-    """One thing that the doctor looks for. ``rule(record)`` is the finding.
+    """One thing that the doctor looks for. ``RULES.make("small-queue")(record)`` is the finding of one rule.
 
-    A new rule sets ``patients`` and ``title``, and writes `examine`.
+    A new rule sets ``patients`` and ``title``, and writes `examine`. ``RULES["small-queue"]`` is its class; hyphens and
+    underscores in a name are equal.
 
     Attributes:
         patients: What the rule can examine: ``"run"``, ``"features"``, ``"recipe"``.
@@ -31,8 +32,11 @@ class Rule(ABC):
         explains_others: Whether a problem or a warning explains the other findings, so that it is shown before them.
 
     >>> from kontrast.doctor.rules import RULES
-    >>> RULES["small_queue"].title
+    >>> RULES["small-queue"].title
     'queue too small'
+    >>> finding = RULES.make("small-queue")(Record(patient="features"))
+    >>> finding.status, finding.evidence
+    ('unknown', 'a file of features has no recipe')
     """
 
     patients: ClassVar[tuple[Patient, ...]]
@@ -51,10 +55,21 @@ class Rule(ABC):
             Missing: Something that the rule needs is not there. The finding is then ``unknown``.
         """
 
+    def check(self) -> None:
+        """Raise a TypeError if the class does not say what it can examine, or has no title."""
+        kind, patients = type(self).__name__, getattr(self, "patients", None)
+        if not isinstance(patients, tuple) or not patients or not set(patients) <= set(get_args(Patient)):
+            words = ", ".join(map(repr, get_args(Patient)))
+            raise TypeError(f"{kind}.patients={patients!r}: must be a tuple of one or more of {words}")
+        if not isinstance(title := getattr(self, "title", None), str) or not title:
+            raise TypeError(f"{kind}.title={title!r}: must be a few words, what the rule looks for")
+
     def __call__(self, record: Record) -> Finding | None:
         """Judge the record; an error becomes a finding with the status ``unknown`` and the reason."""
         try:
             finding = self.examine(record)
+            if finding is not None and not isinstance(finding, Finding):
+                raise TypeError(f"examine must return a Finding or None, got a {type(finding).__name__}")
             return self._soften(finding, record) if finding is not None and self.of_learning else finding
         except Missing as missing:
             return self._finding("unknown", str(missing))

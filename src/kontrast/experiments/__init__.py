@@ -11,6 +11,9 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 from kontrast.experiments.experiment import Experiment
 from kontrast.registry import FAMILIES
 
@@ -18,10 +21,28 @@ __all__ = ["find", "names", "table"]
 
 
 def table() -> dict[str, Experiment]:
-    """Every experiment, by name."""
-    from kontrast.experiments.papers import graf, sce, tcl, wang_liu
+    """Every experiment, by name: the ``EXPERIMENTS`` of each file in the folder `kontrast.experiments.papers`.
 
-    return {experiment.name: experiment for book in (wang_liu, tcl, sce, graf) for experiment in book.EXPERIMENTS}
+    Raises:
+        TypeError: A file has no such list, or an object in it is no `Experiment`.
+        ValueError: Two experiments have one name.
+    """
+    from kontrast.experiments import papers
+
+    experiments: dict[str, Experiment] = {}
+    for _, module, _ in sorted(
+        pkgutil.iter_modules(papers.__path__, f"{papers.__name__}."), key=lambda entry: entry.name
+    ):
+        if module.rpartition(".")[2].startswith("_"):
+            continue
+        listed = getattr(importlib.import_module(module), "EXPERIMENTS", None)
+        if not isinstance(listed, list | tuple) or not all(isinstance(entry, Experiment) for entry in listed):
+            raise TypeError(f"{module}.EXPERIMENTS: must be a list of Experiment; a module that has none begins with _")
+        for experiment in listed:
+            if experiment.name in experiments:
+                raise ValueError(f"{module}: there is another experiment {experiment.name!r}; names must differ")
+            experiments[experiment.name] = experiment
+    return experiments
 
 
 def names() -> list[str]:

@@ -40,7 +40,7 @@ BINS = 40  # of a violin whose records are values
 def records(chart: Chart, rows: Sequence[Row]) -> list[Record]:
     """All of a chart's records, in the rows' order."""
     if chart.kind not in KINDS:
-        raise ValueError(f"kind={chart.kind}: must be a kind of chart ({chart.name}). Use one of {', '.join(KINDS)}.")
+        raise ValueError(f"chart {chart.name!r}: kind={chart.kind}: must be one of {', '.join(KINDS)}")
     axes = {chart.x, chart.y, chart.colour, chart.panel, "seed"}
     over = [axis for axis in (rows[0].at if rows else ()) if axis not in axes and len(_values(rows, axis)) > 1]
     if chart.data is not None or not over or (chart.kind == "points" and not _is_axis(rows, chart.x)):

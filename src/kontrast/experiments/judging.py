@@ -17,6 +17,7 @@ from typing import Any
 
 from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import ERROR, Claim, Experiment, Finding, Measure, Published, Row, kind_of
+from kontrast.experiments.plan import check
 from kontrast.intervals import student
 from kontrast.recipes.published import TEST_ROWS
 
@@ -78,6 +79,7 @@ def judge(claim: Claim, rows: Sequence[Row]) -> list[Finding]:
 
 def judge_paper(experiment: Experiment) -> list[dict[str, Any]]:
     """Each claim of an experiment with its findings on the paper's table, in the form of result.json."""
+    check(experiment)
     rows = paper_rows(experiment)
     return [
         {

@@ -3,7 +3,8 @@
 Settings are ``key=value``. A key that is an axis replaces the axis's values (``temperature=[0.1,0.2]``,
 ``data=photos.npz``); any other is an override of every recipe, as for ``kontrast train``.
 
-`estimate` measures how long the cells will take.
+`check` refuses an experiment that names an axis or a measure which it does not have: a claim or a chart about it would
+be an error after days of training. `estimate` measures how long the cells will take.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from kontrast.experiments.cell import At, Cell, Task, Value
-from kontrast.experiments.experiment import Experiment, Preset
+from kontrast.experiments.chart_records import KINDS, PANEL
+from kontrast.experiments.experiment import Experiment, Preset, Row
 from kontrast.recipe import Recipe, parse
 from kontrast.registry import nearest
 
@@ -44,16 +46,22 @@ def plan(
         out: The folder of the run folders.
 
     Raises:
-        ValueError: There is no such preset or cell, a setting is wrong, or two cells are the same run.
+        ValueError: There is no such preset or cell, a setting is wrong, two cells are the same run, or `check` refuses
+            the experiment.
 
     >>> from kontrast import experiments
     >>> cells = plan(experiments.find("graf-toy"), "cpu", ["setting=sc"], seeds=2)
     >>> [cell.name for cell in cells]
     ['setting=sc seed=0', 'setting=sc seed=1']
     """
+    check(experiment)
     scale = find_preset(experiment, preset)
+    settings = list(settings)
     changes = dict(map(parse, settings))
     axes: dict[str, Sequence[Value]] = {**experiment.axes, **scale.axes}
+    for key in changes:
+        if key.partition(".")[0] not in {*axes, *Recipe.model_fields} and (near := nearest(key, axes)) != ".":
+            raise ValueError(f"{experiment.name} has no axis {key!r}{near} It has {', '.join(axes)}")
     for axis in [key for key in changes if key in axes]:
         value = changes.pop(axis)
         axes[axis] = value if isinstance(value, list) else [value]
@@ -62,7 +70,9 @@ def plan(
     everywhere = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
     places = [(at, _seeds(scale, at, seeds)) for at in everywhere if experiment.keep(at) and scale.keep(at)]
     if not places:
-        raise ValueError(f"{experiment.name} has no cell at {' '.join(settings)}")
+        if settings:
+            raise ValueError(f"{experiment.name} has no cell at {' '.join(settings)}; its axes are {_axes(experiment)}")
+        raise ValueError(f"{experiment.name}: keep must leave a place of the preset {preset!r}, and it leaves none")
     order = [(at, seed) for seed in range(max(n for _, n in places)) for at, n in places if seed < n]
     names = {axis: labels(values) for axis, values in axes.items()}
     cells = []
@@ -87,17 +97,24 @@ def find_preset(experiment: Experiment, name: str) -> Preset:
     """
     if name not in experiment.presets:
         names = list(experiment.presets)
-        raise ValueError(f"{experiment.name} has no preset {name!r}{nearest(name, names)} It has {', '.join(names)}")
+        have = ", ".join(names) or "none"
+        raise ValueError(f"{experiment.name} has no preset {name!r}{nearest(name, names)} It has {have}")
     return experiment.presets[name]
 
 
 def _cell(experiment: Experiment, preset: Preset, at: At, label_at: At, changes: Mapping[str, Any], out: str) -> Cell:
+    place = " ".join(f"{axis}={value}" for axis, value in at.items() if axis != "seed")
     try:
         recipe = preset.make(at)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        place = " ".join(f"{axis}={value}" for axis, value in at.items() if axis != "seed")
-        axes = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
-        raise ValueError(f"{experiment.name} has no cell at {place} ({error}); its axes are {axes}") from error
+        if _is_about(error, at, {**experiment.axes, **preset.axes}):
+            text = f"{experiment.name} has no cell at {place} ({error}); its axes are {_axes(experiment)}"
+        else:
+            text = f"{experiment.name}: make raised {type(error).__name__}: {error} at {place}; correct the experiment"
+        raise ValueError(text) from error
+    if not isinstance(recipe, Recipe | Task):
+        kind = type(recipe).__name__
+        raise ValueError(f"{experiment.name}: make must return a Recipe or a Task, and returned a {kind} at {place}")
     if isinstance(recipe, Task):
         if changes:
             raise ValueError(
@@ -105,6 +122,20 @@ def _cell(experiment: Experiment, preset: Preset, at: At, label_at: At, changes:
             )
         return Cell(label_at, dataclasses.replace(recipe, out=out))
     return Cell(label_at, _resolve(recipe, at["seed"], changes, out))
+
+
+def _is_about(error: Exception, at: At, axes: Mapping[str, Sequence[Value]]) -> bool:
+    """Whether an error of `Preset.make` says that there is no such place, and is no defect of the function."""
+    if any(axis in axes and value not in axes[axis] for axis, value in at.items()):
+        return True  # a place of the user's own
+    if isinstance(error, KeyError):  # of a table of places
+        key = error.args[0] if error.args else None
+        return all(part in at.values() for part in (key if isinstance(key, tuple) else (key,)))
+    return isinstance(error, ValueError)
+
+
+def _axes(experiment: Experiment) -> str:
+    return "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in experiment.axes.items())
 
 
 def _resolve(recipe: Recipe, seed: Value, changes: Mapping[str, Any], out: str) -> Recipe:
@@ -173,6 +204,62 @@ def label(value: Value) -> Value:
     if isinstance(value, str) and ("/" in value or Path(value).suffix in (".npz", ".npy")):
         return Path(value).stem or value
     return value
+
+
+# --------------------------------------------------------------------------------------------- is the experiment whole
+
+
+def check(experiment: Experiment) -> None:
+    """Raise if an experiment names an axis, a measure or a kind of chart that there is not.
+
+    Args:
+        experiment: The experiment; none of its cells is made.
+
+    Raises:
+        ValueError: With the name that is wrong, and those that there are.
+
+    >>> from dataclasses import replace
+    >>> from kontrast import experiments
+    >>> check(replace(experiments.find("wl-table-1"), rows="temprature"))
+    Traceback (most recent call last):
+        ...
+    ValueError: wl-table-1: rows='temprature': must be an axis; did you mean 'temperature'? It has data, temperature
+    """
+    axes, measures = list(experiment.axes), [measure.name for measure in experiment.measures]
+
+    def known(what: str, name: str, names: Sequence[str], kind: str) -> None:
+        if name not in names:
+            have = ", ".join(names) or "none"
+            raise ValueError(f"{experiment.name}: {what}={name!r}: must be {kind}{nearest(name, names)} It has {have}")
+
+    if not axes:
+        raise ValueError(f"{experiment.name}: axes must have an axis with its values, and there is none")
+    known("rows", experiment.rows, axes, "an axis")
+    for where, values_by_axis in [
+        ("axes", experiment.axes),
+        *((f"{n}'s axes", p.axes) for n, p in experiment.presets.items()),
+    ]:
+        for axis, values in values_by_axis.items():
+            known(where, axis, axes, "an axis")
+            if isinstance(values, str) or not len(values):
+                raise ValueError(
+                    f"{experiment.name}: {where}: {axis} must have a list of one value or more, got {values!r}"
+                )
+    place = Row({**{axis: values[0] for axis, values in experiment.axes.items()}, "seed": 0}, "", "missing")
+    for claim in experiment.claims:
+        for measure in claim.measures:
+            known(f"claim {claim.text!r}: measure", measure, measures, "a measure")
+        try:
+            claim.test([place])
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{experiment.name}: claim {claim.text!r}: {error}") from error
+    for chart in experiment.charts:
+        known(f"chart {chart.name!r}: kind", chart.kind, list(KINDS), "a kind of chart")
+        # Records of a chart's own have keys of their own.
+        for what in ("x", "y", "colour", "panel") if chart.data is None else ():
+            name = getattr(chart, what)
+            if name is not None and name not in (PANEL, "seed"):
+                known(f"chart {chart.name!r}: {what}", name, [*axes, *measures], "an axis or a measure")
 
 
 # ---------------------------------------------------------------------------------------------------- how long it takes

@@ -65,7 +65,10 @@ class Options:
 
     @property
     def tau(self) -> float | Tensor:
-        """The temperature as it enters the graph: a number, or a tensor that is learned."""
+        """The temperature as it enters the graph: a number, or a tensor that is learned.
+
+        A loss computes with this, not with its argument: a learned tensor of half precision would round every quotient.
+        """
         if not (isinstance(self.temperature, Tensor) and self.temperature.requires_grad):
             return self.now
         # Its roots and quotients are taken in the widest precision there is; as a scalar it widens no rows.

@@ -180,6 +180,26 @@ class Method(nn.Module, ABC):
             batch: Labels and row numbers; with micro-batches its views have been embedded in parts.
         """
 
+    def loss_of(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> Tensor:
+        """`objective`, checked.
+
+        Raises:
+            ValueError: It is no tensor, no scalar, or has no gradient; the error names the method.
+        """
+        loss = self.objective(z, keys, batch)
+        problem = None
+        if not isinstance(loss, Tensor):
+            problem = f"a {type(loss).__name__}"
+        elif loss.ndim:
+            problem = f"a tensor of shape {list(loss.shape)}. Is the reduction of its loss mean?"
+        elif z.requires_grad and torch.is_grad_enabled() and not loss.requires_grad:
+            problem = "a tensor without a gradient. Is it detached, or made of a number?"
+        if problem is not None:
+            raise ValueError(
+                f"{type(self).__name__}.objective must return a scalar tensor with a gradient, got {problem}"
+            )
+        return loss
+
     def remember(self, z: Tensor, keys: Tensor | None, batch: ViewBatch) -> None:
         """Store the arguments of `objective` for `after_step`, `report` and `standing`."""
         self._last = z.detach(), keys, batch
@@ -199,7 +219,7 @@ class Method(nn.Module, ABC):
         self.check(batch)
         keys = self.keys(batch.views, batch.seed)
         z = self.embed(batch.views)
-        loss = self.objective(z, keys, batch)
+        loss = self.loss_of(z, keys, batch)
         self.remember(z, keys, batch)
         return {"loss": loss}
 

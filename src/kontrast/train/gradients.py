@@ -131,7 +131,7 @@ def backward(
     targets = torch.cat([key for key in keys if key is not None]) if keys[0] is not None else None
     z = torch.cat(embeddings).float().requires_grad_()
     with precision.autocast():
-        loss = method.objective(z, targets, batch)
+        loss = method.loss_of(z, targets, batch)
     precision.scale(loss).backward()  # type: ignore[no-untyped-call]  # (2)
     method.remember(z, targets, batch)
     assert z.grad is not None

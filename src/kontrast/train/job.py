@@ -156,7 +156,12 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
             seed=seed_of(recipe.seed, Stream.NETWORK, 1),
             **recipe.head.options,
         )
-        method = methods.method(recipe.method.name, encoder, head, setting=setting, **recipe.method.options)
+        try:
+            method = methods.method(recipe.method.name, encoder, head, setting=setting, **recipe.method.options)
+        except ValueError as error:
+            if str(error).partition("=")[0] not in recipe.method.options:
+                raise
+            raise ValueError(f"method.{error}") from error  # a loss knows its own name of the option alone
     if recipe.train.batch_norm == "sync" and distributed.world_size() > 1:
         method.across_ranks()
     return Job(recipe, data, train, validation, views, crop, method.to(device), sampler, size, device, start)

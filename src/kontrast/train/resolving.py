@@ -84,8 +84,9 @@ def _check_views(recipe: Recipe) -> None:
     kind, count = methods.find(recipe.method.name), len(recipe.augment.views)
     if count < kind.fewest_views or (kind.most_views is not None and count > kind.most_views):
         needs = str(kind.fewest_views) if kind.most_views == kind.fewest_views else f"{kind.fewest_views} or more"
+        quantity = "1 view" if count == 1 else f"{count} views"
         raise ValueError(
-            f"augment.views has {count} views of each sample: must have {needs} with method={recipe.method.name}. Use "
+            f"augment.views has {quantity} of each sample: must have {needs} with method={recipe.method.name}. Use "
             "one preset for each: augment.views=[weak, strong]"
         )
 

@@ -81,7 +81,12 @@ def check_finite(value: float, *, step: int, lr: float, temperature: float | Non
     if math.isfinite(value):
         return
     at = f"learning rate {lr:g}" + ("" if temperature is None else f", temperature {temperature:g}")
-    if any(not math.isfinite(x) for x in scalars.values()):
+    if step == 1:  # no step was taken with this rate
+        cause = (
+            "the loss or the data are wrong, not the rate: no weight has changed yet. Look at the method's loss, at "
+            "the data's mean and std, and at encoder.pretrained"
+        )
+    elif any(not math.isfinite(x) for x in scalars.values()):
         cause = (
             "the embeddings themselves are no longer numbers: the learning rate is too high, or the weights diverged"
         )

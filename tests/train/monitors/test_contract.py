@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +16,9 @@ NAMES = monitors.names()
 
 
 def test_every_file_is_a_name() -> None:
-    assert NAMES == ["effective-rank", "entropy", "gradient-response", "knn", "similarity", "tolerance", "uniformity"]
+    files = Path(monitors.__file__).parent.glob("[!_]*.py")
+    assert sorted(file.stem.replace("_", "-") for file in files) == NAMES
+    assert {"effective-rank", "entropy", "knn", "uniformity"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,6 +70,38 @@ def test_a_snapshot_that_does_not_fit_together_is_refused() -> None:
         snapshot(embeddings=torch.randn(40, 8))
     with pytest.raises(ValueError, match=r"labels \[39\] for 40 images"):
         snapshot(labels=torch.zeros(39))
+
+
+MONITOR = """from kontrast.train.monitors import Monitor, Snapshot
+
+class Mine(Monitor):
+    def values(self, snapshot: Snapshot) -> dict[str, float]:
+        return {"mine": RESULT}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            MONITOR.replace("RESULT", "1 / 0"),
+            "monitor 'mine' failed with ZeroDivisionError: division by zero; correct it",
+        ),
+        (MONITOR.replace("RESULT", "[1.0]"), r"monitor 'mine': its value 'mine' must be a number, got \[1\.0\]"),
+        (MONITOR.replace("RESULT", "'1'"), r"monitor 'mine': its value 'mine' must be a number, got '1'"),
+        (MONITOR.replace("RESULT", "snapshot.labels"), r"its value 'mine' must be a number, got tensor"),
+        (MONITOR.replace('{"mine": RESULT}', "3.0"), r"monitor 'mine': values must return a dict, .* got 3\.0"),
+        (MONITOR.replace('"mine": RESULT', '"uniformity": 1.0'), "monitors 'mine' and 'uniformity' both have a value"),
+    ],
+)
+def test_a_mistake_in_a_monitor_names_it(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.setattr(monitors, "__path__", [*monitors.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, f"{monitors.__name__}.mine", raising=False)
+    with pytest.raises(ValueError, match=message):
+        monitors.measure(["mine", "uniformity"], snapshot())
 
 
 def test_an_unknown_name_names_the_nearest() -> None:

@@ -17,17 +17,19 @@ Each takes a `Snapshot` and gives named values, like the measures of `kontrast.g
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from kontrast.geometry import TooFewSamples
-from kontrast.registry import FAMILIES
+from kontrast.registry import FAMILIES, quoted
 from kontrast.runs import MonitorChart
+from kontrast.train.memory import out_of_memory
 
 __all__ = ["MONITORS", "Monitor", "Snapshot", "default", "find", "measure", "names"]
 
@@ -80,19 +82,32 @@ class Monitor(ABC):
         """The values by their short names; none where the snapshot holds nothing to measure."""
 
     def __call__(self, snapshot: Snapshot) -> dict[str, float]:
-        """`values`, each under ``monitor/``; an error if something is missing that this monitor needs."""
+        """`values`, each under ``monitor/``.
+
+        Raises:
+            ValueError: Something is missing that it needs, or its own code fails; the error names the monitor.
+        """
         obstacle = self.obstacle(
             labels=snapshot.labels is not None,
             views=snapshot.embeddings.shape[1],
             temperature=snapshot.temperature is not None,
         )
+        name = type(self).__module__.rpartition(".")[2].replace("_", "-")
         if obstacle is not None:
-            name = type(self).__module__.rpartition(".")[2].replace("_", "-")
             raise ValueError(f"monitor {name!r} {obstacle}: leave it out")
         with warnings.catch_warnings():
             # The batch is small on purpose: what it gives is to be compared with itself at other steps.
             warnings.simplefilter("ignore", TooFewSamples)
-            return {f"monitor/{name}": float(value) for name, value in self.values(snapshot).items()}
+            try:
+                values = self.values(snapshot)
+            except Exception as error:
+                if out_of_memory(error):
+                    raise
+                why = f"{type(error).__name__}: {error}"
+                raise ValueError(f"monitor {name!r} failed with {why}; correct it, or leave it out") from error
+        if not isinstance(values, Mapping):
+            raise ValueError(f"monitor {name!r}: values must return a dict, names to numbers; got {quoted(values)}")
+        return {f"monitor/{key}": _number(name, key, value) for key, value in values.items()}
 
     def obstacle(self, *, labels: bool, views: int, temperature: bool, response: bool = True) -> str | None:
         """Why this monitor cannot run; None if it can.
@@ -112,6 +127,13 @@ class Monitor(ABC):
         if self.of_responses and not response:
             return "measures the response to hard samples, which this loss has not"
         return None
+
+
+def _number(monitor: str, key: str, value: Any) -> float:
+    with contextlib.suppress(TypeError, ValueError, RuntimeError):  # a tensor of several values raises one of these
+        if not isinstance(value, str | bytes):
+            return float(value)
+    raise ValueError(f"monitor {monitor!r}: its value {key!r} must be a number, got {quoted(value)}")
 
 
 MONITORS = FAMILIES["monitor"]
@@ -149,9 +171,14 @@ def measure(names: Iterable[str], snapshot: Snapshot) -> dict[str, float]:
         The values by name, such as ``monitor/uniformity``.
 
     Raises:
-        ValueError: A name is unknown, or the snapshot lacks what a monitor needs.
+        ValueError: A name is unknown, the snapshot lacks what a monitor needs, a monitor's code fails, or two monitors
+            have a value of one name.
     """
     values: dict[str, float] = {}
-    for name in names:
-        values |= find(name)(snapshot)
+    owners: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        for key, value in find(name)(snapshot).items():
+            if key in owners:
+                raise ValueError(f"monitors {owners[key]!r} and {name!r} both have a value {key!r}: rename one of them")
+            owners[key], values[key] = name, value
     return values
