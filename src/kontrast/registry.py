@@ -297,6 +297,18 @@ class Family(Mapping[str, Any]):
             return member.about or _first_paragraph(ast.get_docstring(_tree(member.file)))
         return _first_paragraph(ast.get_docstring(_declaration(member)[1]))
 
+    def file(self, name: str) -> Path:
+        """The file that declares a part; nothing is imported.
+
+        Raises:
+            ValueError: an unknown name.
+
+        >>> FAMILIES["method"].file("tcl-self").name
+        'tcl_self.py'
+        """
+        _, member, _ = self._split(name)
+        return member.file if isinstance(member, Member) else _file(self.source)
+
     def declared(self, name: str, attribute: str) -> Any:
         """A class attribute of a part, read from its source.
 
