@@ -518,3 +518,13 @@ def test_many_wrong_values_are_one_paragraph() -> None:
     assert text.count("must be a whole number") == MOST_ERRORS
     assert text.endswith(f"and {50 - MOST_ERRORS} more")
     assert len(text) < 1500
+
+
+def test_another_method_drops_the_claim_of_the_recipe() -> None:
+    made = Recipe.of({"about": "SimCLR: NT-Xent on two views.", "method": "simclr", "train": {"epochs": 1}})
+    assert made.override(["method=tcl-self"]).about == made.override({"method": {"name": "sc"}}).about == ""
+    assert made.override(["method.name=tcl_self"]).about == ""
+    for kept in (["method=simclr"], ["method.temperature=0.2"], ["seed=1"]):
+        assert made.override(kept).about == made.about
+    assert made.override({"method": "sc", "about": "SC."}).about == "SC."
+    assert made.override(["method=sc"]).hash == made.override({"method": "sc", "about": "SC."}).hash

@@ -158,6 +158,15 @@ def test_a_file_that_is_no_part_is_named_and_the_others_stay(
     assert lines(fruits)["apple"].startswith("An apple: round.")
 
 
+def test_a_part_that_must_be_a_dataclass(fruits: Family) -> None:
+    family = Family("fruit", "fruits", dataclasses=True)
+    assert family.options("abate") == {"sort": "abate", "weight": 0.2}
+    with pytest.raises(
+        PartError, match=r"apple\.py: Apple must be a dataclass: write @dataclass\(frozen=True\) above it"
+    ):
+        family.options("apple")
+
+
 def test_an_error_of_a_parts_own_code_names_its_file(fruits: Family, tmp_path: Path) -> None:
     (tmp_path / "fruits" / "broken.py").write_text("class Broken: ...\nno_such_name\n")
     with pytest.raises(

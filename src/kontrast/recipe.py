@@ -327,7 +327,8 @@ class Recipe(Section):
 
         A plain value for a section is its name: ``encoder=resnet18``, ``data=photos/``; ``augment=weak`` makes every
         view that preset, and ``augment.jitter=0`` sets a strength of every view. A part with a new name starts from the
-        options of that name. ``train.steps=20`` alone replaces the recipe's epochs, and ``train.epochs=5`` its steps.
+        options of that name; with another method the recipe's claim (``about``) is dropped, unless a new one is given.
+        ``train.steps=20`` alone replaces the recipe's epochs, and ``train.epochs=5`` its steps.
 
         Raises:
             ValueError: an unknown key (the error names the nearest one) or a wrong value.
@@ -346,7 +347,9 @@ class Recipe(Section):
         for key, other in (LENGTHS, LENGTHS[::-1]):
             if lengths.get(key) is not None and other not in lengths:
                 _put(values, other, None)
-        return Recipe.of(values)
+        recipe = Recipe.of(values)
+        claims_another = recipe.method.name.replace("_", "-") != self.method.name.replace("_", "-")
+        return recipe.model_copy(update={"about": ""}) if claims_another and "about" not in dict(pairs) else recipe
 
     def check_parts(self) -> Recipe:
         """The recipe itself, if every part and option that it names exists; nothing is imported for it.

@@ -147,6 +147,7 @@ class Family(Mapping[str, Any]):
         supplied: arguments that the data or the run decide, so that they are not options.
         base: the name of the class that every part inherits from; None if there is none.
         required: options that may lack a default, because recipes always have them.
+        dataclasses: whether every part must be a dataclass, whose fields are its options.
         common: options of every part, which the family itself takes care of, with their defaults. Their values are
             checked there.
         common_to: an argument; only parts that take it have the common options.
@@ -168,6 +169,7 @@ class Family(Mapping[str, Any]):
         supplied: Sequence[str] = (),
         base: str | None = None,
         required: Sequence[str] = (),
+        dataclasses: bool = False,
         common: Mapping[str, Any] | None = None,
         common_to: str | None = None,
         typed: bool = True,
@@ -177,7 +179,7 @@ class Family(Mapping[str, Any]):
         self.plural, self.aliases = plural or f"{kind}s", tuple(aliases)
         self.supplied, self.common, self.common_to = frozenset(supplied), dict(common or {}), common_to
         self.typed, self.shown = typed, shown
-        self.base, self.required = base, frozenset(required)
+        self.base, self.required, self.dataclasses = base, frozenset(required), dataclasses
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # a Mapping would compare, and so import, every part
 
@@ -301,6 +303,18 @@ class Family(Mapping[str, Any]):
             return member.about or _first_paragraph(ast.get_docstring(_tree(member.file)))
         return _first_paragraph(ast.get_docstring(_declaration(member)[1]))
 
+    def file(self, name: str) -> Path:
+        """The file that declares a part; nothing is imported.
+
+        Raises:
+            ValueError: an unknown name.
+
+        >>> FAMILIES["method"].file("tcl-self").name
+        'tcl_self.py'
+        """
+        _, member, _ = self._split(name)
+        return member.file if isinstance(member, Member) else _file(self.source)
+
     def declared(self, name: str, attribute: str) -> Any:
         """A class attribute of a part, read from its source.
 
@@ -379,6 +393,9 @@ class Family(Mapping[str, Any]):
             raise PartError(
                 f"{member.file}: {name} must be a class that inherits from {self.base}, as every {self.kind}"
             )
+        decorators = declaration[1].decorator_list
+        if self.dataclasses and not any("dataclass" in ast.unparse(decorator) for decorator in decorators):
+            raise PartError(f"{member.file}: {name} must be a dataclass: write @dataclass(frozen=True) above it")
         missing = _signature(member).required - self.supplied - self.required - set(member.preset)
         if missing:
             raise PartError(f"{member.file}: the option {min(missing)} of {name} must have a default")
@@ -690,6 +707,7 @@ FAMILIES: dict[str, Family] = {
             aliases=("operations",),
             supplied=("size",),
             base="Operation",
+            dataclasses=True,
             typed=False,
             shown="[{}]",
         ),
@@ -703,7 +721,7 @@ FAMILIES: dict[str, Family] = {
             supplied=("total_steps", "steps_per_epoch"),
             base="Schedule",
         ),
-        Family("protocol", "kontrast.evaluate.protocols", aliases=("probes",), base="Protocol"),
+        Family("protocol", "kontrast.evaluate.protocols", aliases=("probes",), base="Protocol", dataclasses=True),
         Family("monitor", "kontrast.train.monitors", base="Monitor"),
         Family("logger", "kontrast.train.loggers", base="Logger"),
         Family("export", "kontrast.train.exports", aliases=("targets",), base="Target"),

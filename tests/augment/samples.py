@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+
 import torch
 from torch import Tensor
 
 from kontrast import augment
+from kontrast.registry import FAMILIES
+
+OPERATIONS = FAMILIES["operation"]
+
+
+def by_file(kind: str, others: dict[str, augment.Operation]) -> dict[str, augment.Operation]:
+    """Operations that a file declares and nobody lists below, with their defaults."""
+    listed = {type(operation) for operation in others.values()}
+    new = [name for name in OPERATIONS if OPERATIONS[name].kind == kind and OPERATIONS[name] not in listed]
+    sizes = {name: {"size": 32} for name in new if "size" in inspect.signature(OPERATIONS[name]).parameters}
+    return {name: OPERATIONS.make(name, **sizes.get(name, {})) for name in new}
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -30,7 +43,7 @@ def floats(n: int = 16, channels: int = 3, height: int = 32, width: int = 32, *,
 
 def image_operations() -> dict[str, augment.Operation]:
     """Every operation on images of 32 × 32, and some compositions."""
-    return {
+    operations = {
         "crop": augment.RandomCrop(32, padding=4),
         "smaller crop": augment.RandomCrop((20, 24), padding=0),
         "resized crop": augment.RandomResizedCrop(32, scale=(0.2, 1.0)),
@@ -49,14 +62,16 @@ def image_operations() -> dict[str, augment.Operation]:
         "nothing": augment.Compose([]),
         **{name: augment.preset(name, size=32, mean=0.5, std=0.25) for name in augment.NAMES if name != "vector-noise"},
     }
+    return operations | by_file("image", operations)
 
 
 def vector_operations() -> dict[str, augment.Operation]:
     """Every operation on vectors of length 10."""
-    return {
+    operations = {
         "noise": augment.GaussianNoise(0.3, p=0.7),
         "dropout": augment.FeatureDropout(0.3, p=0.7),
         "corruption": augment.MarginalCorruption(torch.randn(50, 10, generator=seeded(9)), p=0.7),
         "vector-noise": augment.preset("vector-noise", noise=0.2, dropout=0.1),
         "standardised": augment.preset("vector-noise", mean=torch.arange(10.0), std=2.0),
     }
+    return operations | by_file("vector", operations)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kontrast import augment
 from kontrast.augment import operation as operation_module
-from tests.augment.samples import floats, image_operations, levels, seeded, vector_operations
+from tests.augment.samples import OPERATIONS, floats, image_operations, levels, seeded, vector_operations
 
 CASES: dict[str, tuple[augment.Operation, Tensor]] = {
     **{name: (o, floats(24)) for name, o in image_operations().items()},
@@ -68,6 +68,22 @@ def test_result_is_float32_of_the_announced_size(case) -> None:
     assert operation.size_of(out) == operation.output_size(operation.size_of(x))
     assert len(out) == len(x)
     assert out.isfinite().all()
+
+
+def test_every_file_is_among_them() -> None:
+    types = {type(operation) for operation, _ in CASES.values()}
+    assert types >= set(OPERATIONS.values())
+
+
+def test_a_result_of_another_precision_names_the_operation() -> None:
+    class Wide(augment.HorizontalFlip):
+        def _apply(self, images: Tensor, params: augment.Params) -> Tensor:
+            return super()._apply(images, params).double()
+
+    with pytest.raises(
+        ValueError, match=r"Wide\._apply must return torch\.float32, as its input is; got torch\.float64"
+    ):
+        Wide()(floats(4))
 
 
 def test_no_samples_give_none(case) -> None:

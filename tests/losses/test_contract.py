@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from kontrast.losses import FAMILY
-from tests.losses.cases import CASES, EMBEDDINGS, FIXED, PLAIN, Case, D, N, penalties
+from kontrast.losses import FAMILY, Batch, Loss
+from tests.descent import assert_not_below, descend, in_ball
+from tests.losses.cases import CASES, EMBEDDINGS, FIXED, NO_GRADIENT, PLAIN, Case, D, N, penalties
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 each_loss = pytest.mark.parametrize("case", [next(c for c in PLAIN if c.key == k) for k in FAMILY], ids=str)
@@ -472,6 +474,74 @@ def test_any_shape(case: Case, n: int, tile: int, seed: int) -> None:
         rtol=1e-8,
         atol=1e-9,
     )
+
+
+# ------------------------------------------------------------------------------------------------------ limits
+
+
+def batch_of(loss: Loss, inputs: dict[str, Tensor], radius: float) -> Batch:
+    """What `Loss.limits` is told of these inputs."""
+    rows = next(v for k, v in inputs.items() if k in EMBEDDINGS)
+    more = inputs.get("negatives", inputs.get("queue"))
+    count = None if more is None else len(more) - ("own_index" in inputs)
+    beside = more is None or getattr(loss, "negatives_in_batch", False)
+    views = rows.shape[1] if rows.ndim == 3 else 1
+    entropy = 0.0
+    if hasattr(loss, "target_temperature"):  # of the relations of each target to the others
+        target = F.normalize(inputs["target"], dim=1)
+        s = target @ (target if more is None else F.normalize(more, dim=1)).T / loss.target_temperature
+        p = s.fill_diagonal_(-torch.inf).softmax(1) if more is None else s.softmax(1)
+        entropy = float(torch.special.entr(p).sum(1).mean())
+    return Batch(inputs.get("labels"), len(rows) if beside else None, views, count, entropy, radius)
+
+
+LIMITED = [
+    case
+    for case in CASES
+    if type(case.make()).limits is not Loss.limits and not {"mask", "ref"} & set(case.form.split("+"))
+    if case.options.get("form", "out") == "out"
+    and not (case.form == "batch" and "target_temperature" in case.parameters())
+]
+"""The forms of each loss that has limits whose batch `Batch` can describe."""
+RADIUS = 2.0  # of embeddings that are not normalised
+
+
+@pytest.mark.parametrize("case", LIMITED, ids=str)
+def test_chance_is_the_loss_at_similarities_of_0(case: Case) -> None:
+    """A row of zeros has similarity 0 to every other."""
+    loss, inputs = case.make().double(), case.inputs()
+    inputs |= {k: torch.zeros_like(v) for k, v in inputs.items() if k in EMBEDDINGS}
+    assert loss.limits(batch_of(loss, inputs, RADIUS)).chance == pytest.approx(
+        loss(**inputs).item(), rel=1e-9, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("case", LIMITED, ids=str)
+def test_collapsed_is_the_loss_at_equal_embeddings(case: Case) -> None:
+    loss, inputs = case.make().double(), case.inputs()
+    if hasattr(loss, "num_classes"):
+        pytest.skip("of a classifier it is the best that one embedding can do")
+    inputs |= {k: torch.ones_like(v) for k, v in inputs.items() if k in EMBEDDINGS}
+    collapsed = loss.limits(batch_of(loss, inputs, RADIUS)).collapsed
+    assert collapsed == pytest.approx(loss(**inputs).item(), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", LIMITED, ids=str)
+def test_descent_does_not_go_below_the_bound_and_comes_near_it(case: Case) -> None:
+    loss, inputs = case.make(temperature=0.5).double(), case.inputs()
+    names = [k for k in inputs if k in EMBEDDINGS and k not in NO_GRADIENT.get(case.cls.__name__, ())]
+    limits = loss.limits(batch_of(loss, inputs, RADIUS))
+
+    def value(*rows: Tensor) -> Tensor:
+        inside = rows if loss.normalize else [in_ball(x, RADIUS) for x in rows]
+        return loss(**{**inputs, **dict(zip(names, inside, strict=True))})
+
+    def check(found: float) -> None:
+        assert_not_below(found, limits.bound, str(case))
+
+    best = descend(value, [inputs[name] for name in names], check)
+    share = (best - limits.bound) / (limits.chance - limits.bound)
+    assert share < 0.5, f"the bound must be near what can be reached: {best:.3g} is, and limits says {limits.bound:.3g}"
 
 
 # ------------------------------------------------------------------------------------------------------ errors

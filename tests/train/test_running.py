@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ import torch
 from safetensors.torch import load_file
 
 import kontrast
+from kontrast import methods
 from kontrast.evaluate import evaluate
 from kontrast.pipeline import run_recipe
+from kontrast.registry import FAMILIES
 from kontrast.runs import Run
 from kontrast.runs.run import WRITTEN
-from kontrast.train import Training, checkpoint, load, make_job, resolve
+from kontrast.train import Session, Training, checkpoint, load, make_job, resolve
 from kontrast.train.evaluation import subject_of
 from kontrast.train.loop import batches, prepare_views
 from kontrast.train.machine import pick_device
@@ -459,3 +462,31 @@ def test_a_checkpoint_of_another_run_is_named_and_the_one_before_used(
     assert "last.pt cannot be resumed from (it is of another recipe" in told
     assert "resumes from previous.pt" in told
     same_runs(place.path, whole.path)
+
+
+def test_a_method_whose_file_changed_since_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder does not depend on code, so the result of the old code would stand without a word."""
+    source = FAMILIES["method"].file("simclr").read_text(encoding="utf-8")
+    trial = tmp_path / "trial.py"
+    trial.write_text(source.replace("class SimCLR", "class Trial"), encoding="utf-8")
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    made = resolve(recipe("trial", **{"run.out": str(tmp_path / "runs")}))
+    folder = run_recipe(made)
+    assert list(folder.state.sources) == ["method trial"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not Session(made).has_work
+    trial.write_text(trial.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    with pytest.warns(
+        UserWarning, match="method trial has changed since this run began; give another --out, or remove"
+    ):
+        assert not Session(made).has_work
+    monkeypatch.setattr(kontrast, "__version__", "9.9")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # another version is another matter, and run.json says which
+        Session(made)
+    folder.note("done", sources={})  # as runs of before have it
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Session(made)
+    sys.modules.pop("kontrast.methods.trial")

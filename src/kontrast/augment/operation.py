@@ -229,7 +229,12 @@ class Operation(ABC):
         if self.is_writing and batch.data_ptr() == images.data_ptr():
             batch = batch.clone()
         with torch.autocast(batch.device.type, enabled=False):  # half precision would round what the weights multiply
-            return self._apply(batch, params) if len(batch) else self._empty(batch)
+            result = self._apply(batch, params) if len(batch) else self._empty(batch)
+        if result.dtype != torch.float32:
+            raise ValueError(
+                f"{type(self).__name__}._apply must return torch.float32, as its input is; got {result.dtype}"
+            )
+        return result
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Draw parameters for this batch and apply them."""

@@ -120,7 +120,7 @@ def _open_source(source: Any, test: Any, layout: str | None, options: Options) -
     if isinstance(source, DataSet):
         return source
     if isinstance(source, str) and source in SETS:
-        return SETS.make(source, options).load()  # type: ignore[no-any-return]
+        return SETS.make(source, options).load_checked()  # type: ignore[no-any-return]
     if isinstance(source, str | os.PathLike):
         return _from_path(source, layout, options)
     settings = _array_options(layout, options)

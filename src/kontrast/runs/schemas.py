@@ -125,6 +125,7 @@ class State(FileModel):
         status: training, evaluating, done, interrupted or failed (a task: running); None before the start.
         hash: The recipe's hash.
         data_file: Digest of the data file, if the data are one file.
+        sources: Digests of the source files of the method and of the loss that the recipe names, as the run began.
         seconds: Working time so far, without interruptions.
         machine: Where it ran: folder, system, processor, cores, threads, device, processes.
         files: SHA-256 of each file that the finished run wrote, by name.
@@ -147,6 +148,7 @@ class State(FileModel):
     updated: str | None = None
     finished: str | None = None
     data_file: str | None = None
+    sources: dict[str, str] = Field(default_factory=dict)
     step: int | None = None
     total_steps: int | None = None
     seconds: Number = None

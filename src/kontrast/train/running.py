@@ -13,9 +13,11 @@ Started by torchrun, every process runs this and all train together; the first o
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
@@ -23,10 +25,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+import kontrast
 from kontrast import distributed
 from kontrast.data import DataSet, check_in_reach
 from kontrast.evaluate import Result, Subject
 from kontrast.recipe import Recipe
+from kontrast.registry import FAMILIES
 from kontrast.runs import Run, data_digest, timestamp
 from kontrast.train import checkpoint, evaluation, micro_batch, start
 from kontrast.train.analysis import analyse
@@ -61,6 +65,7 @@ class Session:
         self.data = data
         self.run = Run.of(self.recipe)
         self.run.check(self.recipe)
+        warn_of_changed_parts(self.run, self.recipe)
         self.has_work = self.run.status != "done" or not verify_finished_run(self.run)
         self.has_failed = False
         self.job: Job | None = None
@@ -194,7 +199,8 @@ class Session:
             return
         run.restore_recipe(recipe)
         about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, "data_file": digest}
-        first = {} if self._earlier.status else {"started": self._start_time}
+        begun = {"started": self._start_time, "sources": source_digests(recipe)}
+        first = {} if self._earlier.status else begun
         mark = micro_batch.request_record(self.requested, recipe)
         run.note("training", **about, **first, **mark, **machine(job.device))
         if job.start is not None and job.start.loaded is not None:
@@ -250,6 +256,39 @@ class Session:
             self.has_failed = True
             with suppress(OSError):  # on a full disk the note fails too, and its error would hide this one
                 self.run.note("failed", error=f"{type(error).__name__}: {error}", seconds=self._seconds())
+
+
+def source_digests(recipe: Recipe) -> dict[str, str]:
+    """Digests of the source files of a recipe's method and of the loss that it names.
+
+    >>> sorted(source_digests(Recipe.of({"method": {"name": "simclr", "loss": "supcon"}, "train": {"epochs": 1}})))
+    ['loss supcon', 'method simclr']
+    """
+    names = {"method": recipe.method.name, "loss": recipe.method.options.get("loss")}
+    parts = {kind: name for kind, name in names.items() if isinstance(name, str) and name in FAMILIES[kind]}
+    return {
+        f"{kind} {name}": hashlib.sha256(FAMILIES[kind].file(name).read_bytes()).hexdigest()[:16]
+        for kind, name in parts.items()
+    }
+
+
+def warn_of_changed_parts(run: Run, recipe: Recipe) -> None:
+    """Warn if the file of the method or the loss is another than when the run began.
+
+    The recipe's hash, and so the folder, does not depend on code. Of another version of kontrast there is no warning:
+    run.json has the version.
+    """
+    if not run.status or run.state.versions.get("kontrast") != kontrast.__version__:
+        return
+    now = source_digests(recipe)
+    changed = [part for part, digest in run.state.sources.items() if now.get(part, digest) != digest]
+    if changed:
+        have = "has" if len(changed) == 1 else "have"
+        warnings.warn(
+            f"{' and '.join(changed)} {have} changed since this run began; give another --out, or remove {run.path}, "
+            "to train again",
+            stacklevel=2,
+        )
 
 
 def verify_finished_run(run: Run, *, verbose: bool = True) -> bool:

@@ -24,7 +24,8 @@ class NamedSet(abc.ABC):
     Args:
         options: how to load.
 
-    ``mean`` and ``std`` are per channel, for pixels in 0…1; ``note`` is the source and the licence.
+    ``name`` is the file's name, with hyphens. ``mean`` and ``std`` are per channel, for pixels in 0…1; ``note`` is the
+    source and the licence.
     """
 
     name: ClassVar[str]
@@ -39,9 +40,37 @@ class NamedSet(abc.ABC):
     def load(self) -> DataSet:
         """Load the set from its files."""
 
+    def load_checked(self) -> DataSet:
+        """`load`, and what it must be.
+
+        Raises:
+            ValueError: the class or what it loads does not fit together; the error names the set and what to correct.
+        """
+        file = type(self).__module__.rpartition(".")[2].replace("_", "-")
+        for attribute, what in (
+            ("name", f"{file!r}, as its file"),
+            ("mean", "that of the training pixels in 0…1, one for each channel (kontrast.data.channel_statistics)"),
+            ("std", "that of the training pixels in 0…1, one for each channel (kontrast.data.channel_statistics)"),
+            ("note", "its source and its licence"),
+        ):
+            if not hasattr(self, attribute):
+                raise ValueError(f"data set {file!r}: {type(self).__name__} must set {attribute}: {what}")
+        if self.name != file:
+            raise ValueError(f"data set {file!r}: name={self.name!r}: must be {file!r}, as its file")
+        data = self.load()
+        problem = _problem(data)
+        if problem is not None:
+            raise ValueError(f"data set {file!r}: {problem}")
+        return data
+
     def split(self, images: Any, labels: Any = None) -> Split:
         """Make a split in memory, at the requested size, of images ``[N, C, H, W]`` and labels."""
         pixels = images if isinstance(images, Tensor) else torch.from_numpy(np.ascontiguousarray(images))
+        if pixels.ndim == 4 and pixels.shape[1] not in (1, 3) and pixels.shape[3] in (1, 3):
+            raise ValueError(
+                f"data set {self.name!r}: images {list(pixels.shape)}: must be [N, C, H, W], channels first. Use "
+                "images.transpose(0, 3, 1, 2)"
+            )
         size = self.options.size
         pixels = pixels.contiguous() if size is None else resize_images(pixels, size)
         return Split(Memory(pixels), None if labels is None else torch.as_tensor(labels).to(torch.int64))
@@ -97,3 +126,21 @@ class NamedSet(abc.ABC):
         """Download an archive into the root (unless it is there), and unpack it."""
         where = self.options.where
         unpack(download(url, where / name, checksum=f"md5:{md5}"), where)
+
+
+def _problem(data: Any) -> str | None:
+    """What does not fit together in a data set that a class loaded."""
+    if not isinstance(data, DataSet):
+        return f"load must return a DataSet (self.assemble makes one), got {type(data).__name__}"
+    shape = data.train.inputs.shape
+    for attribute in ("mean", "std"):
+        values = getattr(data, attribute)
+        if shape is not None and len(values) != shape[0]:
+            return f"{attribute} has length {len(values)}: must have {shape[0]}, one for each channel of {list(shape)}"
+    for split in (data.train, data.test):
+        if data.class_names and split is not None and split.labels is not None and len(split.labels):
+            most = int(split.labels.max())
+            if most >= len(data.class_names):
+                count = len(data.class_names)
+                return f"labels go to {most}: there must be {most + 1} class_names or more, and there are {count}"
+    return None
