@@ -312,7 +312,7 @@ class Family(Mapping[str, Any]):
         >>> FAMILIES["method"].file("tcl-self").name
         'tcl_self.py'
         """
-        _, member, _ = self._split(name)
+        _, member, _ = self._resolve(name)
         return member.file if isinstance(member, Member) else _file(self.source)
 
     def declared(self, name: str, attribute: str) -> Any:
