@@ -102,6 +102,36 @@ def test_a_recipe_trains_with_all_of_them(tree: Path) -> None:
     assert (folder / "report.html").stat().st_size > 10_000
 
 
+CONTRACTS = (
+    "tests/losses/test_contract.py",
+    "tests/losses/test_functional.py",
+    "tests/methods/test_contract.py",
+    "tests/augment/test_contract.py",
+    "tests/data/sets/test_contract.py",
+    "tests/models/encoders/test_contract.py",
+    "tests/train/monitors/test_contract.py",
+    "tests/evaluate/protocols/test_contract.py",
+    "tests/experiments/test_experiment.py",
+    "tests/test_registry.py",
+)
+NAMES = "decoupled or pairs or invert or stripes or one-conv or mean-norm or few-rows or nearest-mean"
+EXPORTS = {  # what the page says of a loss under "Then"
+    "losses/__init__.py": "from kontrast.losses.decoupled import DecoupledLoss\n__all__ += ['DecoupledLoss']\n",
+    "losses/functional.py": "from kontrast.losses.decoupled import decoupled\n__all__ += ['decoupled']\n",
+}
+
+
+@pytest.mark.slow
+def test_the_contracts_of_all_parts_hold_for_the_new_ones(tree: Path) -> None:
+    """The tests that the page says find a part by its file, in a tree that has the page's files."""
+    shutil.copytree(Path(__file__).parent, tree / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in EXPORTS.items():
+        with (tree / "src" / "kontrast" / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+    printed = python(tree, "-m", "pytest", "-q", "-m", "not slow", "-k", NAMES, *CONTRACTS)
+    assert int(re.search(r"(\d+) passed", printed)[1]) > 100
+
+
 def test_the_new_experiment_is_reproduced(tree: Path) -> None:
     """With the page's method on the page's data set."""
     python(tree, "-m", "kontrast", "reproduce", "stripes-temperature", "--preset", "smoke", "--out", "cells")

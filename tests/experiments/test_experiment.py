@@ -18,6 +18,7 @@ from kontrast.experiments.papers import BESIDE
 from kontrast.experiments.plan import plan
 from kontrast.recipe import Recipe
 from kontrast.recipes import published
+from kontrast.registry import PartError
 
 FOLDER = Path(papers.__file__).parent
 
@@ -60,8 +61,9 @@ def test_a_new_file_is_known_at_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("", TypeError, r"papers\.margins\.EXPERIMENTS: must be a list of Experiment"),
-        ("EXPERIMENTS = [3]\n", TypeError, r"papers\.margins\.EXPERIMENTS: must be a list of Experiment"),
+        ("", PartError, r"papers\.margins\.EXPERIMENTS: must be a list of Experiment"),
+        ("EXPERIMENTS = (\n", PartError, r"papers\.margins cannot be imported: SyntaxError: .*margins\.py"),
+        ("EXPERIMENTS = [3]\n", PartError, r"papers\.margins\.EXPERIMENTS: must be a list of Experiment"),
         (
             "from kontrast.experiments.papers.sce import EXPERIMENTS\n",
             ValueError,

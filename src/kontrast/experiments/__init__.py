@@ -15,7 +15,7 @@ import importlib
 import pkgutil
 
 from kontrast.experiments.experiment import Experiment
-from kontrast.registry import FAMILIES
+from kontrast.registry import FAMILIES, PartError
 
 __all__ = ["find", "names", "table"]
 
@@ -24,7 +24,7 @@ def table() -> dict[str, Experiment]:
     """Every experiment, by name: the ``EXPERIMENTS`` of each file in the folder `kontrast.experiments.papers`.
 
     Raises:
-        TypeError: A file has no such list, or an object in it is no `Experiment`.
+        PartError: A file cannot be imported, has no such list, or something in it is no `Experiment`.
         ValueError: Two experiments have one name.
     """
     from kontrast.experiments import papers
@@ -35,9 +35,12 @@ def table() -> dict[str, Experiment]:
     ):
         if module.rpartition(".")[2].startswith("_"):
             continue
-        listed = getattr(importlib.import_module(module), "EXPERIMENTS", None)
+        try:
+            listed = getattr(importlib.import_module(module), "EXPERIMENTS", None)
+        except Exception as error:
+            raise PartError(f"{module} cannot be imported: {type(error).__name__}: {error}") from error
         if not isinstance(listed, list | tuple) or not all(isinstance(entry, Experiment) for entry in listed):
-            raise TypeError(f"{module}.EXPERIMENTS: must be a list of Experiment; a module that has none begins with _")
+            raise PartError(f"{module}.EXPERIMENTS: must be a list of Experiment; a module that has none begins with _")
         for experiment in listed:
             if experiment.name in experiments:
                 raise ValueError(f"{module}: there is another experiment {experiment.name!r}; names must differ")
