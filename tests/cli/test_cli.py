@@ -31,7 +31,7 @@ def test_a_warning_is_one_line_without_its_source(
     from tests.train.exports.made import made
 
     made(few / "run", "mlp", (3, 8, 8))
-    monkeypatch.setattr("kontrast.cli._console.printed", set())
+    monkeypatch.setattr("kontrast.cli._console.warning_texts", set())
     monkeypatch.delenv("KONTRAST_DEBUG", raising=False)
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # here they are errors

@@ -58,7 +58,7 @@ def test_what_they_depend_on_tells_them_apart() -> None:
         return recipe("simclr", **changes)
 
     axes = {"features": (8, 16), "noise": (0.0, 0.5)}
-    cells = plan(experiment(axes=axes, presets={"cpu": Preset("", make, seeds=2)}), "cpu")
+    cells = plan(experiment(axes=axes, rows="features", presets={"cpu": Preset("", make, seeds=2)}), "cpu")
     made = [(baseline.name, baseline.at) for baseline in baselines_of(cells)]
     assert made == [
         (RAW, {"seed": 0}),

@@ -211,7 +211,7 @@ def test_searches_and_experiments_want_a_number() -> None:
     with pytest.raises(ValueError, match=r"train.micro_batch=auto: a search needs a number"):
         Tuning.of(asked)
     with pytest.raises(ValueError, match=r"train.micro_batch=auto: an experiment needs a number"):
-        plan._resolved(asked, 0, {}, "runs")
+        plan._resolve(asked, 0, {}, "runs")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "some", True])

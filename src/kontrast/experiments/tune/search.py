@@ -318,7 +318,7 @@ def check_remark(
     """Check the remark that any k1 below 5,000 beat SupCon.
 
     Args:
-        tried: Settings and scores of a search by `choose_k`.
+        scores: Settings and scores of a search by `choose_k`.
         seeds: The seeds of the scores.
 
     Returns:
