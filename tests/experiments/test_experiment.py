@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,13 @@ def test_every_file_of_a_paper_is_in_the_table() -> None:
     }
     assert declared
     assert declared <= set(experiments.names()), "an experiment that is declared must be in EXPERIMENTS of its file"
+
+
+def test_the_table_is_read_without_torch() -> None:
+    """`kontrast list experiments` and the shell's completion need it, and torch takes seconds."""
+    code = "import sys\nfrom kontrast import experiments\nexperiments.names()\nprint('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @pytest.fixture
