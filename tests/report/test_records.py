@@ -78,7 +78,6 @@ def test_what_is_no_run(tmp_path: Path) -> None:
 
 
 DAMAGED = ("run.json", "result.json", "analysis.json", "doctor.json", "metrics.jsonl", "recipe.yaml")
-CASES = 100
 
 
 def deep(levels: int) -> Any:
@@ -207,9 +206,12 @@ class Blank:
         return {}
 
 
-def test_no_value_of_another_type_breaks_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("drawn", "plain"), [(1, 25), pytest.param(6, 100, marks=pytest.mark.slow)])
+def test_no_value_of_another_type_breaks_a_page(
+    drawn: int, plain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Some with their charts; most without, and without t-SNE, which take most of the time."""
-    fuzz(tmp_path / "drawn", 6, seed=0)
+    fuzz(tmp_path / "drawn", drawn, seed=0)
     monkeypatch.setattr("kontrast.report.run.embedding.tsne", lambda x, *_, **__: x[:, :2])
     monkeypatch.setitem(sys.modules, "altair", Blank())
-    fuzz(tmp_path, CASES, seed=1)
+    fuzz(tmp_path, plain, seed=1)
