@@ -9,7 +9,8 @@ Anchors are A rows in all, n = A/R of them on each of R ranks, against C candida
          A·(A + b)/2 of them, or all A² where there is one block, and both halves of the gradient from the same block:
          1.5 products (one block: 2), or 2 where the blocks do not fit `engine.KEEP_BYTES` and are made twice
     (3)  several ranks: the candidates are gathered (A·D numbers), their gradient is summed over the ranks (A·D numbers)
-    (4)  memory: so many tensors of rows, and the blocks; never n·C
+    (4)  memory: so many tensors of rows, a few numbers a row, and the blocks; never n·C. Where the blocks are made
+         twice, the peak comes later, when more tensors of rows are alive
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kontrast import engine
 from kontrast.checks import whole_number
 
 FLOAT, INTEGER = 4, 8  # bytes: losses compute in float32, labels are int64
+NUMBERS = 10 * FLOAT  # bytes of norms, normalisers, indices and their like, a row
 HEADER = 6 * INTEGER  # what `distributed.row_counts` gathers from each rank
 PAGE = Path(__file__).with_suffix(".md")
 
@@ -36,6 +38,7 @@ class Kind:
     candidates: str  # "batch": the anchors themselves; "keys": those of the batch, or a queue; "classes"
     products: float  # several ranks, or against others
     own: int
+    own_late: int = 0  # in place of ``own`` where blocks are not kept; 0: the same
     own_ranks: int = 0
     all: int = 0
     per_view: bool = False  # every view is an anchor
@@ -44,9 +47,9 @@ class Kind:
 
 
 KINDS = {
-    "supcon": Kind("batch", 3, own=3, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
-    "tcl": Kind("batch", 3, own=3, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
-    "nt_xent": Kind("batch", 3, own=2, own_ranks=3, all=2, per_view=True, gradient=True),
+    "supcon": Kind("batch", 3, own=3, own_late=4, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
+    "tcl": Kind("batch", 3, own=3, own_late=4, own_ranks=4, all=3, per_view=True, labels=True, gradient=True),
+    "nt_xent": Kind("batch", 3, own=2, own_late=4, own_ranks=3, all=2, per_view=True, gradient=True),
     "info_nce": Kind("keys", 2, own=4, own_ranks=3, all=2),  # keys without gradient, as MoCo's
     "info_nce, keys learned": Kind("keys", 3, own=6, own_ranks=4, all=2, gradient=True),
     "hard_contrastive": Kind("keys", 2, own=4, own_ranks=3, all=2),
@@ -120,8 +123,10 @@ def step_cost(
     n = anchors // ranks
     fixed = classes if kind.candidates == "classes" else queue if kind.candidates == "keys" else 0
     c = fixed or anchors
+    own = kind.own
     if kind.candidates == "batch" and ranks == 1:
-        logits, flops, blocks = _square(loss, n, dim)
+        logits, flops, blocks, is_kept = _square(loss, n, dim)
+        own = own if is_kept else kind.own_late
     else:
         chosen = min(hard_negatives, c) if loss == "hard_contrastive" else c
         logits = {0: 0, 4: 2}.get(int(kind.products), 1) * n * chosen
@@ -129,19 +134,19 @@ def step_cost(
         blocks = _blocks(kind, loss, n, c, min(hard_negatives, c))
     together = ranks > 1
     gathers = together and not fixed
-    rows = (kind.own_ranks * n + kind.all * anchors) if gathers else kind.own * n
+    rows = (kind.own_ranks * n + kind.all * anchors) if gathers else own * n
     return StepCost(
         flops=flops,
         exponentials=logits,
         gathered=together * HEADER * ranks + gathers * anchors * (dim * FLOAT + kind.labels * INTEGER),
         reduced=together * FLOAT + (gathers and kind.gradient) * anchors * dim * FLOAT,
-        memory=(rows + fixed) * dim * FLOAT + blocks,
+        memory=(rows + fixed) * dim * FLOAT + n * NUMBERS + blocks,
         ranks=ranks,
     )
 
 
-def _square(loss: str, n: int, dim: int) -> tuple[int, int, int]:
-    """Logits, flops and bytes of blocks of a batch against itself (2)."""
+def _square(loss: str, n: int, dim: int) -> tuple[int, int, int, bool]:
+    """Logits, flops and bytes of blocks of a batch against itself (2), and whether all blocks are kept."""
     tile: engine.Tile = 512 if loss == "tcl" and 4096 <= n < 8192 else "auto"
     sizes = [(r.stop - r.start) * (c.stop - c.start) for r, c in engine.square_blocks(n, torch.device("cpu"), tile)]
     logits, largest = sum(sizes), max(sizes)
@@ -149,7 +154,7 @@ def _square(loss: str, n: int, dim: int) -> tuple[int, int, int]:
     blocks = ((logits if kept else largest) + largest) * FLOAT
     scratch = largest * (FLOAT + 1) if loss == "tcl" else 0  # its second exponential, and which pairs are alike
     logits *= 1 if kept else 2
-    return logits, 2 * dim * (logits + n * n), blocks + scratch
+    return logits, 2 * dim * (logits + n * n), blocks + scratch, kept
 
 
 def _blocks(kind: Kind, loss: str, n: int, c: int, nearest: int) -> int:
