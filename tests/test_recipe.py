@@ -263,7 +263,14 @@ def test_values_as_yaml_has_them() -> None:
     assert parse("a=null") == ("a", None)
     assert parse("a=1e-3") == ("a", 0.001)
     assert parse("a=b=c") == ("a", "b=c")
-    assert parse("a={") == ("a", "{")
+    assert parse("a={0} b") == ("a", "{0} b")
+    with pytest.raises(
+        ValueError,
+        match=r"^views='\[\[cutout\], \[flip': a bracket is not closed\. Use views='\[\[cutout\], \[flip\]\]'$",
+    ):
+        parse("views=[[cutout], [flip")
+    with pytest.raises(ValueError, match=r"^views='\[flip\]\]': must have a bracket that opens for each '\]'$"):
+        parse("views=[flip]]")
 
 
 def test_places_in_lists_and_mappings() -> None:

@@ -140,6 +140,11 @@ def test_two_classes_in_a_file_are_refused(fruits: Family) -> None:
             "ENTRIES = {'broken': _Broken}\n",
             r"broken\.py: the option size of _Broken must have a default",
         ),
+        (
+            "from dataclasses import dataclass\nclass Fruit: ...\n@dataclass\nclass _Broken(Fruit):\n    size: int\n"
+            "    red: bool = True\nENTRIES = {'broken': _Broken}\n",
+            r"broken\.py: the option size of _Broken must have a default",
+        ),
         ("class _Fruit: ...\nclass Broken(_Fruit, Fruit): ...\nclass Fruit: ...\n", "it declares Broken, Fruit"),
     ],
 )
@@ -174,6 +179,25 @@ def test_an_error_of_a_parts_own_code_names_its_file(fruits: Family, tmp_path: P
     ):
         fruits.find("broken")
     assert fruits.options("broken") == {"price": None}
+
+
+def test_a_class_that_lacks_a_method_names_it(fruits: Family, tmp_path: Path) -> None:
+    (tmp_path / "fruits" / "fig.py").write_text(
+        "from abc import ABC, abstractmethod\nclass _Fruit(ABC):\n    @abstractmethod\n    def peel(self): ...\n"
+        "    @abstractmethod\n    def eat(self): ...\nclass Fig(_Fruit): ...\n"
+    )
+    for use in (fruits.find, fruits.make):
+        with pytest.raises(PartError, match=r"fig\.py: Fig must define eat and peel$"):
+            use("fig")
+
+
+def test_a_declared_value_is_written_out(fruits: Family, tmp_path: Path) -> None:
+    (tmp_path / "fruits" / "fig.py").write_text(
+        "class Fig:\n    a = dict(x=[1], y=None)\n    b: str = 'no'\n    c = 'a' + 'b'\n"
+    )
+    assert (fruits.declared("fig", "a"), fruits.declared("fig", "b")) == ({"x": [1], "y": None}, "no")
+    with pytest.raises(PartError, match=r"fig\.py, line 4: c must have literal values, .* Write out each word"):
+        fruits.declared("fig", "c")
 
 
 def test_a_table_that_is_computed_is_refused(fruits: Family, tmp_path: Path) -> None:
@@ -243,14 +267,20 @@ def test_what_is_read_is_what_the_imported_part_has(family: Family, name: str) -
         assert is_argument or parameter.name in family.supplied, parameter.name
 
 
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=label)
-def test_every_part_can_be_found_and_says_what_it_is(family: Family) -> None:
+@pytest.mark.parametrize(("family", "name"), [(family, name) for family in OF_SOURCE for name in family], ids=label)
+def test_every_part_can_be_found_and_says_what_it_is(family: Family, name: str) -> None:
+    about = f"{family.file(name)}: the docstring on top must say in a line what {family.kind} {name!r} is"
+    assert len(family.summary(name)) > 5, about
+    assert isinstance(family.options(name), dict)
+    if "…" not in name:
+        assert family[name] is family.find(name.replace("-", "_"))
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES.values() if family.table], ids=label)
+def test_every_object_of_a_table_says_what_it_is(family: Family) -> None:
     for name in family:
-        about = f"the docstring of the file of {family.kind} {name!r} must say in a line what it is"
-        assert len(family.summary(name)) > 5, about
-        assert isinstance(family.options(name), dict)
-        if "…" not in name:
-            assert family[name] is family.find(name.replace("-", "_"))
+        assert len(family.summary(name)) > 5, f"{family.kind} {name!r} must say in a line what it is"
+        assert family[name] is family.find(name.replace("-", "_"))
 
 
 def test_every_loss_is_exported_under_its_name() -> None:

@@ -521,7 +521,7 @@ def parse(setting: str) -> tuple[str, Any]:
     """``"optim.lr=0.2"`` → key and value, the value as YAML.
 
     Raises:
-        ValueError: there is no ``=``, or no key before it.
+        ValueError: there is no ``=``, no key before it, or a list or mapping whose brackets are not closed.
 
     >>> parse("train.epochs=5"), parse("augment.views=[weak, strong]"), parse("optim.lr=1e-3")
     (('train.epochs', 5), ('augment.views', ['weak', 'strong']), ('optim.lr', 0.001))
@@ -532,12 +532,28 @@ def parse(setting: str) -> tuple[str, Any]:
     try:
         value = from_yaml(text)
     except ValueError:
+        _check_brackets(key.strip(), text.strip())
         value = text
     value = None if value == "None" else value
     if isinstance(value, str):  # YAML 1.1 reads 1e-3 as a word
         with contextlib.suppress(ValueError):
             value = float(value)
     return key.strip(), value
+
+
+def _check_brackets(key: str, text: str) -> None:
+    """Raise if a value begins as a list or a mapping and its brackets are not in pairs."""
+    if not text.startswith(("[", "{")):
+        return
+    open_ones: list[str] = []
+    for letter in text:
+        if letter in "[{":
+            open_ones.append("]" if letter == "[" else "}")
+        elif letter in "]}" and (not open_ones or open_ones.pop() != letter):
+            raise ValueError(f"{key}={quoted(text)}: must have a bracket that opens for each {letter!r}")
+    if open_ones:
+        closed = text + "".join(reversed(open_ones))
+        raise ValueError(f"{key}={quoted(text)}: a bracket is not closed. Use {key}={closed!r}")
 
 
 def place(where: Any, name: str, above: str, *, new: bool) -> int | str:

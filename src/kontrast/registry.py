@@ -127,7 +127,7 @@ class Signature(NamedTuple):
     names: set[str]
     defaults: dict[str, Any]  # of keyword-only arguments, and of others with a default; None if not a plain value
     is_open: bool  # whether it passes unknown arguments on (timm's encoders)
-    required: frozenset[str] = frozenset()  # keyword-only arguments without a default
+    required: frozenset[str] = frozenset()  # keyword-only arguments, and fields of a dataclass, without a default
     whole: frozenset[str] = frozenset()  # arguments that are annotated as int
 
 
@@ -227,7 +227,8 @@ class Family(Mapping[str, Any]):
 
         Raises:
             ValueError: an unknown name; the error lists the known ones and the nearest.
-            PartError: the file cannot be imported, or its class is none of this family; the error names it.
+            PartError: the file cannot be imported, or its class is none of this family or lacks a method; the error
+                names it.
 
         >>> FAMILIES["method"].find("spucon")
         Traceback (most recent call last):
@@ -238,10 +239,15 @@ class Family(Mapping[str, Any]):
         if not isinstance(member, Member):
             return member
         self._check_declaration(member)
+        target = member.target or _public_class(member.file)
         try:
-            return getattr(importlib.import_module(member.module), member.target or _public_class(member.file))
+            part = getattr(importlib.import_module(member.module), target)
         except Exception as error:
             raise PartError(f"{member.file} cannot be imported: {type(error).__name__}: {error}") from error
+        undefined = sorted(getattr(part, "__abstractmethods__", ()))
+        if undefined:
+            raise PartError(f"{member.file}: {target} must define {' and '.join(undefined)}")
+        return part
 
     def __getitem__(self, name: str) -> Any:
         return self.find(name)
@@ -325,18 +331,19 @@ class Family(Mapping[str, Any]):
         Returns:
             A plain value; of a call such as ``MonitorChart(title="Norm", …)`` its keywords; None without the attribute.
 
+        Raises:
+            PartError: the file cannot be read, or the value is not written out in it; the error names the file.
+
         >>> FAMILIES["monitor"].declared("uniformity", "chart")["title"]
         'Uniformity'
         """
         _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
             return getattr(member, attribute, None)
-        for _, node in _ancestry(_declaration(member)):
+        for file, node in _ancestry(_declaration(member)):
             for line in node.body:
                 if attribute in _targets(line) and isinstance(line, ast.Assign | ast.AnnAssign):
-                    if isinstance(line.value, ast.Call):
-                        return {word.arg: ast.literal_eval(word.value) for word in line.value.keywords}
-                    return _value(line.value)
+                    return _literal(f"{file}, line {line.lineno}: {attribute}", line.value)
         return None
 
     def check(
@@ -599,7 +606,8 @@ def _signature_of(file: Path, target: str | None) -> Signature:
     if constructors:
         return _of_arguments(constructors)
     fields = _fields(declaration) if is_dataclass else {}
-    return Signature(set(fields), fields, False)
+    required = frozenset(name for name, value in fields.items() if value is None)
+    return Signature(set(fields), {name: _value(value) for name, value in fields.items()}, False, required)
 
 
 def _signature(member: Member) -> Signature:
@@ -632,13 +640,13 @@ def _is_int(annotation: ast.expr | None) -> bool:
     return annotation is not None and ast.unparse(annotation) in ("int", "int | None")
 
 
-def _fields(declaration: Declaration) -> dict[str, Any]:
-    """The fields of a dataclass; inherited ones come first."""
-    fields: dict[str, Any] = {}
+def _fields(declaration: Declaration) -> dict[str, ast.expr | None]:
+    """The fields of a dataclass with their defaults, if they have one; inherited ones come first."""
+    fields: dict[str, ast.expr | None] = {}
     for _, node in reversed(list(_ancestry(declaration))):
         for field in (field for field in node.body if isinstance(field, ast.AnnAssign)):
             if isinstance(field.target, ast.Name) and not ast.unparse(field.annotation).startswith("ClassVar"):
-                fields[field.target.id] = _value(field.value)
+                fields[field.target.id] = field.value
     return fields
 
 
@@ -652,6 +660,22 @@ def _value(node: ast.expr | None) -> Any:
         return None if node is None else ast.literal_eval(node)
     except ValueError:
         return None
+
+
+def _literal(what: str, node: ast.expr | None) -> Any:
+    """A plain value, or the keywords of a call; if they are not written out, an error that begins with ``what``."""
+    try:
+        if not isinstance(node, ast.Call):
+            return None if node is None else ast.literal_eval(node)
+        words = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
+        if node.args or None in words:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise PartError(
+            f"{what} must have literal values, because it is read without importing the file. Write out each word and "
+            "number, and in a call each by its keyword"
+        ) from None
+    return words
 
 
 def _first_paragraph(text: str | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -28,7 +30,9 @@ def case(request) -> tuple[augment.Operation, Tensor]:
 def test_same_seed_same_views(case) -> None:
     operation, x = case
     first = operation(x, seeded(1))
-    assert torch.equal(first, operation(x, seeded(1)))
+    assert torch.equal(first, operation(x, seeded(1))), (
+        "one seed must give the same views: draw in _draw, not in _apply"
+    )
     grey = x.ndim == 4 and x.shape[1] == 1 and isinstance(operation, augment.RandomGrayscale)
     if list(operation.draw(1, operation.size_of(x))) and not grey:
         assert not torch.equal(first, operation(x, seeded(2)))
@@ -70,6 +74,11 @@ def test_result_is_float32_of_the_announced_size(case) -> None:
     assert out.isfinite().all()
 
 
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_dataclass_is_frozen(name: str) -> None:
+    assert OPERATIONS[name].__dataclass_params__.frozen, f"{name}: write @dataclass(frozen=True) above the class"
+
+
 def test_every_file_is_among_them() -> None:
     types = {type(operation) for operation, _ in CASES.values()}
     assert types >= set(OPERATIONS.values())
@@ -84,6 +93,25 @@ def test_a_result_of_another_precision_names_the_operation() -> None:
         ValueError, match=r"Wide\._apply must return torch\.float32, as its input is; got torch\.float64"
     ):
         Wide()(floats(4))
+
+
+@pytest.mark.parametrize(
+    ("result", "got"), [(lambda x: x[:, :, :9], r"\[4, 3, 9, 32\]"), (lambda x: None, "a NoneType")]
+)
+def test_a_result_of_another_shape_names_the_operation_also_in_a_view(result: Any, got: str) -> None:
+    class Cutout(augment.HorizontalFlip):
+        def _apply(self, images: Tensor, params: augment.Params) -> Tensor:
+            return result(images)
+
+    class Alone(augment.Solarize):
+        _apply = Cutout._apply
+
+    for operation in (Cutout(), augment.Compose([augment.GaussianBlur(), Alone(), augment.RandomCrop(32)])):
+        with pytest.raises(
+            ValueError,
+            match=rf"(Cutout|Alone)\._apply must return \[n, C, H, W\] = \[4, 3, 32, 32\] .*; got {got}\. If the size",
+        ):
+            operation(floats(4))
 
 
 def test_no_samples_give_none(case) -> None:
@@ -136,12 +164,13 @@ def test_large_images_are_augmented_as_small_ones(name: str, monkeypatch: pytest
     torch.testing.assert_close(operation(x, seeded(4)), small, atol=ROUNDING, rtol=0)
 
 
-def test_draws_do_not_depend_on_the_global_generator() -> None:
-    for name, (operation, x) in CASES.items():
-        torch.manual_seed(0)
-        state = torch.get_rng_state()
-        operation(x, seeded())
-        assert torch.equal(state, torch.get_rng_state()), name
+def test_draws_do_not_depend_on_the_global_generator(case) -> None:
+    operation, x = case
+    state = torch.get_rng_state()
+    operation(x, seeded())
+    assert torch.equal(state, torch.get_rng_state()), (
+        "random numbers must come from the generator that _draw is given: draw in _draw, not in _apply"
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,12 @@ def test_every_name_and_a_line_about_it(kind: str) -> None:
     assert all(len(line) == 2 for line in lines), "each says what it is"
 
 
+def test_without_a_kind_the_kinds_are_listed() -> None:
+    done = runner.invoke(app, ["list"])
+    assert done.exit_code == 0
+    assert tuple(done.stdout.splitlines()[1:]) == KINDS
+
+
 def test_options_stand_behind_with_their_defaults() -> None:
     assert "Options: temperature=0.1, k1=5000.0, k2=1.0" in runner.invoke(app, ["list", "methods"]).stdout
     augmentations = runner.invoke(app, ["list", "augmentations"]).stdout

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kontrast.doctor.rule import Finding, Missing, Record, Rule, above, below
 from kontrast.runs import State
 
@@ -31,6 +35,25 @@ def test_what_is_missing_makes_a_finding_unknown() -> None:
     finding = Blind()(Record(patient="run"))
     assert finding is not None
     assert (finding.rule, finding.status, finding.evidence) == ("test-rule", "unknown", "there is no light")
+
+
+@pytest.mark.parametrize(
+    ("result", "error"),
+    [
+        (lambda rule, record: record.rowss, "AttributeError: 'Record' object has no attribute 'rowss'"),
+        (lambda rule, record: "ill", "TypeError: examine must return a Finding or None, got a str"),
+        (lambda rule, record: rule.graded("bad", "x", "y"), "ValueError: status='bad': must be one of 'problem', "),
+    ],
+)
+def test_an_error_in_a_rule_says_so_and_names_its_file(result: Any, error: str) -> None:
+    class Wrong(Blind):
+        examine = result
+
+    finding = Wrong()(Record(patient="run"))
+    assert finding is not None
+    assert finding.status == "unknown"
+    assert finding.evidence.startswith(f"the rule test-rule has an error: {error}")
+    assert finding.advice == f"correct {__file__}"
 
 
 def test_a_failed_run_is_never_too_short_to_judge() -> None:

@@ -69,7 +69,12 @@ class Case:
 
     def reference(self, loss: Loss, inputs: dict[str, Tensor]) -> Tensor:
         """The dense twin per anchor, with this loss's options."""
-        function: Callable[..., Tensor] = sys.modules[self.cls.__module__].reference
+        module = sys.modules[self.cls.__module__]
+        assert hasattr(module, "reference"), (
+            f"{module.__file__} must have a function reference: the loss per anchor, in plain torch, with all "
+            "similarities at once"
+        )
+        function: Callable[..., Tensor] = module.reference
         names = inspect.signature(function).parameters
         rows = {k: F.normalize(v, dim=-1) if k in EMBEDDINGS and loss.normalize else v for k, v in inputs.items()}
         own = {k: getattr(loss, k) for k in names if k not in inputs and hasattr(loss, k)}

@@ -605,6 +605,14 @@ def test_wrong_options_say_what_is_allowed(case: Case) -> None:
                     case.make(**{name: value})
 
 
+def test_an_option_that_the_class_forgot_is_named() -> None:
+    loss = FAMILY["info-nce"]()
+    del loss.__dict__["negatives_in_batch"]
+    message = r"^InfoNCELoss has no attribute 'negatives_in_batch': __init__ must store every option of .*info_nce"
+    with pytest.raises(TypeError, match=message):
+        loss(torch.randn(3, 2), torch.randn(3, 2))
+
+
 def test_float32_and_float64_may_be_mixed() -> None:
     q = torch.randn(4, D, dtype=torch.float64)
     queue = torch.randn(9, D)

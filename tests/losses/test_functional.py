@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import pytest
@@ -20,6 +21,14 @@ def test_every_loss_is_a_function() -> None:
     names = {name.replace("-", "_") for name in FAMILY}
     assert set(functional.__all__) == names, (
         "each loss's function must be imported, and listed, in losses/functional.py"
+    )
+
+
+@every_loss
+def test_the_function_has_the_name_of_the_file(case: Case) -> None:
+    name, module = case.key.replace("-", "_"), sys.modules[case.cls.__module__]
+    assert callable(getattr(module, name, None)), (
+        f"{module.__file__}: the loss's function must be called {name}, as its file"
     )
 
 

@@ -26,9 +26,9 @@ def made(name: str, *, seed: int = 0, batch_norm: bool = True, out: int = 5, **o
 
 
 def views_of(name: str) -> int:
-    """How many views the method is given: three where it takes any number."""
+    """How many views the method is given: three or more where it takes any number."""
     kind = methods.find(name)
-    return kind.most_views or 3
+    return kind.most_views or max(3, kind.fewest_views)
 
 
 def batch(name: str, *, seed: int = 0, n: int = N) -> methods.ViewBatch:

@@ -36,6 +36,19 @@ def test_every_learning_parameter_gets_a_gradient_and_nothing_else_does(name: st
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_the_fewest_views_are_enough(name: str) -> None:
+    method, seen = made(name), batch(name)
+    fewest = methods.ViewBatch(seen.views[:, : method.fewest_views], seen.labels, seen.indices)
+    try:
+        method.step(fewest)
+    except IndexError as error:
+        pytest.fail(
+            f"{type(method).__name__}.fewest_views={method.fewest_views}: must be the number of views that objective "
+            f"reads; with {method.fewest_views} it raises IndexError: {error}"
+        )
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_sgd_brings_the_loss_below_chance_and_not_below_its_bound(name: str) -> None:
     """On one batch over and over; the bound is the closed form of `geometry.bounds`."""
     method = made(name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 import torch
 
 from kontrast.report.monitors import charts_of, declared
@@ -22,6 +25,44 @@ def test_every_value_of_a_monitor_is_drawn_or_said_to_be_left_out() -> None:
     )
     lines = [{"step": 1, **monitors.measure(monitors.names(), snapshot)}]
     assert set(charts_of(lines)) == set(declared())
+
+
+CHART = 'MonitorChart(title="Spread", series={"spread": "features"})'
+
+
+@pytest.mark.parametrize(
+    ("chart", "message"),
+    [
+        (CHART.replace('"Spread"', '"Spread" + " x"'), r"spread\.py, line 4: chart must have literal values"),
+        (CHART.replace("series=", "**"), r"spread\.py, line 4: chart must have literal values"),
+        ("TABLE", r"spread\.py, line 4: chart must have literal values"),
+        (CHART.replace("series", "serie"), r"spread\.py: chart: .* unexpected keyword argument 'serie'"),
+        (
+            CHART.replace('{"spread": "features"}', '["spread"]'),
+            r"spread\.py: chart: series=\['spread'\]: must be a dict",
+        ),
+        (
+            CHART.replace(")", ', compared={"spread": "Spread"})'),
+            r"spread\.py: chart: compared=.* must be a dict of pairs",
+        ),
+        ('"', r"spread\.py is no Python, line 4"),
+    ],
+)
+def test_a_chart_that_cannot_be_read_is_a_warning_and_the_others_stay(
+    chart: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = declared()
+    (tmp_path / "spread.py").write_text(
+        f"from kontrast.train.monitors import Monitor\n\nclass Spread(Monitor):\n    chart = {chart}\n"
+    )
+    monkeypatch.setattr(monitors, "__path__", [*monitors.__path__, str(tmp_path)])
+    declared.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match=message):
+            assert declared() == before
+        assert charts_of([{"step": 1, "monitor/spread": 2.0}])["spread"].title == "Spread"
+    finally:
+        declared.cache_clear()
 
 
 def test_a_value_that_no_monitor_declares_gets_a_plain_chart() -> None:

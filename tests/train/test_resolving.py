@@ -60,9 +60,21 @@ def test_errors_come_before_anything_is_loaded(change: dict[str, object], says: 
         resolve(recipe("supcon", **change))
 
 
-@pytest.mark.parametrize(("method", "views"), [("simclr", 1), ("sce", 3), ("instance", 2), ("tcl-self", 1)])
-def test_the_number_of_views_must_be_the_methods(method: str, views: int) -> None:
-    with pytest.raises(ValueError, match=rf"augment.views has {views} views? of each sample: must have"):
+@pytest.mark.parametrize(
+    ("method", "views", "needs", "cure"),
+    [
+        ("simclr", 1, "2", "weak, strong"),
+        ("sce", 3, "2", "weak, strong"),
+        ("instance", 2, "1", "weak"),
+        ("tcl-self", 2, "3 or more", "weak, strong, strong"),
+    ],
+)
+def test_the_number_of_views_must_be_the_methods(
+    method: str, views: int, needs: str, cure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(methods.find("tcl-self"), "fewest_views", 3)
+    wanted = rf"augment.views has {views} views? of each sample: must have {needs} with .*augment\.views=\[{cure}\]$"
+    with pytest.raises(ValueError, match=wanted):
         resolve(recipe(method, **{"augment.views": ["crop-flip"] * views}))
 
 

@@ -229,12 +229,7 @@ class Operation(ABC):
         if self.is_writing and batch.data_ptr() == images.data_ptr():
             batch = batch.clone()
         with torch.autocast(batch.device.type, enabled=False):  # half precision would round what the weights multiply
-            result = self._apply(batch, params) if len(batch) else self._empty(batch)
-        if result.dtype != torch.float32:
-            raise ValueError(
-                f"{type(self).__name__}._apply must return torch.float32, as its input is; got {result.dtype}"
-            )
-        return result
+            return self._applied(batch, params) if len(batch) else self._empty(batch)
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Draw parameters for this batch and apply them."""
@@ -266,8 +261,28 @@ class Operation(ABC):
 
     def _empty(self, batch: Tensor) -> Tensor:
         """The result for an empty batch."""
+        return batch.new_empty(self._output_shape(batch))
+
+    def _output_shape(self, batch: Tensor) -> tuple[int, ...]:
+        """The shape of the result for this batch."""
         size = self.size_of(batch)
-        return batch.new_empty(0, *batch.shape[1 : batch.ndim - len(size)], *self.output_size(size))
+        return (*batch.shape[: batch.ndim - len(size)], *self.output_size(size))
+
+    def _applied(self, batch: Tensor, params: Params) -> Tensor:
+        """`_apply`, checked: the error names this operation, also where it is one of several."""
+        shape = self._output_shape(batch)
+        result = self._apply(batch, params)
+        name = type(self).__name__
+        if not isinstance(result, Tensor) or result.shape != shape:
+            form = "[n, C, H, W]" if batch.ndim == 4 else "[n, D]"
+            got = list(result.shape) if isinstance(result, Tensor) else f"a {type(result).__name__}"
+            raise ValueError(
+                f"{name}._apply must return {form} = {list(shape)} for an input {list(batch.shape)}; got {got}. If the "
+                f"size is meant to change, define output_size"
+            )
+        if result.dtype != torch.float32:
+            raise ValueError(f"{name}._apply must return torch.float32, as its input is; got {result.dtype}")
+        return result
 
     @abstractmethod
     def _draw(self, n: int, size: Size, generator: torch.Generator | None) -> Params:
@@ -447,7 +462,7 @@ class Compose(Operation):
             if separable:
                 images = apply_maps(separable, draws, images)
                 separable, draws = [], []
-            images = operation._apply(images, params.part(i))
+            images = operation._applied(images, params.part(i))
         return apply_maps(separable, draws, images) if separable else images
 
 

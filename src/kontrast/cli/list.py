@@ -16,13 +16,22 @@ KINDS = tuple(dict.fromkeys(family.plural for family in FAMILIES.values()))
 
 def list_(
     kind: Annotated[
-        str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.", autocompletion=choices(*KINDS, "optimisers"))
-    ],
+        str | None,
+        typer.Argument(
+            help=f"What to list: {', '.join(KINDS)}. If left out: these words.",
+            autocompletion=choices(*KINDS, "optimisers"),
+        ),
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="List every recipe of the papers, not only how many there are.")
     ] = False,
 ) -> None:
     """List the recipes, losses, methods, data sets, encoders, … that there are, with a line about each."""
+    if kind is None:
+        print_out(f"[dim]{escape('`kontrast list KIND` lists the parts of a kind:')}[/]")
+        for word in KINDS:
+            print_out(word)
+        return
     try:
         members = families(kind)
     except ValueError as error:

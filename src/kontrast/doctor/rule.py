@@ -7,6 +7,7 @@ of docs/doctor.md is made from them.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from typing import ClassVar, get_args
 
@@ -65,7 +66,11 @@ class Rule(ABC):
             raise TypeError(f"{kind}.title={title!r}: must be a few words, what the rule looks for")
 
     def __call__(self, record: Record) -> Finding | None:
-        """Judge the record; an error becomes a finding with the status ``unknown`` and the reason."""
+        """Judge the record.
+
+        What the record lacks makes the finding ``unknown``, with the reason. So does an error in the rule's own code;
+        the finding then says so and names the rule's file.
+        """
         try:
             finding = self.examine(record)
             if finding is not None and not isinstance(finding, Finding):
@@ -74,7 +79,9 @@ class Rule(ABC):
         except Missing as missing:
             return self._finding("unknown", str(missing))
         except Exception as error:  # one rule's error must not hide what the others find
-            return self._finding("unknown", f"the rule could not read this: {type(error).__name__}: {error}")
+            what = f"the rule {self.name} has an error: {type(error).__name__}: {error}"
+            file = getattr(sys.modules.get(type(self).__module__), "__file__", None)
+            return self._finding("unknown", what, f"correct {file or 'it'}")
 
     def _soften(self, finding: Finding, record: Record) -> Finding:
         short = too_short(record)
@@ -104,6 +111,8 @@ class Rule(ABC):
         return self._finding(status, evidence, "" if status == "ok" else advice)
 
     def _finding(self, status: Status, evidence: str, advice: str = "") -> Finding:
+        if status not in get_args(Status):
+            raise ValueError(f"status={status!r}: must be one of {', '.join(map(repr, get_args(Status)))}")
         return Finding(rule=self.name, status=status, title=self.title, evidence=evidence, advice=advice)
 
 

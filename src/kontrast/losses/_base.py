@@ -215,7 +215,10 @@ class Loss(nn.Module):
         """The keyword arguments of the loss function that are attributes of this module."""
         values = {}
         for name in setting_names(type(self)):  # type: ignore[arg-type]
-            values[name] = getattr(self, name)
+            try:
+                values[name] = getattr(self, name)
+            except AttributeError:  # torch would only say that there is no `settings`
+                raise _not_stored(self, name) from None
         return values
 
     @property
@@ -278,6 +281,14 @@ class Loss(nn.Module):
             if parameter.kind is not parameter.KEYWORD_ONLY or value != parameter.default:
                 shown[name] = value
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+
+
+def _not_stored(loss: Loss, name: str) -> TypeError:
+    """The error for an option of the function that the class does not keep."""
+    return TypeError(
+        f"{type(loss).__name__} has no attribute {name!r}: __init__ must store every option of its function, "
+        f"{type(loss).function.__name__}: self.{name} = {name}"
+    )
 
 
 @functools.cache

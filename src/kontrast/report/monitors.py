@@ -1,14 +1,16 @@
 """How the values of monitors are drawn. Each monitor says so itself: its class attribute ``chart``.
 
-The attribute is read from the monitor's source, because importing a monitor would import torch.
+The attribute is read from the monitor's source, because importing a monitor would import torch. A monitor whose chart
+cannot be read gets a warning, and a plain chart for each of its values, as one without a chart.
 """
 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Iterable
 
-from kontrast.registry import FAMILIES
+from kontrast.registry import FAMILIES, PartError
 from kontrast.runs import MonitorChart
 from kontrast.runs.schemas import MetricsLine
 
@@ -22,8 +24,14 @@ def declared() -> dict[str, MonitorChart]:
     >>> declared()["uniformity"].title
     'Uniformity'
     """
-    family = FAMILIES["monitor"]
-    charts = {name: MonitorChart(**chart) for name in family if (chart := family.declared(name, "chart"))}
+    family, charts = FAMILIES["monitor"], {}
+    for name in family:
+        try:
+            if chart := family.declared(name, "chart"):
+                charts[name] = MonitorChart(**chart)
+        except (PartError, TypeError, ValueError) as error:
+            problem = str(error) if isinstance(error, PartError) else f"{family.file(name)}: chart: {error}"
+            warnings.warn(f"{problem}. Until then reports draw its values without it", UserWarning, stacklevel=2)
     return dict(sorted(charts.items(), key=lambda item: item[1].order))
 
 

@@ -34,6 +34,8 @@ from pydantic import (
     model_validator,
 )
 
+from kontrast.registry import quoted
+
 FORMAT = 1
 """Version of the run folder's format, written to run.json. Runs of kontrast 0.1 have none and can be read."""
 LARGEST = 3.4e38  # what float32 holds: charts and tensors take no larger number
@@ -89,6 +91,9 @@ class MonitorChart:
         not_drawn: Keys that are logged for programs and get no chart.
         order: Charts with smaller numbers come first.
 
+    Raises:
+        ValueError: ``series`` or ``compared`` is not a mapping of that kind.
+
     >>> MonitorChart(title="Norm", series={"norm": "embeddings"}).series
     {'norm': 'embeddings'}
     """
@@ -99,6 +104,15 @@ class MonitorChart:
     format: str = ""
     not_drawn: tuple[str, ...] = ()
     order: int = 100
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.series, Mapping):
+            raise ValueError(f"series={quoted(self.series)}: must be a dict, such as {{'norm': 'embeddings'}}")
+        values = self.compared.values() if isinstance(self.compared, Mapping) else [self.compared]
+        if not all(isinstance(words, tuple) and len(words) == 2 for words in values):
+            raise ValueError(
+                f"compared={quoted(self.compared)}: must be a dict of pairs, such as {{'norm': ('Norm', 'embeddings')}}"
+            )
 
 
 class FileModel(BaseModel):

@@ -83,11 +83,13 @@ def _views(recipe: Recipe) -> tuple[View, ...]:
 def _check_views(recipe: Recipe) -> None:
     kind, count = methods.find(recipe.method.name), len(recipe.augment.views)
     if count < kind.fewest_views or (kind.most_views is not None and count > kind.most_views):
-        needs = str(kind.fewest_views) if kind.most_views == kind.fewest_views else f"{kind.fewest_views} or more"
+        fewest, most = kind.fewest_views, kind.most_views
+        needs = f"{fewest} or more" if most is None else str(fewest) if most == fewest else f"{fewest} to {most}"
         quantity = "1 view" if count == 1 else f"{count} views"
+        views = ["weak", *["strong"] * ((fewest if count < fewest else most or fewest) - 1)]
         raise ValueError(
             f"augment.views has {quantity} of each sample: must have {needs} with method={recipe.method.name}. Use "
-            "one preset for each: augment.views=[weak, strong]"
+            f"one preset for each: augment.views=[{', '.join(views)}]"
         )
 
 

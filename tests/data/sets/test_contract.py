@@ -107,7 +107,18 @@ def test_a_new_file_is_a_set(folder: Path) -> None:
         ),
         ("std = (0.2, 0.2, 0.2)", "std = (0.2,)", "std has length 1: must have 3"),
         ("(9, 3, 16, 16)", "(9, 16, 16, 3)", r"images \[9, 16, 16, 3\]: must be \[N, C, H, W\], channels first"),
-        ('["a", "b", "c"]', '["a", "b"]', "labels go to 2: there must be 3 class_names or more, and there are 2"),
+        ('["a", "b", "c"]', '["a", "b"]', "train: labels go to 2: must be 3 class_names or more, and there are 2"),
+        ("np.arange(9) % 3", "np.arange(9) % 3 + 1", r"train: labels must be 0…2; they begin at 1\. Use labels - 1"),
+        (
+            "np.arange(9) % 3",
+            "np.arange(8) % 3",
+            r"data set 'mine': labels of torch\.int64 \[8\]: must be torch\.int64 \[9\]",
+        ),
+        (
+            "np.uint8",
+            "np.float32",
+            r"'mine': images of float32 \[9, 3, 16, 16\]: must be uint8.* Use \(x \* 255\)\.astype\(np\.uint8\)",
+        ),
         ("return self.assemble", "return print", "load must return a DataSet .* got NoneType"),
     ],
 )

@@ -334,7 +334,7 @@ def test_every_claim_states_its_statistic() -> None:
 
 def test_what_is_wrong_is_named() -> None:
     rows = by_loss(0.0, 0.5)
-    with pytest.raises(ValueError, match="speaks of the axis 'losss'"):
+    with pytest.raises(ValueError, match=r"axis 'losss': must be an axis .*; did you mean 'loss'\? It has loss$"):
         claims.higher("", "y", {"losss": "hard"}, ORDINARY).test(rows)
     with pytest.raises(ValueError, match="speaks of the axis 'data'"):
         claims.higher("", "y", HARD, ORDINARY, within=("data",)).test(rows)

@@ -24,6 +24,8 @@ def test_every_file_is_a_name() -> None:
 def test_finite_floats_under_one_prefix_and_the_snapshot_as_it_was(name: str) -> None:
     given = snapshot()
     before = [given.features.clone(), given.embeddings.clone()]
+    for key, value in monitors.find(name).values(given).items():
+        assert isinstance(value, float | int), f"monitor {name}: {key!r} must be a number, not a tensor: use .item()"
     values = monitors.measure([name], given)
     assert values
     assert all(key.startswith("monitor/") and type(value) is float for key, value in values.items())
@@ -38,6 +40,20 @@ def test_few_rows_give_no_warning(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert monitors.measure([name], snapshot(m=8))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_value_has_a_name_of_its_own(name: str) -> None:
+    monitors.measure([name, *NAMES], snapshot())  # else an error that names both monitors
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_chart_names_values_of_its_monitor(name: str) -> None:
+    monitor = monitors.find(name)
+    values = monitor.values(snapshot(k1=5.0, k2=1.0))
+    for field in ("series", "compared", "not_drawn") if monitor.chart else ():
+        for key in getattr(monitor.chart, field):
+            assert key in values, f"monitor {name}: chart.{field} has {key!r}: must be one of {sorted(values)}"
 
 
 COSINES = ["effective-rank", "entropy", "gradient-response", "knn", "similarity", "tolerance", "uniformity"]
@@ -104,6 +120,19 @@ def test_a_mistake_in_a_monitor_names_it(
     monkeypatch.delitem(sys.modules, f"{monitors.__name__}.mine", raising=False)
     with pytest.raises(ValueError, match=message):
         monitors.measure(["mine", "uniformity"], snapshot())
+
+
+def test_a_chart_of_no_value_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chart = 'MonitorChart(title="Mine", series={"mime": "features"})'
+    text = MONITOR.replace("RESULT", "1.0").replace("(Monitor):", f"(Monitor):\n    chart = {chart}")
+    (tmp_path / "mine.py").write_text(f"from kontrast.runs import MonitorChart\n{text}")
+    monkeypatch.setattr(monitors, "__path__", [*monitors.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, f"{monitors.__name__}.mine", raising=False)
+    message = (
+        r"monitor 'mine': chart\.series has 'mime': must be a name of its values; did you mean 'mine'\? They are mine"
+    )
+    with pytest.warns(UserWarning, match=message):
+        assert monitors.measure(["mine"], snapshot()) == {"monitor/mine": 1.0}
 
 
 def test_an_unknown_name_names_the_nearest() -> None:

@@ -64,8 +64,12 @@ class NamedSet(abc.ABC):
         return data
 
     def split(self, images: Any, labels: Any = None) -> Split:
-        """Make a split in memory, at the requested size, of images ``[N, C, H, W]`` and labels."""
+        """Make a split in memory, at the requested size, of uint8 images ``[N, C, H, W]`` and labels."""
         pixels = images if isinstance(images, Tensor) else torch.from_numpy(np.ascontiguousarray(images))
+        if pixels.ndim == 4 and pixels.dtype != torch.uint8:
+            cure = "(x * 255).astype(np.uint8) if x is in 0…1" if pixels.is_floating_point() else "x.astype(np.uint8)"
+            kind = f"{str(pixels.dtype).removeprefix('torch.')} {list(pixels.shape)}"
+            raise ValueError(f"data set {self.name!r}: images of {kind}: must be uint8, 0…255. Use {cure}")
         if pixels.ndim == 4 and pixels.shape[1] not in (1, 3) and pixels.shape[3] in (1, 3):
             raise ValueError(
                 f"data set {self.name!r}: images {list(pixels.shape)}: must be [N, C, H, W], channels first. Use "
@@ -73,7 +77,10 @@ class NamedSet(abc.ABC):
             )
         size = self.options.size
         pixels = pixels.contiguous() if size is None else resize_images(pixels, size)
-        return Split(Memory(pixels), None if labels is None else torch.as_tensor(labels).to(torch.int64))
+        try:
+            return Split(Memory(pixels), None if labels is None else torch.as_tensor(labels).to(torch.int64))
+        except ValueError as error:
+            raise ValueError(f"data set {self.name!r}: {error}") from error
 
     def assemble(
         self, train: Split, test: Split, class_names: Sequence[str], unlabelled: Split | None = None
@@ -137,10 +144,14 @@ def _problem(data: Any) -> str | None:
         values = getattr(data, attribute)
         if shape is not None and len(values) != shape[0]:
             return f"{attribute} has length {len(values)}: must have {shape[0]}, one for each channel of {list(shape)}"
-    for split in (data.train, data.test):
-        if data.class_names and split is not None and split.labels is not None and len(split.labels):
-            most = int(split.labels.max())
-            if most >= len(data.class_names):
-                count = len(data.class_names)
-                return f"labels go to {most}: there must be {most + 1} class_names or more, and there are {count}"
+    labels = {name: getattr(data, name).labels for name in ("train", "test") if getattr(data, name) is not None}
+    labels = {name: y for name, y in labels.items() if y is not None and len(y)}
+    if data.class_names and labels:
+        count, least = len(data.class_names), min(int(y.min()) for y in labels.values())
+        for name, y in labels.items():
+            most = int(y.max())
+            if least and most - least < count <= most:
+                return f"{name}: labels must be 0…{count - 1}; they begin at {least}. Use labels - {least}"
+            if most >= count:
+                return f"{name}: labels go to {most}: must be {most + 1} class_names or more, and there are {count}"
     return None

@@ -20,6 +20,7 @@ from typing import Any
 from kontrast.experiments.cell import Value
 from kontrast.experiments.experiment import Finding, Row, error_of, is_censored, value_of
 from kontrast.intervals import Interval, digits, interval, seeds_needed, smallest_visible, student
+from kontrast.registry import nearest
 
 Place = tuple[tuple[str, Value], ...]
 Where = Mapping[str, Any]  # an axis and its value, or a tuple of values
@@ -71,7 +72,19 @@ def at(where: Where) -> str:
 
 def matches(row: Row, where: Where) -> bool:
     """Whether a row belongs to a part of the grid."""
+    _check_axes(row, where)
     return all(row.at[axis] in _values(value) for axis, value in where.items())
+
+
+def _check_axes(row: Row, axes: Iterable[str]) -> None:
+    """Raise for an axis that a row does not have."""
+    for axis in axes:
+        if axis not in row.at:
+            have = [name for name in row.at if name != "seed"]
+            raise ValueError(
+                f"a claim speaks of the axis {axis!r}: must be an axis of the experiment{nearest(axis, have)} It has "
+                f"{', '.join(have)}"
+            )
 
 
 def _values(value: Any) -> tuple[Value, ...]:
@@ -81,10 +94,7 @@ def _values(value: Any) -> tuple[Value, ...]:
 def parts(rows: Sequence[Row], within: Sequence[str], *named_axes: str) -> dict[str, list[Row]]:
     """The rows by their values on the axes ``within``, which name the part; axes the rows do not have are an error."""
     for row in rows:
-        if unknown := [axis for axis in (*within, *named_axes) if axis not in row.at]:
-            raise ValueError(
-                f"a claim speaks of the axis {unknown[0]!r}, the cell {dict(row.at)} has none; expected one of its axes"
-            )
+        _check_axes(row, (*within, *named_axes))
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(label({axis: row.at[axis] for axis in within}), []).append(row)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from dataclasses import replace
 from typing import Any, Literal
 
-from kontrast.registry import FAMILIES
+from kontrast.registry import FAMILIES, PartError
 from kontrast.report.page import Fold, Number, Numbers, Part, Section, Table, Text
 from kontrast.report.records import RunRecord
 from kontrast.runs import Finding, ProtocolResult
@@ -127,8 +128,10 @@ def _raw_results(run: RunRecord) -> dict[str, ProtocolResult]:
 
 def _in_words(protocol: str, attribute: Literal["title", "phrase"]) -> str:
     """What a protocol says of itself (`kontrast.evaluate.protocol.Protocol`), else its name."""
-    words = FAMILIES["protocol"].declared(protocol, attribute) if protocol in FAMILIES["protocol"] else ""
-    return str(words or protocol)
+    with contextlib.suppress(PartError):  # of a protocol's file that cannot be read
+        if protocol in FAMILIES["protocol"]:
+            return str(FAMILIES["protocol"].declared(protocol, attribute) or protocol)
+    return protocol
 
 
 def _accuracy(result: ProtocolResult) -> Number:

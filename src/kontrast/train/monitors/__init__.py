@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from kontrast.geometry import TooFewSamples
-from kontrast.registry import FAMILIES, quoted
+from kontrast.registry import FAMILIES, nearest, quoted
 from kontrast.runs import MonitorChart
 from kontrast.train.memory import out_of_memory
 
@@ -107,6 +107,14 @@ class Monitor(ABC):
                 raise ValueError(f"monitor {name!r} failed with {why}; correct it, or leave it out") from error
         if not isinstance(values, Mapping):
             raise ValueError(f"monitor {name!r}: values must return a dict, names to numbers; got {quoted(values)}")
+        if self.chart is not None and values and not set(self.chart.series) & set(values):
+            first = next(iter(self.chart.series), "")
+            warnings.warn(
+                f"monitor {name!r}: chart.series has {first!r}: must be a name of its values{nearest(first, values)} "
+                f"They are {', '.join(values)}",
+                UserWarning,
+                stacklevel=2,
+            )
         return {f"monitor/{key}": _number(name, key, value) for key, value in values.items()}
 
     def obstacle(self, *, labels: bool, views: int, temperature: bool, response: bool = True) -> str | None:
