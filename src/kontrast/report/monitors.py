@@ -31,7 +31,7 @@ def declared() -> dict[str, MonitorChart]:
                 charts[name] = MonitorChart(**chart)
         except (PartError, TypeError, ValueError) as error:
             problem = str(error) if isinstance(error, PartError) else f"{family.file(name)}: chart: {error}"
-            warnings.warn(f"{problem}. Until then reports draw its values without it", UserWarning, stacklevel=2)
+            warnings.warn(f"{problem}. Reports draw the monitor's values without it", UserWarning, stacklevel=2)
     return dict(sorted(charts.items(), key=lambda item: item[1].order))
 
 
