@@ -236,14 +236,30 @@ class Split:
         >>> Split(Memory(torch.eye(7)), torch.tensor([0, 0, 0, 0, 0, 1, 2])).limited(5).labels  # small classes: all
         tensor([0, 0, 0, 1, 2])
         """
+        rows = self.limited_rows(n, seed)
+        return self if len(rows) == len(self) else self.subset(rows)
+
+    def limited_rows(self, n: int, seed: int = 0) -> Tensor:
+        """Return the numbers of the rows that `limited` keeps, int64.
+
+        Args:
+            n: how many rows, at least 1.
+            seed: which rows are drawn.
+
+        Raises:
+            ValueError: ``n`` is below 1.
+
+        >>> Split(Memory(torch.eye(7)), torch.tensor([0, 0, 0, 0, 0, 1, 2])).limited_rows(3)
+        tensor([4, 5, 6])
+        """
         if n < 1:
             raise ValueError(f"limit={n}: must be at least 1. Use None for all rows")
         if n >= len(self):
-            return self
+            return torch.arange(len(self))
         order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
         if self.labels is not None:
             order = order[torch.argsort(_turn(self.labels[order]), stable=True)]
-        return self.subset(order[:n].sort().values)
+        return order[:n].sort().values
 
     def balanced(self, per_class: int, seed: int = 0) -> Split:
         """Return exactly ``per_class`` rows of each class, in their old order.

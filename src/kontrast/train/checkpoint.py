@@ -222,9 +222,12 @@ class State:
     sums: dict[str, float] = field(default_factory=dict)  # since the last line of the log
     stopped_early: bool = False
     fitted_at: int | None = None  # the step at which the training labels were found fitted
+    reason: str | None = None  # why a subclass of the loop stopped it, in words
 
     def why_stopped(self) -> str:
         """Why the run stopped early, in words."""
+        if self.reason is not None:
+            return f"stopped: {self.reason}"
         if self.fitted_at is not None:
             return f"stopped: every training label is fitted at step {self.fitted_at}"
         return f"stopped early: no better validation since step {self.patience.best_step}"
@@ -245,6 +248,7 @@ class State:
             "sums": dict(self.sums),
             "stopped_early": self.stopped_early,
             "fitted_at": self.fitted_at,
+            "reason": self.reason,
             "random": random_states(),
         }
 
@@ -255,7 +259,7 @@ class State:
         self.precision.load_state_dict(state["precision"])
         self.patience = Patience(**{**state["patience"], "most": self.patience.most})
         self.step, self.sums, self.stopped_early = state["step"], dict(state["sums"]), state["stopped_early"]
-        self.fitted_at = state.get("fitted_at")
+        self.fitted_at, self.reason = state.get("fitted_at"), state.get("reason")
         set_random_states(state["random"])
         return int(state["offset"])
 

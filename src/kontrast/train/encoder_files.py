@@ -58,12 +58,12 @@ def prepared(path):  # an image file → float32 [1, {channels}, {size}, {size}]
 DIGEST = "weights_sha256"
 
 
-def export(job: Job, run: Run) -> None:
-    """Write encoder.safetensors and model.json."""
+def export(job: Job, run: Run, **more: Any) -> None:
+    """Write encoder.safetensors and model.json; ``more`` are further entries of model.json."""
     encoder = job.method.encoder
     assert isinstance(encoder, models.Encoder)
     content = safetensors.torch.save(plain_state(encoder), metadata={"format": "pt"})
-    run.write_encoder(content, {**card(job, encoder), DIGEST: hashlib.sha256(content).hexdigest()})
+    run.write_encoder(content, {**card(job, encoder), **more, DIGEST: hashlib.sha256(content).hexdigest()})
 
 
 def plain_state(encoder: models.Encoder) -> dict[str, Tensor]:

@@ -32,7 +32,7 @@ from typing import Any
 import torch
 
 from kontrast import distributed, optim
-from kontrast.data import Batch, Loader
+from kontrast.data import Batch, DataSet, Loader
 from kontrast.data.identity import identity
 from kontrast.methods import ViewBatch
 from kontrast.recipe import Recipe
@@ -161,6 +161,8 @@ class Training:
                 if self._is_time_to_save():
                     with progress.pause(state.step):
                         self.save(metrics)
+                if (reason := self.reason_to_stop()) is not None:
+                    state.stopped_early, state.reason = True, reason
                 if state.stopped_early:
                     progress.note(state.why_stopped())
                     break
@@ -168,6 +170,10 @@ class Training:
 
     def after_validation(self, metrics: MetricsLog | None) -> None:
         """Called after each validation is written; a subclass that stops the run here calls `save` and raises."""
+
+    def reason_to_stop(self) -> str | None:
+        """Called after each step: why a subclass ends the training here, in words; None to go on."""
+        return None
 
     # ---------------------------------------------------------------------------------------- a step and its log
 
@@ -368,18 +374,19 @@ def views_ahead(batches: Iterable[Batch], augment: Callable[[Batch], ViewBatch])
             yield waiting
 
 
-def seconds_to_train(recipe: Recipe) -> float:
+def seconds_to_train(recipe: Recipe, data: DataSet | None = None) -> float:
     """Estimate how long the training of a recipe takes here, without its evaluation, from a few steps.
 
     Args:
         recipe: The resolved recipe. The first step is left out of the estimate.
+        data: The data set, if it is loaded already.
 
     >>> from kontrast.train import resolve
     >>> small = {"data": {"name": "digits"}, "encoder": "mlp", "method": "supcon", "augment": ["none", "none"]}
     >>> seconds_to_train(resolve(Recipe.of({**small, "train": {"steps": 10, "batch_size": 32}}))) > 0
     True
     """
-    job = make_job(recipe.override({"run.monitor_every": 0}), pick_device(recipe.run.device))
+    job = make_job(recipe.override({"run.monitor_every": 0}), pick_device(recipe.run.device), data)
     job.method.train()
     with tempfile.TemporaryDirectory() as folder:
         training = Training(job, Run(folder))

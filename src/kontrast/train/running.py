@@ -66,7 +66,7 @@ class Session:
         self.run = Run.of(self.recipe)
         self.run.check(self.recipe)
         warn_of_changed_parts(self.run, self.recipe)
-        self.has_work = self.run.status != "done" or not verify_finished_run(self.run)
+        self.has_work = not self.is_done(self.run.status)
         self.has_failed = False
         self.job: Job | None = None
         self.training: Training | None = None
@@ -93,7 +93,7 @@ class Session:
             with run.lock() if is_first else nullcontext():
                 # Another process may have finished or repaired the run just before.
                 status = distributed.share(run.status)
-                self.has_work = status != "done" or not verify_finished_run(run, verbose=False)
+                self.has_work = not self.is_done(status, verbose=False)
                 if not self.has_work:
                     self._note_request()
                 try:
@@ -153,7 +153,18 @@ class Session:
         checkpoint.keep_only(run.last_checkpoint, run.previous_checkpoint)
         run.note("done", finished=timestamp(), seconds=self._seconds(), files=run.digests())
 
-    # ------------------------------------------------------------------------------- what a trial of tuning changes too
+    # ------------------------------------------------------------- what trials of tuning and adaptations change
+    def is_done(self, status: str | None, *, verbose: bool = True) -> bool:
+        """Whether the folder holds all that this session would write, given the status of its run."""
+        if status == "done" and verify_finished_run(self.run, verbose=verbose):
+            return True
+        if self.run.state.adapt is not None:
+            raise ValueError(
+                f"{self.run.path} is an unfinished run of `kontrast adapt`, which alone can judge it. Use the command "
+                f"that began it: {' '.join(map(str, self.run.state.command)) or 'kontrast adapt'}. Or --out for a run "
+                "without a verdict"
+            )
+        return False
 
     def make_job(self) -> Job:
         """Data, views, networks and batches of the recipe."""

@@ -9,7 +9,8 @@ Why: if start and end are equally good, d < −2 s happens in 2 % of all runs. N
 point. EfficientNet-Lite0 with ImageNet weights, 600 photos at 128 pixels, SupCon for 2 epochs at a rate of 0.001: 87.0
 % at the start, 82.5 % with encoder.norm=train, 89.5 % with frozen: small, strongly augmented batches have other
 statistics than the plain images that the encoder is used on.
-Reads: result.json (start), recipe (encoder.pretrained, encoder.norm).
+`kontrast adapt` has a verdict of its own, and ships the start where the training made it worse.
+Reads: result.json (start, verdict), recipe (encoder.pretrained, encoder.norm).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class WorseThanStart(Rule):
             if moving:
                 return self.warning(f"{evidence}: the statistics of batch norm will drift from those of the file", KEEP)
             return self.ok(evidence)
+        if (verdict := record.result.verdict) is not None:
+            return self.ok(f"kontrast adapt ships the {verdict.shipped} encoder: {verdict.sentence}")
         start = record.result.start
         if start is None or start.result.value is None:
             raise Missing("result.json has no start: the run has not ended, has no labels, or is of an older version")

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from kontrast.report.page import Page
 from kontrast.report.records import RunRecord, find_others, read
-from kontrast.report.run import accuracy, curves, embedding, geometry, pictures, summary
+from kontrast.report.run import accuracy, curves, embedding, geometry, pictures, summary, verdict
 from kontrast.runs import Run
 
 __all__ = ["page"]
 
 SECTIONS = (
+    verdict.section,
     summary.result,
     summary.health,
     curves.section,
