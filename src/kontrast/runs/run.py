@@ -53,10 +53,11 @@ if TYPE_CHECKING:
     from kontrast.models import Encoder
 
 WRITTEN = (
-    "recipe.yaml", "metrics.jsonl", "encoder.safetensors", "model.json", "result.json", "analysis.npz", "analysis.json",
-    "selection.npz",
+    "recipe.yaml", "metrics.jsonl", "encoder.safetensors", "model.json", "result.json", "analysis.npz", "analysis.json"
 )  # fmt: skip
 """The files that a finished run leaves; run.json has their digests."""
+OF_ADAPTATION = "selection.npz"
+"""One more, of `kontrast adapt` with labels."""
 REMOVE_STATE = "remove it, and the run resumes"
 
 
@@ -148,7 +149,7 @@ class Run(Folder):
     result_file = File("result.json")
     analysis_file = File("analysis.json")
     arrays_file = File("analysis.npz")
-    selection_file = File("selection.npz")  # which held-out rows each epoch of an adaptation has right
+    selection_file = File(OF_ADAPTATION)  # which held-out rows each epoch of an adaptation has right
     features_file = File("features.npz")  # features of all rows, stored by later evaluations
     findings_file = File("doctor.json")
     report_file = File("report.html")
@@ -473,7 +474,7 @@ class Run(Folder):
 
     # --------------------------------------------------------------------------------------------- digests, hash, lock
 
-    def digests(self, names: Iterable[str] = WRITTEN) -> dict[str, str]:
+    def digests(self, names: Iterable[str] = (*WRITTEN, OF_ADAPTATION)) -> dict[str, str]:
         """SHA-256 of each of these files that exists, by name."""
         return {name: files.digest(self.path / name) for name in names if (self.path / name).is_file()}
 
