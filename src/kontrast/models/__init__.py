@@ -24,6 +24,8 @@ from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
 from kontrast.models.memory_bank import MemoryBank
 from kontrast.models.momentum import MomentumPair, momentum_at
 from kontrast.models.queue import Queue
+from kontrast.models.recomputing import is_recomputed, recompute
+from kontrast.models.stages import frozen_modules, stages_of
 from kontrast.models.weights import Loaded, fit_weights, load_weights
 
 __all__ = [
@@ -42,15 +44,19 @@ __all__ = [
     "SyncBatchNorm",
     "encoder",
     "fit_weights",
+    "frozen_modules",
     "head",
+    "is_recomputed",
     "load_weights",
     "momentum_at",
     "names",
     "norm_of",
+    "recompute",
     "refuse_tag",
     "seeded",
     "shuffle_keys",
     "split_batch_norm",
+    "stages_of",
     "sync_batch_norm",
     "takes_vectors",
     "unshuffle",
