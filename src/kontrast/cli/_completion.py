@@ -72,11 +72,6 @@ def complete_recipe_or_run(incomplete: str) -> list[str]:
     return [*complete_recipe(incomplete), *_with_prefix(files, incomplete), *complete_run(incomplete)]
 
 
-def complete_encoder_or_run(incomplete: str) -> list[str]:
-    """Encoders by name, and run folders."""
-    return [*complete_part("encoder")(incomplete), *complete_run(incomplete)]
-
-
 def complete_setting(context: typer.Context, args: list[str], incomplete: str) -> list[str]:
     """``key=`` of a recipe, with the options of the parts it names, or behind the = the values that are names."""
     before = [str(word) for word in context.params.get("settings") or context.params.get("more") or ()]
