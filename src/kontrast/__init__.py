@@ -3,7 +3,7 @@
 The package is an arrow of stages. A stage may import what stands left of it, never what stands right::
 
     data → augment → models → losses → geometry → theory → optim → methods → evaluate → train → doctor → report
-         → recipes → pipeline → experiments → cli
+         → recipes → pipeline → adaptation → experiments → cli
 
 Each stage is a folder, ``pipeline`` (the main job) one file. The first four do not import each other, ``report`` never
 imports torch, and the root modules (``checks``, ``registry``, ``recipe``, ``runs``, ``sphere``, ``simplex``,
@@ -11,7 +11,8 @@ imports torch, and the root modules (``checks``, ``registry``, ``recipe``, ``run
 and ``cli`` are shells at its right end. ``tests/test_architecture.py`` holds this true.
 
 Nothing heavy is loaded by ``import kontrast``: each stage is imported when it is first named. The main job is
-``kontrast.run("tcl-fashion-mini")``, and ``kontrast.load(run)`` gives the encoder it trained.
+``kontrast.run("tcl-fashion-mini")``, and ``kontrast.load(run)`` gives the encoder it trained; ``kontrast.adapt`` adapts
+a pretrained one.
 
 >>> import kontrast
 >>> kontrast.losses.SupConLoss(temperature=0.1)
@@ -57,6 +58,7 @@ ARROW = (
     "report",
     "recipes",
     "pipeline",
+    "adaptation",
     "experiments",
     "cli",
 )
@@ -70,7 +72,7 @@ def __dir__() -> list[str]:
 
 
 # Names of the package itself, and where they live.
-PUBLIC = {"run": "pipeline", "load": "train", "Recipe": "recipe", "Run": "runs"}
+PUBLIC = {"run": "pipeline", "adapt": "adaptation", "load": "train", "Recipe": "recipe", "Run": "runs"}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,12 +18,17 @@ from kontrast.models.batch_norm import (
     sync_batch_norm,
     unshuffle,
 )
-from kontrast.models.encoders import FAMILY, Encoder, encoder, names, norm_of, refuse_tag, takes_vectors
+from kontrast.models.encoders import FAMILY, Encoder, encoder, missing_error, names, norm_of, refuse_tag, takes_vectors
 from kontrast.models.encoders._base import ImageEncoder, seeded
 from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
 from kontrast.models.memory_bank import MemoryBank
 from kontrast.models.momentum import MomentumPair, momentum_at
+from kontrast.models.preprocessing import Preprocessing
+from kontrast.models.pretrained import Weights, find_weights
+from kontrast.models.published import Published
 from kontrast.models.queue import Queue
+from kontrast.models.recomputing import is_recomputed, recompute
+from kontrast.models.stages import frozen_modules, stages_of
 from kontrast.models.weights import Loaded, fit_weights, load_weights
 
 __all__ = [
@@ -37,20 +42,29 @@ __all__ = [
     "MemoryBank",
     "MomentumPair",
     "NoHead",
+    "Preprocessing",
+    "Published",
     "Queue",
     "SplitBatchNorm",
     "SyncBatchNorm",
+    "Weights",
     "encoder",
+    "find_weights",
     "fit_weights",
+    "frozen_modules",
     "head",
+    "is_recomputed",
     "load_weights",
+    "missing_error",
     "momentum_at",
     "names",
     "norm_of",
+    "recompute",
     "refuse_tag",
     "seeded",
     "shuffle_keys",
     "split_batch_norm",
+    "stages_of",
     "sync_batch_norm",
     "takes_vectors",
     "unshuffle",

@@ -19,6 +19,7 @@ from kontrast.runs.schemas import (
     Finding,
     Geometry,
     Measure,
+    MeasureVerdict,
     ModelCard,
     MonitorChart,
     ProtocolResult,
@@ -26,6 +27,7 @@ from kontrast.runs.schemas import (
     State,
     Summary,
     TaskCall,
+    Verdict,
 )
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Finding",
     "Geometry",
     "Measure",
+    "MeasureVerdict",
     "MetricsLog",
     "ModelCard",
     "MonitorChart",
@@ -48,6 +51,7 @@ __all__ = [
     "Summary",
     "TaskCall",
     "TuneFolder",
+    "Verdict",
     "commit",
     "data_digest",
     "file_digest",

@@ -8,6 +8,7 @@
         checkpoints/previous.pt  the checkpoint before it, until the run is done: used if last.pt is damaged
         encoder.safetensors      the weights, and model.json: how to rebuild the encoder
         result.json              every number with its protocol
+        selection.npz            of `kontrast adapt`: which held-out rows each epoch has right
         analysis.npz, .json      features, predictions, neighbours, thumbnails, views, geometry: what a report draws
         doctor.json              the doctor's findings
         report.html              the page
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kontrast import files
-from kontrast.files import RUN_AGAIN, expanded, read_json, whole_file, write_atomically, write_json
+from kontrast.files import RUN_AGAIN, expanded, read_json, read_npz, whole_file, write_atomically, write_json
 from kontrast.recipe import Recipe
 from kontrast.runs.arrays import FORMS, Arrays, read_arrays
 from kontrast.runs.reading import describe_damage, fit, read_json_file, read_metrics_file, validate
@@ -45,6 +46,7 @@ from kontrast.runs.schemas import (
     Result,
     State,
     TaskCall,
+    Verdict,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ WRITTEN = (
     "recipe.yaml", "metrics.jsonl", "encoder.safetensors", "model.json", "result.json", "analysis.npz", "analysis.json"
 )  # fmt: skip
 """The files that a finished run leaves; run.json has their digests."""
+OF_ADAPTATION = "selection.npz"
+"""One more, of `kontrast adapt` with labels."""
 REMOVE_STATE = "remove it, and the run resumes"
 
 
@@ -145,6 +149,7 @@ class Run(Folder):
     result_file = File("result.json")
     analysis_file = File("analysis.json")
     arrays_file = File("analysis.npz")
+    selection_file = File(OF_ADAPTATION)  # which held-out rows each epoch of an adaptation has right
     features_file = File("features.npz")  # features of all rows, stored by later evaluations
     findings_file = File("doctor.json")
     report_file = File("report.html")
@@ -198,6 +203,11 @@ class Run(Folder):
                 return float(result.value)
         names = ", ".join(result.name for result in results)
         raise ValueError(f"this run was not evaluated by {protocol!r}; it has {names or 'none'}")
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What `kontrast adapt` decided; None for other runs, and before the end."""
+        return self.read_result().verdict if self.has_result else None
 
     def metrics(self) -> list[MetricsLine]:
         """The lines of metrics.jsonl; none if there is no such file."""
@@ -432,6 +442,21 @@ class Run(Folder):
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
         write_json(self.analysis_file, record)
 
+    def write_selection(self, arrays: Arrays) -> None:
+        """Write selection.npz, which `kontrast.adaptation` knows the arrays of."""
+        import numpy as np
+
+        with whole_file(self.selection_file) as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    def read_selection(self) -> Arrays:
+        """The arrays of selection.npz; none if there is no such file.
+
+        Raises:
+            ValueError: The file is damaged.
+        """
+        return read_npz(self.selection_file, RUN_AGAIN) if self.selection_file.exists() else {}
+
     def write_encoder(self, weights: bytes, card: Mapping[str, Any]) -> None:
         """Write encoder.safetensors and model.json.
 
@@ -449,7 +474,7 @@ class Run(Folder):
 
     # --------------------------------------------------------------------------------------------- digests, hash, lock
 
-    def digests(self, names: Iterable[str] = WRITTEN) -> dict[str, str]:
+    def digests(self, names: Iterable[str] = (*WRITTEN, OF_ADAPTATION)) -> dict[str, str]:
         """SHA-256 of each of these files that exists, by name."""
         return {name: files.digest(self.path / name) for name in names if (self.path / name).is_file()}
 

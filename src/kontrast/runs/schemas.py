@@ -144,6 +144,7 @@ class State(FileModel):
         machine: Where it ran: folder, system, processor, cores, threads, device, processes.
         files: SHA-256 of each file that the finished run wrote, by name.
         pretrained: Which tensors of a pretrained encoder were loaded.
+        adapt: Of `kontrast adapt`: the request (a hash), and the minutes that it was given.
         micro_batch: Which recipe asked for ``train.micro_batch=auto``, and the size that was chosen.
         held_out: Held-out rows of a tuning trial; None if its score is no accuracy.
         note: Why a tuning trial was stopped early.
@@ -171,6 +172,7 @@ class State(FileModel):
     command: list[Scalar] = Field(default_factory=list)
     files: dict[str, str] = Field(default_factory=dict)
     pretrained: dict[str, Any] | None = None
+    adapt: dict[str, Any] | None = None
     micro_batch: dict[str, Any] | None = None
     held_out: int | None = None
     note: str | None = None
@@ -281,6 +283,68 @@ class Start(FileModel):
     norm: str | None = None
 
 
+class MeasureVerdict(FileModel):
+    """The frozen and the adapted encoder by one measure, on the rows of the verdict.
+
+    Attributes:
+        name: The measure: knn20, logistic or retrieval.
+        title: In words.
+        frozen: The share of rows that the frozen encoder has right.
+        adapted: The share that the adapted encoder has right.
+        difference: Adapted minus frozen.
+        low: Lower end of the difference's 95 % interval (paired bootstrap).
+        high: Its upper end.
+        won: Rows that only the adapted encoder has right.
+        lost: Rows that only the frozen encoder has right.
+        rows: How many rows.
+        p: Chance of so many won among those that differ if neither were better (exact McNemar test, one-sided).
+        smallest: The smallest difference that these rows show in four cases of five.
+    """
+
+    name: str
+    title: str = ""
+    frozen: float
+    adapted: float
+    difference: float
+    low: float
+    high: float
+    won: int
+    lost: int
+    rows: int
+    p: float
+    smallest: float
+
+
+class Verdict(FileModel):
+    """What `kontrast adapt` decided: which encoder is in the folder, and why.
+
+    Attributes:
+        shipped: The encoder in encoder.safetensors: adapted or frozen.
+        status: better, not better, worse elsewhere (by another measure), diverged, not trained (time ran out before the
+            first epoch ended), not judged (no labels), or accepted (not judged, and shipped because it was asked for).
+        sentence: The verdict in a sentence, with its numbers.
+        measures: The first decides; another one that is worse forbids. Empty if nothing was judged.
+        epoch: The epoch of the adapted encoder.
+        rows: How many rows learned, chose and judged.
+        protocol: How it was judged.
+
+    >>> verdict = Verdict(shipped="frozen", status="not judged", sentence="not judged, as there are no labels")
+    >>> print(verdict)
+    not judged, as there are no labels
+    """
+
+    shipped: Literal["adapted", "frozen"]
+    status: Literal["better", "not better", "worse elsewhere", "diverged", "not trained", "not judged", "accepted"]
+    sentence: str
+    measures: list[MeasureVerdict] = Field(default_factory=list)
+    epoch: Number = None
+    rows: dict[str, int] = Field(default_factory=dict)
+    protocol: str = ""
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
 class Result(FileModel):
     """result.json of a run: every number with its protocol. A task has keys of its own, in ``model_extra``.
 
@@ -291,6 +355,7 @@ class Result(FileModel):
         fitted_at: The step at which all training labels were fitted; None if the steps did not suffice.
         note: Why there are no results.
         score: A tuning trial's score, and ``by`` what it is.
+        verdict: Of `kontrast adapt`: whether the adapted encoder is better than the frozen one.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -308,6 +373,7 @@ class Result(FileModel):
     note: str | None = None
     score: Number = None
     by: str | None = None
+    verdict: Verdict | None = None
 
 
 class Analysis(FileModel):
@@ -330,6 +396,7 @@ class ModelInput(FileModel):
     std: list[Annotated[float, Field(allow_inf_nan=False)]]
     range: str | None = None
     crop: float | None = None
+    interpolation: Literal["bilinear", "bicubic"] | None = None
     resize: str | None = None
 
     @field_validator("shape")
@@ -359,7 +426,7 @@ class ModelCard(FileModel):
 
     ``load`` and ``prepare`` are lines of Python that load the weights and an image without kontrast; ``source`` (the
     key ``class``) is the file that defines ``small-resnet`` with torch alone. Cards of older versions have no
-    ``weights_sha256``.
+    ``weights_sha256``. ``verdict`` is that of `kontrast adapt`.
     """
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
@@ -376,6 +443,7 @@ class ModelCard(FileModel):
     prepare: str | None = None
     source: str | None = Field(None, alias="class")
     weights_sha256: str | None = None
+    verdict: Verdict | None = None
 
 
 Status = Literal["problem", "warning", "unknown", "ok"]

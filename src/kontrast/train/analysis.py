@@ -34,7 +34,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kontrast import geometry, models
-from kontrast.data import CentreCrop, Rows, Split, Stream, generator
+from kontrast.data import CentreCrop, Split, Stream, generator
 from kontrast.evaluate import Result, Subject
 from kontrast.runs import Run
 from kontrast.train.job import Job
@@ -62,7 +62,7 @@ def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Resul
     method = job.method.eval()
     split = job.data.test if job.data.test is not None else job.train
     part = split.limited(MOST, job.recipe.seed)
-    rows = _limited_rows(split, MOST, job.recipe.seed)
+    rows = split.limited_rows(MOST, job.recipe.seed)
     # The evaluation has the features of all test rows: no row goes through the encoder twice.
     h = features(job, part) if subject is None else subject.test[rows]
     arrays: dict[str, Tensor] = {"features": h, "rows": rows}
@@ -77,7 +77,7 @@ def analyse(job: Job, run: Run, subject: Subject | None, results: Sequence[Resul
     arrays |= near
     if job.size is not None:
         arrays |= _samples(job)
-        arrays["thumbnail_rows"] = _limited_rows(part, PICTURED, job.recipe.seed)
+        arrays["thumbnail_rows"] = part.limited_rows(PICTURED, job.recipe.seed)
         arrays["thumbnails"] = _thumbnails(part, arrays["thumbnail_rows"])
     z, separation = _embeddings(job, part)
     simplex, cosines = _simplex(job)
@@ -136,7 +136,7 @@ def _of_bank(job: Job) -> dict[str, Tensor]:
     bank = job.method.memory_bank
     if bank is None or len(bank) < 3 or len(bank) != len(job.train):
         return {}
-    rows = _limited_rows(job.train, MOST, job.recipe.seed)
+    rows = job.train.limited_rows(MOST, job.recipe.seed)
     views = FixedViews(job, job.train.subset(rows))
     network = copy.deepcopy(job.method.online).train()
     for part in network.modules():
@@ -189,7 +189,7 @@ def _neighbours(job: Job, split: Split, subject: Subject | None) -> dict[str, Te
         rows, among = torch.arange(len(job.data.train)), job.data.train
         query_features, candidates = subject.test[queries], subject.train
     else:
-        rows = _limited_rows(job.train, SEARCHED, job.recipe.seed)
+        rows = job.train.limited_rows(SEARCHED, job.recipe.seed)
         among = job.train.limited(SEARCHED, job.recipe.seed)
         query_features, candidates = features(job, split.subset(queries)), features(job, among)
     similar = F.normalize(query_features, dim=1) @ F.normalize(candidates, dim=1).T
@@ -238,13 +238,6 @@ def _samples(job: Job) -> dict[str, Tensor]:
     mean, std = (torch.tensor(value).view(-1, 1, 1) for value in (job.data.mean, job.data.std))
     pixels = (views * std + mean).clamp(0, 1).mul(255).round().to(torch.uint8)
     return {"sample_images": _thumbnails(some, torch.arange(len(some)), job.size), "sample_views": pixels}
-
-
-def _limited_rows(split: Split, most: int, seed: int) -> Tensor:
-    """Which rows `Split.limited` keeps."""
-    inputs = Split(Rows(split.inputs, torch.arange(len(split))), split.labels).limited(most, seed).inputs
-    assert isinstance(inputs, Rows)
-    return inputs.rows
 
 
 def _thumbnails(split: Split, rows: Tensor, size: int | None = None) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontrast import augment, methods, models
+from kontrast import augment, methods, models, optim
 from kontrast.evaluate import PROTOCOLS
 from kontrast.recipe import PARTS, Part, Recipe, View
 from kontrast.registry import FAMILIES, quoted
@@ -40,6 +40,10 @@ def resolve(recipe: Recipe) -> Recipe:
     }
     # Batch norm is frozen for a pretrained start that does not say otherwise, and not for a random one.
     options = parts["encoder"].options
+    for name in ("pretrained", "allow_missing"):
+        options[name] = None if options[name] is False else options[name]  # the same run as without
+    if options["allow_missing"] not in (None, True):
+        raise ValueError(f"encoder.allow_missing={quoted(options['allow_missing'])}: must be true or false")
     norm = models.norm_of(options["norm"], options["pretrained"])
     parts["encoder"] = Part.model_validate({"name": parts["encoder"].name, **options, "norm": norm})
     # The options of protocols stay unwritten: their defaults belong to the protocol.
@@ -50,6 +54,7 @@ def resolve(recipe: Recipe) -> Recipe:
     lr = whole.optim.options["lr"]
     if not isinstance(lr, int | float) or isinstance(lr, bool) or lr <= 0:
         raise ValueError(f"optim.lr={quoted(lr)}: must be a number above 0")
+    optim.check_rates(whole.optim.options["layer_decay"], whole.optim.options["head_lr"])
     _check_views(whole)
     return Recipe.of(whole.model_dump(mode="json"))
 

@@ -34,6 +34,7 @@ from kontrast.registry import FAMILIES
 from kontrast.runs import Run, data_digest, timestamp
 from kontrast.train import checkpoint, evaluation, micro_batch, start
 from kontrast.train.analysis import analyse
+from kontrast.train.averaging import warn_if_too_slow
 from kontrast.train.encoder_files import export
 from kontrast.train.job import Job, keep_memory, make_job, warn_of_size
 from kontrast.train.loop import Training
@@ -66,7 +67,7 @@ class Session:
         self.run = Run.of(self.recipe)
         self.run.check(self.recipe)
         warn_of_changed_parts(self.run, self.recipe)
-        self.has_work = self.run.status != "done" or not verify_finished_run(self.run)
+        self.has_work = not self.is_done(self.run.status)
         self.has_failed = False
         self.job: Job | None = None
         self.training: Training | None = None
@@ -93,7 +94,7 @@ class Session:
             with run.lock() if is_first else nullcontext():
                 # Another process may have finished or repaired the run just before.
                 status = distributed.share(run.status)
-                self.has_work = status != "done" or not verify_finished_run(run, verbose=False)
+                self.has_work = not self.is_done(status, verbose=False)
                 if not self.has_work:
                     self._note_request()
                 try:
@@ -116,6 +117,8 @@ class Session:
         self._earlier, digest = self.run.state, data_digest(self.recipe)
         job = self.job = self.job or self.make_job()
         warn_of_size(job)
+        if self.recipe.train.average is not None and distributed.rank() == 0:
+            warn_if_too_slow(self.recipe.train.average, job.total_steps)
         micro_batch.warn_if_too_large(job)
         release_freed_memory()
         keep_memory(job)
@@ -153,7 +156,18 @@ class Session:
         checkpoint.keep_only(run.last_checkpoint, run.previous_checkpoint)
         run.note("done", finished=timestamp(), seconds=self._seconds(), files=run.digests())
 
-    # ------------------------------------------------------------------------------- what a trial of tuning changes too
+    # ------------------------------------------------------------- what trials of tuning and adaptations change
+    def is_done(self, status: str | None, *, verbose: bool = True) -> bool:
+        """Whether the folder holds all that this session would write, given the status of its run."""
+        if status == "done" and verify_finished_run(self.run, verbose=verbose):
+            return True
+        if self.run.state.adapt is not None:
+            raise ValueError(
+                f"{self.run.path} is an unfinished run of `kontrast adapt`, which alone can judge it. Use the command "
+                f"that began it: {' '.join(map(str, self.run.state.command)) or 'kontrast adapt'}. Or --out for a run "
+                "without a verdict"
+            )
+        return False
 
     def make_job(self) -> Job:
         """Data, views, networks and batches of the recipe."""
@@ -205,7 +219,11 @@ class Session:
         run.note("training", **about, **first, **mark, **machine(job.device))
         if job.start is not None and job.start.loaded is not None:
             evaluation.announce(recipe, start.describe_start(job.start) or "")
-            run.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm})
+            preprocessing = job.preprocessing
+            if preprocessing is not None:
+                evaluation.announce(recipe, f"images are read as {preprocessing}")
+            used = None if preprocessing is None else preprocessing.record()
+            run.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm, "input": used})
 
     # ---------------------------------------------------------------------------------------------- after the last step
 
@@ -215,14 +233,18 @@ class Session:
         return self.job
 
     def _take_best_weights(self) -> str:
-        """Load the weights that were best in validation, if the recipe stops by it; which weights those are."""
+        """Load the weights that were best in validation, or the average; which weights those are."""
         job, training = self._trained_job, self.training
         assert training is not None
-        if job.recipe.train.patience is None or not training.state.patience.best_step:
-            return f"last, step {training.state.step}"
+        train, average = job.recipe.train, training.state.average
+        of = "" if average is None else f"average of momentum {train.average:g}, "
+        if train.patience is None or not training.state.patience.best_step:
+            if average is not None:
+                average.take()
+            return f"{of or 'last, '}step {training.state.step}"
         best = checkpoint.load_best(self.run.best_checkpoint, job.recipe.hash, training.state.patience.best_step)
-        job.method.load_state_dict(best["method"])
-        return f"best validation, step {best['step']}"
+        job.method.load_state_dict(best["method"])  # those of the average, where there is one
+        return f"{of}best validation, step {best['step']}"
 
     def _summary(self) -> dict[str, Any]:
         job, recipe, training = self._trained_job, self.recipe, self.training

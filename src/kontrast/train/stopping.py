@@ -115,8 +115,8 @@ class Patience:
     waited: int = 0
 
     def better(self, value: float, step: int = 0) -> bool:
-        """Whether this value is the best so far; counts the values that are not."""
-        if value > self.best:
+        """Whether this value is the best so far; counts the values that are not. Once it is over, none is."""
+        if value > self.best and not self.over:
             self.best, self.best_step, self.waited = value, step, 0
             return True
         self.waited += 1

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kontrast import augment
 from kontrast.data import Split, Stream, generator
@@ -111,12 +111,14 @@ class Validation:
         return value
 
 
-def features(job: Job, split: Split) -> Tensor:
-    """The features of the plain rows of a split, on the CPU."""
+def features(job: Job, split: Split, encoder: nn.Module | None = None) -> Tensor:
+    """The features of the plain rows of a split, by the job's encoder or another one, on the CPU."""
     fraction = fraction_of(job.data) if job.size is not None else None
     how: dict[str, Any] = {} if fraction is None else {"size": job.size, "fraction": fraction}
+    how |= {"interpolation": job.data.interpolation}
     how |= {"device": job.device, "batch_size": job.recipe.evaluate.batch_size}
-    return extract(job.method.encoder, split, mean=job.data.mean, std=job.data.std, **how)
+    encoder = job.method.encoder if encoder is None else encoder
+    return extract(encoder, split, mean=job.data.mean, std=job.data.std, **how)
 
 
 class FixedViews:

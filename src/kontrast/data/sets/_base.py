@@ -76,7 +76,7 @@ class NamedSet(abc.ABC):
                 "images.transpose(0, 3, 1, 2)"
             )
         size = self.options.size
-        pixels = pixels.contiguous() if size is None else resize_images(pixels, size)
+        pixels = pixels.contiguous() if size is None else resize_images(pixels, size, self.options.interpolation)
         try:
             return Split(Memory(pixels), None if labels is None else torch.as_tensor(labels).to(torch.int64))
         except ValueError as error:

@@ -9,7 +9,8 @@ Why: if start and end are equally good, d < −2 s happens in 2 % of all runs. N
 point. EfficientNet-Lite0 with ImageNet weights, 600 photos at 128 pixels, SupCon for 2 epochs at a rate of 0.001: 87.0
 % at the start, 82.5 % with encoder.norm=train, 89.5 % with frozen: small, strongly augmented batches have other
 statistics than the plain images that the encoder is used on.
-Reads: result.json (start), recipe (encoder.pretrained, encoder.norm).
+`kontrast adapt` has a verdict of its own, and ships the start where the training made it worse.
+Reads: result.json (start, verdict), recipe (encoder.pretrained, encoder.norm).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class WorseThanStart(Rule):
             if moving:
                 return self.warning(f"{evidence}: the statistics of batch norm will drift from those of the file", KEEP)
             return self.ok(evidence)
+        if (verdict := record.result.verdict) is not None:
+            return self.ok(f"kontrast adapt ships the {verdict.shipped} encoder: {verdict.sentence}")
         start = record.result.start
         if start is None or start.result.value is None:
             raise Missing("result.json has no start: the run has not ended, has no labels, or is of an older version")
@@ -46,9 +49,10 @@ class WorseThanStart(Rule):
         )
         errors = 0.0 if d >= -LEAST else -d / max(error, 1e-9)  # the error is 0 where every row was lost
         lr = record.recipe.optim.options["lr"]
+        stages = "" if record.recipe.optim.options.get("layer_decay") else ", smaller still in the first stages"
         slower = (
-            f"a smaller rate (optim.lr={lr / 10:.2g}), fewer steps, early stopping (data.validation=0.1 "
-            "train.patience=3), or the start as it is"
+            f"a smaller rate (optim.lr={lr / 10:.2g}){stages and f'{stages} (optim.layer_decay=0.7)'}, fewer steps, "
+            "early stopping (data.validation=0.1 train.patience=3), or the start as it is"
         )
         advice = f"{KEEP}; then {slower}" if moving else slower
         return self.graded(above(errors, problem=2.0, warning=1.0), evidence, advice)

@@ -13,7 +13,7 @@ from kontrast.report.records import RunRecord
 from kontrast.runs import Finding, ProtocolResult
 from kontrast.runs.schemas import STATUSES
 
-COMMANDS = ("train", "reproduce", "demo", "tune")  # those that leave runs
+COMMANDS = ("train", "adapt", "reproduce", "demo", "tune")  # those that leave runs
 
 
 # ------------------------------------------------------------------------------------------------- words for numbers
@@ -94,7 +94,8 @@ def _ending(run: RunRecord) -> list[Part]:
         "evaluating": "is being evaluated, or was killed while it was",
     }
     status = words.get(run.status, f"has the status {run.status!r}")
-    command = f"The same command continues it: kontrast train {run.shown_path}"
+    resume = typed_command(run) if run.state.adapt is not None else f"kontrast train {run.shown_path}"
+    command = f"The same command continues it: {resume}"
     return [Text(f"This run {status}{place}; the page shows what there is. {command}", "watch")]
 
 

@@ -113,7 +113,7 @@ def model_card(source: Source, target: Target, lines: str, prepare: str | None) 
         "them by cosine.",
         *([f"An image file becomes such an input by\n\n```python\n{prepare}\n```"] if prepare else []),
         f"## Learned from\n\n{_data(card['data'])}{_training(source)}".rstrip(),
-        f"## Results\n\n{_results(source)}",
+        f"## Results\n\n{_verdict(card)}{_results(source)}",
         f"## Limits\n\n{_limits(source)}",
         f"Written by kontrast {kontrast.__version__}; `model.json` has all of this for programs.",
     ]
@@ -174,6 +174,14 @@ def _training(source: Source) -> str:
     about = f"{long}, batches of {train.batch_size}, {optim.name}"
     about += "" if rate is None else f" at {rate}"
     return f"- views: {plain(views)}\n- training: {plain(about)}, seed {recipe.seed}\n"
+
+
+def _verdict(card: dict[str, Any]) -> str:
+    """Of `kontrast adapt`: which encoder this is, and why."""
+    verdict = card.get("verdict")
+    if not verdict:
+        return ""
+    return f"This is the {plain(verdict['shipped'])} encoder. {plain(verdict['sentence'])}.\n\n"
 
 
 def _results(source: Source) -> str:
