@@ -16,7 +16,8 @@ SETTINGS: dict[str, Any] = {
     "data.limit": 500,
     "data.test_limit": 200,
     "augment.views": [{"name": "crop-flip", "padding": 1, "flip": 0}] * 2,
-    "optim.lr": 0.01,
+    "encoder.norm": "train",  # the statistics of a single step are no start
+    "optim.lr": 0.03,
     "run.progress": False,
     "run.monitor_every": 0,
     "run.threads": 1,

@@ -30,7 +30,7 @@ def same_weights(one: Run, other: Run) -> bool:
 
 
 def test_a_better_encoder_ships(start: Run, tmp_path: Path) -> None:
-    run = adapt(start, tmp_path, **{"train.epochs": 8})
+    run = adapt(start, tmp_path, **{"train.epochs": 12})
     verdict = run.verdict
     assert verdict is not None
     assert (verdict.shipped, verdict.status) == ("adapted", "better")
@@ -50,11 +50,11 @@ def test_a_better_encoder_ships(start: Run, tmp_path: Path) -> None:
     # What ships is what is evaluated and loaded: the nearest training rows of the verdict are a part of these.
     assert run.value("knn20") == pytest.approx(knn.adapted, abs=0.1)
     assert run.encoder()(torch.zeros(1, 1, 8, 8)).shape == (1, 16)
-    assert adapt(start, tmp_path, **{"train.epochs": 8}).path == run.path, "done: found again"
+    assert adapt(start, tmp_path, **{"train.epochs": 12}).path == run.path, "done: found again"
 
 
 def test_what_is_worse_is_not_shipped(start: Run, tmp_path: Path) -> None:
-    good = adapt(start, tmp_path, **{"train.epochs": 8})
+    good = adapt(start, tmp_path, **{"train.epochs": 12})
     run = adapt(good, tmp_path, **{"optim.lr": 30.0, "train.epochs": 2, "data.limit": 60, "optim.name": "sgd"})
     verdict = run.verdict
     assert verdict is not None
@@ -133,7 +133,7 @@ def test_killed_and_called_again_it_has_the_same_verdict(
 
 
 def test_the_recipe_repeats_the_training(start: Run, tmp_path: Path) -> None:
-    run = adapt(start, tmp_path / "adapted", **{"train.epochs": 8})
+    run = adapt(start, tmp_path / "adapted", **{"train.epochs": 12})
     again = kontrast.run(run.path / "recipe.yaml", run={"out": str(tmp_path / "again"), "progress": False})
     assert again.path.name == run.path.name
     assert same_weights(run, again)
@@ -147,7 +147,7 @@ def test_the_clock_ends_the_training(start: Run, tmp_path: Path) -> None:
         now[0] += 1.0
         return now[0]
 
-    settings = {**SETTINGS, "train.epochs": 50, "run.out": str(tmp_path)}
+    settings = {**SETTINGS, "train.epochs": 50, "train.patience": 50, "run.out": str(tmp_path)}
     planned = plan(start.path, "digits", minutes=2.0, settings=settings, clock=tick)
     assert planned.request.deadline < 120
     one = Adaptation(planned.recipe, planned.data, request=planned.request)

@@ -46,13 +46,15 @@ METHODS = (*LABELLED, *UNLABELLED)
 MOST_EPOCHS, FEWEST_EPOCHS, PATIENCE = 30, 5, 5
 BATCH = 64
 FEWEST_ROWS, FEWEST_BATCHES = 8, 10
+HEAD_FIRST = 0.5  # epochs in which only the head learns; less than one, so that every epoch has something to measure
+MOST_AVERAGE, LEFT_OF_START = 0.99, 0.05
 SHARE, PAGE = 0.85, 20.0
 TIMED_ROWS = 64  # of which features are extracted to measure t_image
 """The part of the remaining time that is planned, and the seconds of analysis and page."""
 
 SAFE: dict[str, Any] = {
     "head": "tcl",
-    "optim": {"name": "adamw", "lr": 3e-4, "weight_decay": 1e-4},
+    "optim": {"name": "adamw", "lr": 1e-3, "weight_decay": 1e-4, "layer_decay": 0.7},
     "schedule": {"name": "warmup-cosine", "warmup_epochs": 0.5},
     "evaluate": {"protocols": ["knn20", {"name": "logistic", "iterations": 100}, "retrieval"], "baselines": False},
 }
@@ -120,6 +122,8 @@ def plan(
         ValueError: Encoder, data and settings do not fit each other, or the time is too short for one epoch.
     """
     began = clock()
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError("kontrast adapt runs in one process: start it without torchrun")
     number("minutes", minutes, above=0)
     if method is not None:
         one_of("method", method, METHODS)
@@ -169,9 +173,9 @@ def _first_recipe(
         {
             "name": f"adapt-{short[:60]}",
             "about": "An adaptation by kontrast adapt, which judges it against the frozen encoder.",
-            "data": {"name": data} if data is not None else {},
+            "data": {"validation": 0.3, **({} if data is None else {"name": data})},  # until the rows are counted
             "encoder": _encoder_part(encoder, weights),
-            "train": {"epochs": MOST_EPOCHS, "batch_size": BATCH},
+            "train": {"epochs": MOST_EPOCHS, "batch_size": BATCH, "patience": PATIENCE, "clip": 1.0},
             **SAFE,
             **_of_method(method),
         }
@@ -244,6 +248,10 @@ class _Planner:
             )
         self._check_classes(train.labels)
         self._choose_rows(rows, judged, labelled=train.labels is not None)
+        if self.recipe.train.patience is None or not self.recipe.data.validation:
+            raise ValueError(
+                "data.validation and train.patience: must be above 0, as held-out rows choose the epoch. Leave them out"
+            )
         device = pick_device(self.recipe.run.device)
         job = make_job(resolve(self.recipe), device, self.data)
         return self._choose_length(job)
@@ -313,7 +321,20 @@ class _Planner:
                     f"epoch of {len(job.train):,} rows. Use --minutes {math.ceil(needed)}, or fewer rows (data.limit=…)"
                 )
             self.set(f"{one:.3g} s each, as measured, in {self.request.minutes:g} minutes", train__epochs=epochs)
+        self._choose_controls(job.steps_per_epoch)
         return Plan(resolve(self.recipe), self.request, self.data, self.reasons)
+
+    def _choose_controls(self, steps_per_epoch: int) -> None:
+        """What depends on the number of steps: how long the head learns alone, and the average of the weights."""
+        train = self.recipe.train
+        total = train.steps or (train.epochs or 0) * steps_per_epoch
+        if self.recipe.head.name != "none" and total > 2 * max(1, round(HEAD_FIRST * steps_per_epoch)):
+            self.set("a random head would first spoil the encoder", train__head_first=HEAD_FIRST)
+        average = min(1 - 1 / max(2, steps_per_epoch), LEFT_OF_START ** (1 / total), MOST_AVERAGE)
+        self.set(
+            "the weights that are measured and shipped are an average",
+            train__average=max(0.01, int(100 * average) / 100),
+        )
 
     def _measure_frozen(self, job: Job) -> tuple[dict[str, torch.Tensor] | None, float, float]:
         """The frozen encoder on the held-out rows, seconds of an image, and of the fits."""

@@ -29,7 +29,7 @@ stops by all of H would let H_k decide which epochs e_k is chosen from.
 Usual cross-fitting in both directions, where each part is judged by the epoch that all *other* parts choose, is
 unbiased too, part by part, and costs no rows. But part 1 chooses part 2's epoch and part 2 part 1's, so that the parts
 err together and the interval is too narrow: where nothing was better it shipped several times as often as it may
-(``python docs/adapt.py`` has the figures, the test of this file another instance).
+(docs/adapt.md has the figures, of ``python scripts/adapt.py simulation``).
 
 The estimate is of the mean gain of e_3 … e_6 and e*, encoders of one training; e* is chosen by the same rule from more
 rows. No encoder is trained again on all rows afterwards: it would be one that nobody has measured.

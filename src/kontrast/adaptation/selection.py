@@ -26,6 +26,7 @@ from kontrast.evaluate import Subject, evaluate, votes
 from kontrast.runs import Run
 from kontrast.train import Job
 from kontrast.train.checkpoint import State
+from kontrast.train.controls import head_first_steps
 from kontrast.train.monitors.knn import NEIGHBOURS, TEMPERATURE
 from kontrast.train.watching import Validation, features
 
@@ -98,8 +99,9 @@ class Selection(Validation):
 
     @property
     def steps(self) -> list[int]:
-        """The steps after which the adapted encoder was measured."""
-        return [step for step in sorted(self.records) if step]
+        """The steps after which the adapted encoder was measured; it begins to learn after ``train.head_first``."""
+        rests = head_first_steps(self.job.recipe.train, self.job.steps_per_epoch)
+        return [step for step in sorted(self.records) if step > rests]
 
     def right(self, measure: str) -> Tensor:
         """Which rows each epoch has right, bool ``[epochs, rows]``."""
