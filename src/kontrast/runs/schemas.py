@@ -131,6 +131,7 @@ class State(FileModel):
         files: SHA-256 of each file that the finished run wrote, by name.
         pretrained: Which tensors of a pretrained encoder were loaded.
         micro_batch: Which recipe asked for ``train.micro_batch=auto``, and the size that was chosen.
+        origin: What the recipe was chosen by, for data without a recipe's name: data, files, settings, minutes.
         held_out: Held-out rows of a tuning trial; None if its score is no accuracy.
         note: Why a tuning trial was stopped early.
         diverged: Whether a tuning trial failed because the loss was not finite.
@@ -158,6 +159,7 @@ class State(FileModel):
     files: dict[str, str] = Field(default_factory=dict)
     pretrained: dict[str, Any] | None = None
     micro_batch: dict[str, Any] | None = None
+    origin: dict[str, Any] | None = None
     held_out: int | None = None
     note: str | None = None
     diverged: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ def evaluate_job(job: Job) -> tuple[list[Result], Subject | None]:
         announce(job.recipe, f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
         size = None if fraction_of(job.data) is None else job.size
         how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
-        results += baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
+        raw = baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
+        results += [replace(result, split=subject.split) for result in raw]
     return results, subject
 
 
@@ -217,7 +219,7 @@ def _subject(
     cache: Path | None = None,
 ) -> Subject:
     view = recipe.augment.described[-1]  # momentum methods: what the online network saw
-    return Subject.from_encoder(
+    subject = Subject.from_encoder(
         encoder,
         data,
         device=device,
@@ -227,3 +229,6 @@ def _subject(
         cache=cache,
         augmentation=augment.view(view, size=size),
     )
+    if recipe.data.test is not None:
+        subject.split = "held-out"
+    return subject
