@@ -106,6 +106,10 @@ def test_sizes(sides: Sides | None, asked: dict[str, Any], expected: dict[str, A
     assert (None if made is None else made.settings) == expected
 
 
+def test_a_checkpoint_brings_its_size() -> None:
+    assert image_size(Sides(200, 300), {"encoder.pretrained": True}, checkpoint=240) is None
+
+
 def test_what_does_not_fit_into_memory_is_cached() -> None:
     rows = choosing.MEMORY // (3 * 96 * 96)
     assert "run.cache" not in image_size(Sides(200, 224), {}, rows=rows).settings

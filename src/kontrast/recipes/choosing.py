@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from kontrast.recipe import Recipe
+from kontrast.recipe import Part, Recipe
 from kontrast.recipes import small
 from kontrast.registry import FAMILIES
 
@@ -40,7 +40,8 @@ FEW = 300  # below this a word of warning, without pretrained weights
 TEST_SHARE = 0.2  # held out where there is no test split
 UNEVEN = 2.0  # rows of the largest class for one of the smallest, from which on batches are balanced
 MOST_CLASSES = 64  # in a balanced batch
-BATCH = 128
+FEATURES = 256  # of the small encoder without labels, which a linear probe makes use of
+BATCH, BATCH_PRETRAINED = 128, 32  # a view of 224 pixels needs some 60 MB of activations
 SCALE = 0.4  # the least share of the area that a crop keeps
 WEAK_TARGET = ("sce", "ressl")  # methods whose target sees a weak view
 SMALL, LARGE, LARGE_GPU = 48, 96, 160  # pixels: images up to SMALL keep their size, larger ones are brought to LARGE
@@ -73,27 +74,34 @@ class Choice:
 
 
 def image_size(
-    sides: Sides | None, asked: Mapping[str, Any], *, rows: int | None = None, device: Setting = "cpu"
+    sides: Sides | None,
+    asked: Mapping[str, Any],
+    *,
+    checkpoint: int | None = None,
+    rows: int | None = None,
+    device: Setting = "cpu",
 ) -> Choice | None:
-    """Which size images are brought to; None if they keep theirs (vectors, small images).
+    """Which size images are brought to; None if they keep theirs (vectors, small images), or for a checkpoint's.
 
     Args:
         sides: The sides of the images; None for vectors.
-        asked: The user's settings by dotted key.
+        asked: The user's settings by dotted key, and those of a pretrained start.
+        checkpoint: Pixels of the images of a pretrained start, to which the run brings them by itself.
         rows: About how many images there are; None if that is not known.
         device: "cpu" or "gpu".
 
     >>> from kontrast.data.facts import Sides
     >>> print(image_size(Sides(200, 224), {}))
-    data.size=96: shorter sides are about 224 pixels; 96 cost 5 times less and show what is in a picture
+    data.size=96: shorter sides are about 224 pixels; 96 take 5 times less time
     >>> image_size(Sides(32, 32, square=True), {}) is None
     True
     """
     if sides is None or "data.size" in asked:
         return None
     if _start(asked):
-        size = int(asked.get("augment.size", PRETRAINED))
-        reason = f"pretrained encoders mostly expect {PRETRAINED} pixels" if size == PRETRAINED else "as the views"
+        if checkpoint is not None:
+            return None
+        size, reason = PRETRAINED, "what most pretrained encoders expect; the weights do not say"
     elif sides.median <= SMALL:
         size, reason = sides.least, "small images, which are not of one square size"
         if sides.square:
@@ -101,7 +109,7 @@ def image_size(
     else:
         size = min(LARGE if device == "cpu" else LARGE_GPU, sides.median)
         times = round((sides.median / size) ** 2)
-        gain = f"; {size} cost {times} times less and show what is in a picture" if times > 1 else ""
+        gain = f"; {size} take {times} times less time" if times > 1 else ""
         reason = f"shorter sides are about {sides.median} pixels{gain}"
         if sides.square and sides.median == size:
             return None
@@ -144,7 +152,7 @@ def choose(facts: Facts, asked: Mapping[str, Any], *, device: Setting = "cpu") -
         method,
         _test_rows(facts, asked),
         _view_size(facts, asked),
-        _encoder(facts, asked, device),
+        _encoder(facts, asked, name, device),
         _views(facts, asked, name),
         *_batch(facts, asked, name, rows),
         _optimiser(facts, asked, name),
@@ -190,7 +198,7 @@ def _view_size(facts: Facts, asked: Mapping[str, Any]) -> Choice:
     return Choice({"augment.size": size}, "images of several sizes, cropped when they are read")
 
 
-def _encoder(facts: Facts, asked: Mapping[str, Any], device: Setting) -> Choice:
+def _encoder(facts: Facts, asked: Mapping[str, Any], method: str, device: Setting) -> Choice:
     if "encoder" in asked:
         return Choice({}, "")
     if facts.kind == "vector":
@@ -200,7 +208,8 @@ def _encoder(facts: Facts, asked: Mapping[str, Any], device: Setting) -> Choice:
         return Choice({"encoder": "resnet18"}, "there is a GPU, and no pretrained weights were given")
     width = 32 if side <= SMALL else 64
     reason = f"images of {side} pixels on a CPU, and no pretrained weights were given"
-    return Choice({"encoder": "small-resnet", "encoder.width": width}, reason)
+    wide = {} if _needs_labels(method) else {"encoder.features": FEATURES}
+    return Choice({"encoder": "small-resnet", "encoder.width": width, **wide}, reason)
 
 
 def _views(facts: Facts, asked: Mapping[str, Any], method: str) -> Choice:
@@ -224,7 +233,7 @@ def _batch(facts: Facts, asked: Mapping[str, Any], method: str, rows: int) -> li
     if facts.classes >= 2 and not facts.test_rows and "data.test" not in asked:
         rows -= round(TEST_SHARE * rows)
     labelled = _needs_labels(method)
-    most = min(BATCH, rows)
+    most = min(BATCH_PRETRAINED if _start(asked) else BATCH, rows)
     sampler = asked.get("train.sampler")
     fits = 2 <= facts.classes <= min(MOST_CLASSES, most // 2)
     uneven = facts.imbalance >= UNEVEN
@@ -243,7 +252,8 @@ def _optimiser(facts: Facts, asked: Mapping[str, Any], method: str) -> Choice:
     rate, decay = (0.2, 5e-4)
     reason = "from random weights"
     if _start(asked):
-        rate, decay, reason = 0.01, 1e-4, "small, for an encoder that is trained already"
+        rate, decay = 0.005, 1e-4
+        reason = "small, for an encoder that is trained already; kontrast adapt keeps it as it is if that is better"
     settings = {"optim": "sgd", "optim.lr": rate, "optim.weight_decay": decay, "optim.nesterov": True}
     return Choice(settings, reason)
 
@@ -357,9 +367,12 @@ def recipe_of(source: str, name: str, choices: Sequence[Choice], asked: Mapping[
     Raises:
         ValueError: A setting is wrong.
 
-    >>> recipe = recipe_of("photos/", "photos", [Choice({"method": "tcl"}, "labels")], {"train.epochs": 5})
-    >>> recipe.name, recipe.train.epochs, recipe.about
-    ('tcl-photos', 5, 'Chosen by kontrast train for photos. method=tcl: labels. Asked for: train.epochs=5.')
+    >>> asked = {"encoder": "resnet18", "train.epochs": 5}
+    >>> recipe = recipe_of("photos/", "photos", [Choice({"method": "tcl"}, "labels")], asked)
+    >>> recipe.name, recipe.train.epochs
+    ('tcl-photos', 5)
+    >>> recipe.about
+    'Chosen by kontrast train for photos. method=tcl: labels. Asked for: encoder=resnet18 train.epochs=5.'
     """
     settings = {key: value for choice in choices for key, value in choice.settings.items()}
     method = FAMILIES["method"].canonical({**settings, **asked}["method"])
@@ -369,7 +382,8 @@ def recipe_of(source: str, name: str, choices: Sequence[Choice], asked: Mapping[
     about += f" Asked for: {' '.join(words(given))}." if given else ""
     short = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.") or "data"
     base = {"name": f"{method}-{short}"[:80], "about": about, "data": source}
-    return _small(method).override({**base, **settings, **asked, "method": method})
+    start = _small(method).model_copy(update={"encoder": Part(name="none")})  # its options are not another encoder's
+    return start.override({**base, **settings, **asked, "method": method})
 
 
 def command(source: str, choices: Sequence[Choice], asked: Mapping[str, Any]) -> str:

@@ -16,10 +16,12 @@ not, before it looks at the data at all.
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kontrast.files import expanded
@@ -273,7 +275,7 @@ def prepare(request: Request) -> Prepared:
     >>> request = request_of("digits", {"train.steps": 2, "data.limit": 100, "run.out": tempfile.mkdtemp()})
     >>> prepared = prepare(request)
     >>> prepared.recipe.name, prepared.recipe.train.steps, prepared.about
-    ('supcon-digits', 2, 'digits: 100 images of 8×8 pixels in 10 classes, 360 for testing')
+    ('supcon-digits', 2, 'digits: 100 images of 8×8 pixels, 360 for testing in 10 classes')
     """
     from kontrast.data import bind
 
@@ -284,31 +286,34 @@ def prepare(request: Request) -> Prepared:
         return Prepared(found, origin=origin)
     asked, source = dict(request.settings), request.source
     device = _device(asked)
-    data, sizes, sides = _load(request, device)
     from kontrast.data.facts import look
+
+    start, sizes, data, sides = _load(request, device)
+    as_trained = None if start or "encoder.pretrained" in asked else data  # else read as the checkpoint wants it
 
     limits = asked.get("data.limit"), int(asked.get("seed", 0))
     seen = data.limit(*limits, test=asked.get("data.test_limit"))  # the run holds rows out first, and limits then
     facts = look(seen, sides)
-    choices = choosing.without([*sizes, *choosing.choose(facts, asked, device=device)], asked)
+    known = {**settings_of(start), **asked}
+    choices = choosing.without([*start, *sizes, *choosing.choose(facts, known, device=device)], asked)
     name = data.name if request.is_object else source
     lengths = [key for key in ("train.epochs", "train.steps") if key in asked]
     short = {"train.epochs": 1} if lengths else {"train.steps": TIMED, "schedule": "constant"}
     rest = {key: value for key, value in asked.items() if not key.startswith("schedule") and key not in lengths}
     draft = choosing.recipe_of(name, data.name, choices, {**rest, **short})
-    choices += _length(draft, choices, asked, data, request.minutes)
+    choices += _length(draft, choices, asked, as_trained, request.minutes)
     from kontrast.train import resolve
 
     recipe = resolve(choosing.recipe_of(name, data.name, choices, asked))
     if request.is_object:
-        recipe, data = bind(recipe, source)
+        recipe, as_trained = bind(recipe, source)
     told = [*choosing.warnings_of(facts, asked), *_changed(recipe, origin)]
     words = "" if request.is_object else choosing.command(source, choices, asked)
     return Prepared(
         recipe=recipe,
         choices=choices,
         warnings=told,
-        data=data,
+        data=as_trained,
         origin=origin,
         command=words,
         about=_describe(seen),
@@ -334,8 +339,8 @@ def _device(asked: Mapping[str, Any]) -> choosing.Setting:
     return "cpu" if pick_device(str(asked.get("run.device", "auto"))).type == "cpu" else "gpu"
 
 
-def _load(request: Request, device: choosing.Setting) -> tuple[DataSet, list[Choice], Sides | None]:
-    """The data at the chosen size, that choice, and the sides of the images as they are stored."""
+def _load(request: Request, device: choosing.Setting) -> tuple[list[Choice], list[Choice], DataSet, Sides | None]:
+    """The choices of a pretrained start and of the images' size, the data at that size, and the sides as stored."""
     from kontrast.data import DataSet, load
     from kontrast.data.facts import count_files, image_sides, is_files
 
@@ -344,21 +349,105 @@ def _load(request: Request, device: choosing.Setting) -> tuple[DataSet, list[Cho
     options |= {key: asked[f"data.{key}"] for key in ("size", "channels", "labelled") if f"data.{key}" in asked}
     data = None if is_files(source) else load(source, **options)
     sides = image_sides(source, data)
-    size = (
-        None
-        if isinstance(source, DataSet)
-        else choosing.image_size(sides, asked, device=device, rows=count_files(source))
-    )
+    start = pretrained_start(asked, sides)
+    known = {**settings_of(start), **asked}
+    size = None
+    if not isinstance(source, DataSet):
+        rows = count_files(source)
+        size = choosing.image_size(sides, known, checkpoint=_size_of(known), rows=rows, device=device)
     if size is not None:
         options |= {"size": size.settings["data.size"], "cache": size.settings.get("run.cache") or options["cache"]}
         data = None
+    elif is_files(source) and known.get("encoder.pretrained") and "size" not in options:
+        options["size"] = choosing.LARGE  # to look at: the run reads them as the checkpoint wants them
     if data is None:
         data = load(source, **options)
-    return data, [] if size is None else [size], sides
+    return start, [] if size is None else [size], data, sides
+
+
+def settings_of(choices: Sequence[Choice]) -> dict[str, Any]:
+    """All settings of choices.
+
+    >>> settings_of([Choice({"method": "tcl"}, ""), Choice({"seed": 1}, "")])
+    {'method': 'tcl', 'seed': 1}
+    """
+    return {key: value for choice in choices for key, value in choice.settings.items()}
+
+
+def pretrained_start(asked: Mapping[str, Any], sides: Sides | None) -> list[Choice]:
+    """The encoder of weights that are given without it, or that timm's cache holds; none for a random start.
+
+    Args:
+        asked: The user's settings by dotted key.
+        sides: The sides of the images. Small images are not brought to the size of pretrained encoders by themselves.
+
+    Raises:
+        ValueError: Weights are given, and not the encoder that they are of.
+
+    >>> pretrained_start({"encoder": "resnet18"}, None)
+    []
+    """
+    weights = asked.get("encoder.pretrained")
+    if (
+        "encoder" in asked
+        or weights is False
+        or (weights is None and (sides is None or sides.median <= choosing.SMALL))
+    ):
+        return []
+    if weights is None:
+        cached = timm_cache()
+        if not cached:
+            return []
+        name, more = cached[0], f", the smallest of {len(cached)}" * (len(cached) > 1)
+        reason = f"pretrained weights that are in timm's cache{more}; encoder=small-resnet starts at random"
+        return [Choice({"encoder": f"timm/{name}", "encoder.pretrained": True}, reason)]
+    run = Run(str(weights))
+    if run.card_file.is_file():
+        part = dict(run.card.encoder.model_dump())
+        name = part.pop("name")
+        options = {f"encoder.{key}": value for key, value in part.items()}
+        return [Choice({"encoder": name, **options}, f"the encoder of {weights}")]
+    raise ValueError(
+        f"encoder.pretrained={weights}: must stand beside the encoder that the weights are of. Use encoder=resnet50, "
+        "say, or encoder=timm/…"
+    )
+
+
+def timm_cache(root: Path | None = None) -> list[str]:
+    """The names, with tags, of the weights in timm's cache (that of the Hugging Face hub), the smallest file first.
+
+    Args:
+        root: The cache; None: where the hub's client keeps it.
+
+    Returns:
+        The names; none if timm is not installed.
+
+    >>> timm_cache(Path("no/such/folder"))
+    []
+    """
+    if importlib.util.find_spec("timm") is None:
+        return []
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    root = root or Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    found = []
+    for folder in root.glob("models--timm--*.*"):
+        files = [*folder.glob("snapshots/*/model.safetensors"), *folder.glob("snapshots/*/pytorch_model.bin")]
+        found += [
+            (file.stat().st_size, folder.name.removeprefix("models--timm--")) for file in files[:1] if file.exists()
+        ]
+    return [name for _, name in sorted(found)]
+
+
+def _size_of(settings: Mapping[str, Any]) -> int | None:
+    """Pixels of the images that a pretrained start was trained on; None if nobody knows, or for a random start."""
+    from kontrast import models
+
+    weights = models.find_weights(str(settings.get("encoder", "")), settings.get("encoder.pretrained"))
+    return None if weights is None or weights.preprocessing is None else weights.preprocessing.size
 
 
 def _length(
-    draft: Recipe, choices: Sequence[Choice], asked: Mapping[str, Any], data: DataSet, minutes: float
+    draft: Recipe, choices: Sequence[Choice], asked: Mapping[str, Any], data: DataSet | None, minutes: float
 ) -> list[Choice]:
     """The length, if it is not asked for, and the schedule and the monitors, which depend on it."""
     import torch
