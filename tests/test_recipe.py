@@ -319,6 +319,15 @@ def test_what_is_suggested_exists(key: str) -> None:
         ("gpu=0", "run.device"),
         ("save_dir=x", "run.out"),
         ("Output-Dir=x", "run.out"),
+        ("train.freeze_backbone=true", "freeze"),
+        ("grad_clip=1", "train.clip"),
+        ("train.max_norm=1", "clip"),
+        ("train.gradient_clip_val=1", "clip"),
+        ("ema=0.99", "train.average"),
+        ("gradient_checkpointing=true", "train.checkpoint_activations"),
+        ("llrd=0.7", "optim.layer_decay"),
+        ("backbone_lr=0.1", "optim.lr"),
+        ("lr_head=0.1", "optim.head_lr"),
     ],
 )
 def test_other_tools_words_are_understood(setting: str, meant: str) -> None:

@@ -31,7 +31,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from kontrast.files import expanded, open_regular
 from kontrast.registry import FAMILIES, STRENGTHS, check_operation, nearest, one_line, quoted
@@ -159,6 +168,12 @@ class Train(Section):
     ``patience`` stops early, after so many validations without a better one (one validation every ``validate_every``
     epochs, on the rows that ``data.validation`` holds out). ``fit_every`` tests every so many steps whether the
     training labels are fitted, and stops when they are (`kontrast.train.fitting`).
+
+    What follows adapts an encoder to other data (`kontrast.train.controls`). ``freeze`` keeps so many of its first
+    stages as they are, or ``all`` of it. In the first ``head_first`` epochs only the head learns. ``clip`` is the
+    largest norm of the gradient. ``average`` is the momentum of a moving average of the weights, which is what is
+    evaluated and exported. ``checkpoint_activations`` computes the activations of the encoder's blocks once more in
+    backward, to save memory.
     """
 
     epochs: int | None = Field(None, ge=1)
@@ -171,14 +186,25 @@ class Train(Section):
     validate_every: int = Field(1, ge=1)
     patience: int | None = Field(None, ge=1)
     fit_every: int | None = Field(None, ge=1)
+    freeze: int | Literal["all"] | None = None
+    head_first: float | None = Field(None, gt=0.0)
+    clip: float | None = Field(None, gt=0.0)
+    average: float | None = Field(None, gt=0.0, lt=1.0)
+    checkpoint_activations: bool | None = None
 
-    @field_validator("micro_batch", mode="before")
+    @field_validator("micro_batch", "freeze", mode="before")
     @classmethod
-    def _rows_or_auto(cls, value: Any) -> Any:
+    def _number_or_word(cls, value: Any, info: ValidationInfo) -> Any:
+        word = {"micro_batch": "auto", "freeze": "all"}[str(info.field_name)]
         number = isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0 and value >= 1
-        if value is None or value == "auto" or number:
+        if value is None or value == word or number:
             return value
-        raise ValueError("must be a whole number of at least 1, or auto")
+        raise ValueError(f"must be a whole number of at least 1, or {word}")
+
+    @field_validator("checkpoint_activations")
+    @classmethod
+    def _false_is_none(cls, value: bool | None) -> bool | None:
+        return value or None  # the hash leaves out what is None: false is the default, and has its hash
 
     @model_validator(mode="after")
     def _one_length(self) -> Self:
@@ -270,6 +296,21 @@ class Recipe(Section):
     def _patience_needs_validation(self) -> Self:
         if self.train.patience is not None and not self.data.validation:
             raise ValueError("train.patience needs rows to validate on: set data.validation, such as 0.1")
+        return self
+
+    @model_validator(mode="after")
+    def _controls_fit_each_other(self) -> Self:
+        train = self.train
+        if train.freeze == "all" and train.head_first is not None:
+            raise ValueError(
+                f"train.head_first={train.head_first:g}: must be left out with train.freeze=all, where only the head "
+                "ever learns. Leave one of them out"
+            )
+        if train.checkpoint_activations and self.run.compile:
+            raise ValueError(
+                "train.checkpoint_activations=true: must be used without run.compile=true, which decides itself what "
+                "is kept. Leave one of them out"
+            )
         return self
 
     @property
@@ -479,9 +520,11 @@ SYNONYMS = {
     "method.k1": (),
     "method.k2": (),
     "optim": ("optimizer", "optimiser", "opt"),
-    "optim.lr": ("learning_rate", "base_lr", "init_lr", "learningrate"),
+    "optim.lr": ("learning_rate", "base_lr", "init_lr", "learningrate", "backbone_lr", "encoder_lr", "lr_backbone"),
     "optim.momentum": ("sgd_momentum",),
     "optim.weight_decay": ("wd", "l2", "decay"),
+    "optim.layer_decay": ("llrd", "layerwise_lr_decay", "layer_wise_lr_decay", "lr_layer_decay", "layerwise_decay"),
+    "optim.head_lr": ("lr_head", "head_learning_rate", "classifier_lr", "projector_lr"),
     "schedule": ("scheduler", "lr_scheduler", "lr_schedule", "learning_rate_schedule"),
     "schedule.warmup_epochs": ("warmup", "warmup_steps"),
     "train.epochs": ("max_epochs", "num_epochs", "n_epochs", "num_train_epochs", "epoch"),
@@ -490,6 +533,33 @@ SYNONYMS = {
     "train.micro_batch": ("accumulate_grad_batches", "gradient_accumulation_steps", "accumulation_steps", "chunk_size"),
     "train.precision": ("amp", "fp16", "bf16", "mixed_precision", "half"),
     "train.patience": ("early_stopping", "early_stopping_patience"),
+    "train.freeze": (
+        "freeze_backbone",
+        "freeze_encoder",
+        "frozen_stages",
+        "freeze_layers",
+        "freeze_at",
+        "linear_probe",
+    ),
+    "train.head_first": ("freeze_epochs", "freeze_backbone_epochs", "unfreeze_epoch", "head_warmup", "warmup_head"),
+    "train.clip": (
+        "grad_clip",
+        "clip_grad",
+        "gradient_clip",
+        "gradient_clip_val",
+        "gradient_clipping",
+        "clip_grad_norm",
+        "max_norm",
+        "max_grad_norm",
+    ),
+    "train.average": ("ema", "ema_decay", "ema_momentum", "model_ema", "model_ema_decay", "weight_averaging", "swa"),
+    "train.checkpoint_activations": (
+        "gradient_checkpointing",
+        "grad_checkpointing",
+        "activation_checkpointing",
+        "checkpointing",
+        "grad_checkpoint",
+    ),
     "evaluate": ("eval", "evaluation"),
     "evaluate.protocols": ("protocol", "metrics"),
     "run.device": ("gpu", "gpus", "cuda", "accelerator", "devices"),

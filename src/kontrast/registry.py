@@ -712,7 +712,12 @@ FAMILIES: dict[str, Family] = {
             shown="[{}]",
         ),
         Family(
-            "optimiser", "kontrast.optim.optimizers", plural="optimizers", aliases=("optimisers",), required=("lr",)
+            "optimiser",
+            "kontrast.optim.optimizers",
+            plural="optimizers",
+            aliases=("optimisers",),
+            required=("lr",),
+            common={"layer_decay": None, "head_lr": None},
         ),
         Family(
             "schedule",

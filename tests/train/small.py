@@ -14,6 +14,18 @@ from kontrast.runs import WALL_CLOCK, Run
 from kontrast.runs.reading import read_metrics_file
 from kontrast.train import checkpoint
 
+ADAPTED: dict[str, Any] = {
+    "encoder": {"name": "small-resnet", "width": 4},
+    "optim.layer_decay": 0.5,
+    "optim.head_lr": 0.1,
+    "train.freeze": 1,
+    "train.head_first": 1.5,
+    "train.clip": 0.5,
+    "train.average": 0.8,
+    "train.checkpoint_activations": True,
+}
+"""Every control of adaptation at once; the first 9 of 18 steps are the head's."""
+
 VIEWS = {"simclr": 2, "moco": 2, "ressl": 2, "sce": 2, "instance": 1, "tcl-self": 3}
 
 
@@ -47,7 +59,7 @@ def same_runs(one: Path, other: Path) -> None:
         assert torch.equal(tensor, weights[1][name]), name
     assert comparable(a.metrics_file) == comparable(b.metrics_file)
     first, second = checkpoint.load(a.last_checkpoint), checkpoint.load(b.last_checkpoint)
-    for part in ("method", "optimiser", "sums", "patience", "step"):
+    for part in ("method", "average", "optimiser", "sums", "patience", "step"):
         equal(first[part], second[part], part)
     results = [folder.result for folder in (a, b)]
     assert results[0] == results[1]

@@ -151,3 +151,34 @@ def test_errors() -> None:
         Precision("float16", CPU)
     with pytest.raises(ValueError, match="must be float32, bfloat16 or float16"):
         Precision("half", CPU)
+
+
+def test_float16_gradients_are_clipped_by_their_own_norm_not_the_scaled_one() -> None:
+    """Scaled by 1,024 the gradient [3, 4] would seem to be of norm 5,120. A GPU's scaler, here on the CPU."""
+    precision = Precision("float32", torch.device("cpu"))
+    precision._scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    layer = nn.Linear(2, 1, bias=False)
+    nn.init.zeros_(layer.weight)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=1.0)
+    precision.scale(layer(torch.tensor([[3.0, 4.0]])).sum()).backward()
+    assert float(precision.clip(optimiser, 10.0)) == 5.0
+    assert torch.equal(layer.weight.grad, torch.tensor([[3.0, 4.0]]))
+    precision.step(optimiser)
+    assert torch.equal(layer.weight.detach(), torch.tensor([[-3.0, -4.0]]))
+    optimiser.zero_grad()
+    precision.scale(layer(torch.tensor([[3.0, 4.0]])).sum()).backward()
+    assert float(precision.clip(optimiser, 1.0)) == 5.0
+    torch.testing.assert_close(layer.weight.grad, torch.tensor([[0.6, 0.8]]), rtol=1e-6, atol=0)
+
+
+def test_a_network_that_does_not_learn_in_pieces() -> None:
+    """Only the loss has something to learn: its classifier's gradient is that of the undivided batch."""
+    gradients = []
+    for pieces in (1, 3):
+        encoder = models.encoder("mlp", in_features=6, hidden=8, features=8, seed=0)
+        encoder.freeze(2)
+        setting = methods.Setting(num_classes=3)
+        method = methods.method("ce", encoder, models.head("none", in_dim=8), setting=setting)
+        backward(method, batch(), pieces=pieces)
+        gradients.append(method.loss.weight.grad)
+    torch.testing.assert_close(*gradients)

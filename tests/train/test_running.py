@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,7 +30,7 @@ from kontrast.train.loop import batches, prepare_views
 from kontrast.train.machine import pick_device
 from kontrast.train.running import verify_finished_run
 from tests.processes import run_on_ranks
-from tests.train.small import ALL, comparable, recipe, same_runs
+from tests.train.small import ADAPTED, ALL, comparable, recipe, same_runs
 
 
 @pytest.mark.parametrize("method", ALL)
@@ -71,12 +72,18 @@ def test_the_same_recipe_again_is_already_done(tmp_path: Path) -> None:
     assert run_recipe(recipe(out=tmp_path, seed=1)).path != run.path
 
 
-@pytest.mark.parametrize("method", ["instance", "sce", "ce"])
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [("instance", {}), ("sce", {}), ("ce", {}), ("moco", ADAPTED), ("simclr", {**ADAPTED, "optim": "adamw"})],
+    ids=["instance", "sce", "ce", "moco adapted", "simclr adapted"],
+)
 def test_a_signal_saves_and_the_same_recipe_goes_on_to_the_bit(
-    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, method: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = run_recipe(recipe(method, tmp_path / "whole"))
-    stopped = recipe(method, tmp_path / "stopped")
+    if "optim" in changes:
+        changes = {**changes, "optim.lr": 0.001}
+    whole = run_recipe(recipe(method, tmp_path / "whole", **changes))
+    stopped = recipe(method, tmp_path / "stopped", **changes)
     from kontrast.train import loop
 
     real = loop.backward
@@ -150,6 +157,7 @@ KINDS = {
     "moco": {"method.shuffle_keys": False},
     "ressl": {"method.key_parts": 4, "method.shuffle_keys": True},  # shuffled over all, four parts of the whole batch
     "tcl": {"method.k1": 5.0},
+    "simclr": {**ADAPTED, "train.head_first": 0.5, "train.average": 0.5},
 }
 
 
@@ -169,7 +177,11 @@ def test_two_processes_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for method, changes in KINDS.items():
         one = run_recipe(recipe(method, tmp_path / "one", **changes, **{"train.epochs": None, "train.steps": 8}))
         other = tmp_path / "two" / one.path.name
-        states = [kontrast.train.checkpoint.load(Run(p).last_checkpoint)["method"] for p in (one.path, other)]
+        saved = [kontrast.train.checkpoint.load(Run(p).last_checkpoint) for p in (one.path, other)]
+        states = [
+            {**state["method"], **{f"average of {k}": v for k, v in (state["average"] or {}).items()}}
+            for state in saved
+        ]
         for name, tensor in states[0].items():
             where = f"{method} {name}"
             torch.testing.assert_close(

@@ -27,6 +27,8 @@ from kontrast.models.preprocessing import Preprocessing
 from kontrast.models.pretrained import Weights, find_weights
 from kontrast.models.published import Published
 from kontrast.models.queue import Queue
+from kontrast.models.recomputing import is_recomputed, recompute
+from kontrast.models.stages import frozen_modules, stages_of
 from kontrast.models.weights import Loaded, fit_weights, load_weights
 
 __all__ = [
@@ -49,16 +51,20 @@ __all__ = [
     "encoder",
     "find_weights",
     "fit_weights",
+    "frozen_modules",
     "head",
+    "is_recomputed",
     "load_weights",
     "missing_error",
     "momentum_at",
     "names",
     "norm_of",
+    "recompute",
     "refuse_tag",
     "seeded",
     "shuffle_keys",
     "split_batch_norm",
+    "stages_of",
     "sync_batch_norm",
     "takes_vectors",
     "unshuffle",

@@ -28,6 +28,7 @@ from typing import Any
 from torch import nn
 from torch.optim import Optimizer
 
+from kontrast.optim.layer_rates import check_rates, groups_by_rate
 from kontrast.optim.scaling import scale_rate
 from kontrast.registry import FAMILIES
 
@@ -36,6 +37,8 @@ OPTIMIZERS, SCHEDULES = FAMILIES["optimiser"], FAMILIES["schedule"]
 __all__ = [
     "OPTIMIZERS",
     "SCHEDULES",
+    "check_rates",
+    "groups_by_rate",
     "optimizer",
     "scale_rate",
     "schedule",
@@ -43,14 +46,23 @@ __all__ = [
 
 
 def optimizer(
-    name: str, module_or_parameters: nn.Module | Iterable[nn.Parameter], *, lr: float, **options: Any
+    name: str,
+    module_or_parameters: nn.Module | Iterable[nn.Parameter] | Iterable[dict[str, Any]],
+    *,
+    lr: float,
+    layer_decay: float | None = None,
+    head_lr: float | None = None,
+    **options: Any,
 ) -> Optimizer:
     """The optimiser of this name.
 
     Args:
         name: one of `OPTIMIZERS`.
-        module_or_parameters: what is trained; parameters without gradient are left out.
+        module_or_parameters: what is trained, or groups of it; parameters without gradient are left out.
         lr: the base learning rate.
+        layer_decay: the rate of each stage of the encoder is this times that of the stage above it; None for one rate
+            (see `kontrast.optim.layer_rates`). The module must have an ``encoder`` that says what its stages are.
+        head_lr: the rate of all that is not the encoder; None for ``lr``.
         **options: the optimiser's own (``OPTIMIZERS.options(name)``).
 
     Returns:
@@ -65,6 +77,8 @@ def optimizer(
         ...
     ValueError: optimiser 'sgd' has no option 'momentun'; did you mean 'momentum'? It has lr, momentum, ...
     """
+    if layer_decay is not None or head_lr is not None:
+        module_or_parameters = groups_by_rate(module_or_parameters, lr=lr, layer_decay=layer_decay, head_lr=head_lr)
     return OPTIMIZERS.make(name, module_or_parameters, lr=lr, **options)  # type: ignore[no-any-return]
 
 

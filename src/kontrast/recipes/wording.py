@@ -150,6 +150,16 @@ def _training(recipe: Recipe) -> str:
         parts.append(f"until the training set is fitted (asked every {number(train.fit_every)} steps)")
     if train.patience:
         parts.append(f"at most {train.patience} validations without a better one")
+    if train.freeze:
+        stages = "first stage" if train.freeze == 1 else f"first {train.freeze} stages"
+        parts.append("encoder frozen" if train.freeze == "all" else f"{stages} of the encoder frozen")
+    if train.head_first:
+        plural = "" if train.head_first == 1 else "s"
+        parts.append(f"the head alone in the first {number(train.head_first)} epoch{plural}")
+    if train.clip:
+        parts.append(f"gradient norm at most {number(train.clip)}")
+    if train.average:
+        parts.append(f"evaluated: moving average of the weights with momentum {number(train.average)}")
     return ", ".join(parts)
 
 
@@ -160,6 +170,10 @@ def _optimiser(part: Part, schedule: Part) -> str:
         parts.append(f"{'Nesterov ' if options.get('nesterov') else ''}momentum {number(options['momentum'])}")
     course = SCHEDULES[schedule.name].words(schedule.options, lr=options["lr"], number=number)
     parts += [f"learning rate {number(options['lr'])}", schedule.name if course is None else course]
+    if options.get("layer_decay"):
+        parts.append(f"× {number(options['layer_decay'])} a stage of the encoder from the top")
+    if options.get("head_lr"):
+        parts.append(f"{number(options['head_lr'])} for the head")
     parts.append(f"weight decay {number(options['weight_decay'])}" if options["weight_decay"] else "no weight decay")
     if options.get("exclude_norm_and_bias") or options.get("exclude_bias_n_norm"):
         parts.append("norms and biases apart")

@@ -1,9 +1,9 @@
 r"""Checkpoints: everything that a run needs to resume (`State`), in files whose damage is always noticed.
 
-A checkpoint has the weights, momentum network, queue with its pointer, bank (all in the method), optimiser, scale of
-the loss, the sums of the log's next line, the log itself (compressed), patience, and the random states. The schedule,
-the sampler's position and all draws are functions of the step and need no state; the random states are kept for
-whatever else may draw.
+A checkpoint has the weights, momentum network, queue with its pointer, bank (all in the method), the average of the
+weights, optimiser, scale of the loss, the sums of the log's next line, the log itself (compressed), patience, and the
+random states. The schedule, the sampler's position and all draws are functions of the step and need no state; the
+random states are kept for whatever else may draw.
 
 Only tensors and plain containers are stored, and only they are ever loaded. A file takes its place when it is complete
 (`kontrast.files`), and ends with a digest, so that a bit that flips later is found:
@@ -36,6 +36,7 @@ import torch
 
 from kontrast.files import NotRegularFile, open_regular, whole_file
 from kontrast.methods import Method
+from kontrast.train.averaging import Average
 from kontrast.train.gradients import Precision
 from kontrast.train.stopping import Patience
 
@@ -222,6 +223,7 @@ class State:
     sums: dict[str, float] = field(default_factory=dict)  # since the last line of the log
     stopped_early: bool = False
     fitted_at: int | None = None  # the step at which the training labels were found fitted
+    average: Average | None = None  # of the weights, beside those that learn
 
     def why_stopped(self) -> str:
         """Why the run stopped early, in words."""
@@ -239,6 +241,7 @@ class State:
             "offset": offset,
             "log": None if log is None else torch.frombuffer(bytearray(log), dtype=torch.uint8),
             "method": self.method.state_dict(),
+            "average": None if self.average is None else self.average.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "precision": self.precision.state_dict(),
             "patience": self.patience.state_dict(),
@@ -251,6 +254,8 @@ class State:
     def restore(self, state: dict[str, Any]) -> int:
         """Restore a checkpoint that has no `mismatch`; returns the offset of the log."""
         self.method.load_state_dict(state["method"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.precision.load_state_dict(state["precision"])
         self.patience = Patience(**{**state["patience"], "most": self.patience.most})

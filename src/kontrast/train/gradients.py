@@ -64,6 +64,27 @@ class Precision:
         """The loss as backward is to take it."""
         return loss if self._scaler is None else self._scaler.scale(loss)
 
+    def clip(self, optimiser: torch.optim.Optimizer, most: float) -> Tensor:
+        """Shorten the gradient of all parameters together to a norm of at most ``most``; before `step`.
+
+        Args:
+            optimiser: Its parameters are meant; with float16 their gradients are unscaled first.
+            most: The largest norm.
+
+        Returns:
+            The norm before.
+
+        >>> layer = torch.nn.Linear(1, 1, bias=False)
+        >>> layer.weight.grad = torch.full((1, 1), 8.0)
+        >>> optimiser = torch.optim.SGD(layer.parameters(), lr=0.1)
+        >>> Precision("float32", torch.device("cpu")).clip(optimiser, most=2.0), layer.weight.grad.round(decimals=4)
+        (tensor(8.), tensor([[2.]]))
+        """
+        if self._scaler is not None:
+            self._scaler.unscale_(optimiser)
+        parameters = [p for group in optimiser.param_groups for p in group["params"]]
+        return nn.utils.clip_grad_norm_(parameters, most)
+
     def step(self, optimiser: torch.optim.Optimizer) -> None:
         """The optimiser's step, on unscaled gradients; left out if they overflowed."""
         if self._scaler is None:
@@ -139,7 +160,8 @@ def backward(
         _seed(batch, rank, i)
         with precision.autocast():
             again = method.embed(piece)
-        again.backward(gradient.to(again.dtype))  # type: ignore[no-untyped-call]  # (3)
+        if again.requires_grad:  # not where only the loss learns
+            again.backward(gradient.to(again.dtype))  # type: ignore[no-untyped-call]  # (3)
     return loss.detach()
 
 

@@ -31,7 +31,7 @@ from kontrast.data import (
 )
 from kontrast.evaluate.features import FRACTION
 from kontrast.recipe import Recipe
-from kontrast.train import preparing
+from kontrast.train import controls, preparing
 from kontrast.train.memory import explain_out_of_memory, keep_freed_memory
 
 LARGE = 224  # pixels a side of views of images that have no one size
@@ -162,6 +162,7 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
     with explain_out_of_memory("the encoder, head and method of the recipe", "take smaller ones (width, out, queue …)"):
         encoder = make_encoder(recipe, data, size)
         start = None if encoder.loaded is None else copy.deepcopy(encoder)
+        controls.prepare(encoder, recipe)
         head = models.head(
             recipe.head.name,
             in_dim=encoder.feature_dim,
@@ -174,6 +175,8 @@ def make_job(recipe: Recipe, device: torch.device, data_set: DataSet | None = No
             if str(error).partition("=")[0] not in recipe.method.options:
                 raise
             raise ValueError(f"method.{error}") from error  # a loss knows its own name of the option alone
+    labelled = train.labels is not None
+    controls.check(method, recipe, sampler.steps, steps, labelled=labelled)
     if recipe.train.batch_norm == "sync" and distributed.world_size() > 1:
         method.across_ranks()
     return Job(recipe, data, train, validation, views, crop, method.to(device), sampler, size, device, start)

@@ -3,7 +3,7 @@
     for every step k of the run:
         batch k, augmented                           a function of (seed, epoch, k)
         the gradient of its loss                     at once or in pieces (`gradients`), averaged over the ranks
-        the optimiser's step at lr·schedule(k)
+        the optimiser's step at lr·schedule(k)       of what learns at this step (`controls`)
         what the method does after it                momentum, queue, bank
         sometimes: a line of the log, monitors, validation, a checkpoint
 
@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -37,7 +38,8 @@ from kontrast.data.identity import identity
 from kontrast.methods import ViewBatch
 from kontrast.recipe import Recipe
 from kontrast.runs import MetricsLog, Run
-from kontrast.train import checkpoint
+from kontrast.train import checkpoint, controls
+from kontrast.train.averaging import Average
 from kontrast.train.checkpoint import State, log_of, mismatch
 from kontrast.train.fitting import Fit
 from kontrast.train.gradients import Precision, backward
@@ -70,6 +72,9 @@ class Training:
         self.main = distributed.rank() == 0
         optimiser = optim.optimizer(recipe.optim.name, job.method, **recipe.optim.options)
         self.rates = [group["lr"] for group in optimiser.param_groups]
+        self.rate = float(recipe.optim.options["lr"])  # the base rate, of which others are fractions or multiples
+        self.head_first = controls.head_first_steps(recipe.train, job.steps_per_epoch)
+        self.encoder_rests = False
         self.schedule = optim.schedule(
             recipe.schedule.name,
             total_steps=job.total_steps,
@@ -77,7 +82,8 @@ class Training:
             **recipe.schedule.options,
         )
         precision = Precision(recipe.train.precision, job.device)
-        self.state = State(job.method, optimiser, precision, Patience(recipe.train.patience))
+        average = None if recipe.train.average is None else Average(job.method.online, recipe.train.average)
+        self.state = State(job.method, optimiser, precision, Patience(recipe.train.patience), average=average)
         self.data = identity(job.train)[:16]
         self.offset, self.lines = 0, None
         self.started = False
@@ -89,6 +95,7 @@ class Training:
                 checkpoint.load_best(folder.best_checkpoint, recipe.hash)  # the end needs it: an error comes now
         elif distributed.active():
             job.method.load_state_dict(distributed.share(job.method.state_dict()))
+        self.gradient_norm: torch.Tensor | None = None  # of the last step, where gradients are clipped
         self.standing: Any = None  # where the loss stood at the last line of the log
         self.watch = Watch(job, recipe.run.monitors) if self.main and recipe.run.monitor_every != 0 else None
         self.validation = None if job.validation is None else Validation(job)
@@ -154,7 +161,7 @@ class Training:
                         self._log(line, metrics, loggers)
                     if any("validation" in line for line in lines):
                         self.after_validation(metrics)
-                progress.update(state.step, loss, self.standing, self.rates[0] * self.factor)
+                progress.update(state.step, loss, self.standing, self.rate * self.factor)
                 if distributed.any_rank(signals.signum is not None):
                     self.save(metrics)
                     raise Stopped(signals.signum or 15, state.step)
@@ -177,14 +184,21 @@ class Training:
         for group, rate in zip(state.optimiser.param_groups, self.rates, strict=True):
             group["lr"] = rate * self.factor
         state.optimiser.zero_grad(set_to_none=True)
+        if self.encoder_rests != (state.step < self.head_first):
+            self.encoder_rests = not self.encoder_rests
+            controls.rest(job.method, self.encoder_rests)
         loss = backward(
             job.method, views(), pieces=job.micro_batches(), precision=state.precision, rank=distributed.rank()
         )
         if job.device.type == "cpu" or self._logs(state.step + 1):
             self._check(float(loss))
         distributed.average_gradients(job.method.parameters())
+        if job.recipe.train.clip is not None:
+            self.gradient_norm = state.precision.clip(state.optimiser, job.recipe.train.clip)
         state.precision.step(state.optimiser)
         job.method.after_step()
+        if state.average is not None:
+            state.average.update()
         state.step += 1
         return loss
 
@@ -193,7 +207,7 @@ class Training:
             check_finite(
                 value,
                 step=self.state.step + 1,
-                lr=self.rates[0] * self.factor,
+                lr=self.rate * self.factor,
                 temperature=self.job.method.temperature,
                 scalars=self.job.method.report(),
             )
@@ -209,21 +223,17 @@ class Training:
         if self._logs(state.step):
             mean = float(sums["loss"]) / sums["steps"]
             self.standing = job.method.standing(mean)
-            line: dict[str, Any] = {**at, "loss": mean, "lr": self.rates[0] * self.factor}
+            line: dict[str, Any] = {**at, "loss": mean, "lr": self.rate * self.factor}
             if self.standing is not None:
                 line |= {"chance": self.standing.chance, "bound": self.standing.bound}
+            if self.gradient_norm is not None:  # before it was clipped; of the last step, as what the method reports
+                line["gradient_norm"] = float(self.gradient_norm)
             lines.append({**line, **job.method.report(), **clock.read()})
             sums.clear()
         if self.watch is not None and self._every(job.recipe.run.monitor_every):
             lines.append({**at, **self.watch()})
         if self.validation is not None and self._validates():
-            score = distributed.of_first(self.validation() if self.main else 0.0)
-            better = state.patience.better(score, state.step)
-            if better and job.recipe.train.patience is not None and self.main:
-                best = {"hash": job.recipe.hash, "step": state.step, "method": job.method.state_dict()}
-                checkpoint.save(self.folder.best_checkpoint, best)
-            state.stopped_early = state.patience.over
-            lines.append({**at, "validation": score, "best": state.patience.best})
+            lines.append({**at, **self._validate(self.validation)})
         if self.fit is not None and self._every(job.recipe.train.fit_every):
             values = self.fit() if self.main else {}
             share = distributed.of_first(values.get("fitted", 0.0))
@@ -231,6 +241,20 @@ class Training:
                 state.fitted_at, state.stopped_early = state.step, True
             lines.append({**at, **values, "fitted": share})
         return lines
+
+    def _validate(self, validation: Validation) -> dict[str, float]:
+        """Validate the weights that the run would end with now; keep them if early stopping may come back to them."""
+        job, state = self.job, self.state
+        with nullcontext() if state.average is None else state.average.in_place():
+            score = distributed.of_first(validation() if self.main else 0.0)
+            better = state.patience.better(score, state.step)
+            if better and job.recipe.train.patience is not None and self.main:
+                best = {"hash": job.recipe.hash, "step": state.step, "method": job.method.state_dict()}
+                checkpoint.save(self.folder.best_checkpoint, best)
+        if state.step <= self.head_first:  # the encoder has not begun to learn: no reason to stop
+            state.patience.waited = 0
+        state.stopped_early = state.patience.over
+        return {"validation": score, "best": state.patience.best}
 
     def _log(self, line: dict[str, Any], metrics: MetricsLog | None, loggers: list[Logger]) -> None:
         if metrics is None:
@@ -405,7 +429,8 @@ def time_steps(recipe: Recipe, data: DataSet | None = None) -> tuple[float, int]
 def _job_to_time(recipe: Recipe, data: DataSet | None = None) -> Job:
     if recipe.run.threads is not None:
         torch.set_num_threads(recipe.run.threads)
-    return make_job(recipe.override({"run.monitor_every": 0}), pick_device(recipe.run.device), data)
+    brief = {"run.monitor_every": 0, "train.head_first": None}  # a few steps are no epoch of the head
+    return make_job(recipe.override(brief), pick_device(recipe.run.device), data)
 
 
 def seconds_of_step(job: Job) -> float:

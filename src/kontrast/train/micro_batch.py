@@ -4,9 +4,10 @@ r"""``train.micro_batch=auto``: as many images at once as half of the free memor
     (2)  auto    = N undivided, if need(N) ≤ F/2;  else the largest power of two m with need(m) ≤ F/2
 
 a is the memory that one image keeps from its forward to its backward pass, v that of its views; both are measured as
-the growth from two images to three (`kontrast.evaluate.activations`). s is 3 numbers a weight: its gradient and two of
-the optimiser. F is the free memory; processes on one machine share it, and the smallest m of all counts. The other half
-is for what is not measured: the loss, work space of the kernels, memory in pieces too small to use.
+the growth from two images to three (`kontrast.evaluate.activations`). s is 3 numbers a weight, its gradient and two of
+the optimiser, and one more for averaged weights. F is the free memory; processes on one machine share it, and the
+smallest m of all counts. The other half is for what is not measured: the loss, work space of the kernels, memory in
+pieces too small to use.
 
 The chosen m is written into the recipe, since batch norm sees micro-batches (`kontrast.train.gradients`): another m is
 another run. run.json keeps the hash of the recipe that asked for ``auto``, so the same command finds its run again and
@@ -72,7 +73,8 @@ def measure(job: Job) -> Need:
     most = len(rows)
     each = (peaks[most] - peaks[few]) // (most - few) if most > few else peaks[most] // most
     weights = sum(p.nbytes for p in job.method.parameters() if p.requires_grad)
-    return Need(PER_WEIGHT * weights, views // len(rows), max(0, each))
+    averaged = 0 if job.recipe.train.average is None else sum(p.nbytes for p in job.method.online.parameters())
+    return Need(PER_WEIGHT * weights + averaged, views // len(rows), max(0, each))
 
 
 def _peak_bytes(job: Job, views: Tensor) -> int:
@@ -83,7 +85,8 @@ def _peak_bytes(job: Job, views: Tensor) -> int:
     def step() -> None:
         with precision.autocast():
             z = method.embed(views)
-        z.backward(torch.ones_like(z))  # type: ignore[no-untyped-call]
+        if z.requires_grad:  # not where only the loss learns
+            z.backward(torch.ones_like(z))  # type: ignore[no-untyped-call]
 
     method.train()
     devices = [] if job.device.type == "cpu" else [job.device]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontrast import augment, methods, models
+from kontrast import augment, methods, models, optim
 from kontrast.evaluate import PROTOCOLS
 from kontrast.recipe import PARTS, Part, Recipe, View
 from kontrast.registry import FAMILIES, quoted
@@ -54,6 +54,7 @@ def resolve(recipe: Recipe) -> Recipe:
     lr = whole.optim.options["lr"]
     if not isinstance(lr, int | float) or isinstance(lr, bool) or lr <= 0:
         raise ValueError(f"optim.lr={quoted(lr)}: must be a number above 0")
+    optim.check_rates(whole.optim.options["layer_decay"], whole.optim.options["head_lr"])
     _check_views(whole)
     return Recipe.of(whole.model_dump(mode="json"))
 

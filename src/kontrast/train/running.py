@@ -34,6 +34,7 @@ from kontrast.registry import FAMILIES
 from kontrast.runs import Run, data_digest, timestamp
 from kontrast.train import checkpoint, evaluation, micro_batch, start
 from kontrast.train.analysis import analyse
+from kontrast.train.averaging import warn_if_too_slow
 from kontrast.train.encoder_files import export
 from kontrast.train.job import Job, describe_enlarging, keep_memory, make_job, warn_of_size
 from kontrast.train.loop import Training
@@ -118,6 +119,8 @@ class Session:
         self._earlier, digest = self.run.state, data_digest(self.recipe)
         job = self.job = self.job or self.make_job()
         warn_of_size(job)
+        if self.recipe.train.average is not None and distributed.rank() == 0:
+            warn_if_too_slow(self.recipe.train.average, job.total_steps)
         micro_batch.warn_if_too_large(job)
         release_freed_memory()
         keep_memory(job)
@@ -229,14 +232,18 @@ class Session:
         return self.job
 
     def _take_best_weights(self) -> str:
-        """Load the weights that were best in validation, if the recipe stops by it; which weights those are."""
+        """Load the weights that were best in validation, or the average; which weights those are."""
         job, training = self._trained_job, self.training
         assert training is not None
-        if job.recipe.train.patience is None or not training.state.patience.best_step:
-            return f"last, step {training.state.step}"
+        train, average = job.recipe.train, training.state.average
+        of = "" if average is None else f"average of momentum {train.average:g}, "
+        if train.patience is None or not training.state.patience.best_step:
+            if average is not None:
+                average.take()
+            return f"{of or 'last, '}step {training.state.step}"
         best = checkpoint.load_best(self.run.best_checkpoint, job.recipe.hash, training.state.patience.best_step)
-        job.method.load_state_dict(best["method"])
-        return f"best validation, step {best['step']}"
+        job.method.load_state_dict(best["method"])  # those of the average, where there is one
+        return f"{of}best validation, step {best['step']}"
 
     def _summary(self) -> dict[str, Any]:
         job, recipe, training = self._trained_job, self.recipe, self.training

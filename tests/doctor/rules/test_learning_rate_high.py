@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kontrast.doctor.record import Missing, Record
+from kontrast.doctor.rule import Finding
 from kontrast.doctor.rules import RULES
 from kontrast.doctor.rules._learned import Course, course_of
 from kontrast.train import resolve
@@ -82,6 +83,18 @@ def test_a_short_log_has_no_course() -> None:
 def test_recipes_against_the_published_ones(lr: float, status: str) -> None:
     # at a batch of 256: 20, 1.2 and 0.2; the largest published one is 0.3
     assert patients.of_recipe("supcon", f"optim.lr={lr}")["learning-rate-high"].status == status
+
+
+def test_the_heads_own_rate_counts_if_it_is_the_higher_one_or_the_only_one() -> None:
+    def found(*changes: str) -> Finding:
+        return patients.of_recipe("supcon", *changes)["learning-rate-high"]
+
+    high = found("optim.lr=0.1", "optim.head_lr=10")
+    assert high.status == "problem"
+    assert "sgd with head_lr 10 at a batch of 128" in high.evidence
+    assert high.advice.startswith("lower optim.head_lr by 3 to 10")
+    assert found("optim.lr=10", "optim.head_lr=0.1").status == "problem"
+    assert found("optim.lr=10", "optim.head_lr=0.1", "train.freeze=all").status == "ok", "nothing learns at 10"
 
 
 def test_large_batches_want_a_warm_up() -> None:

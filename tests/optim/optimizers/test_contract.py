@@ -80,6 +80,26 @@ def test_what_does_not_learn_is_left_out_and_what_has_no_gradient_stays(name: st
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_what_gets_its_first_gradient_late_begins_as_if_alone(name: str) -> None:
+    """As an encoder does behind a head that learns first; to the bit, but for LARS' norms of several tensors."""
+    module, alone = network(), network()
+    optimiser = optim.optimizer(name, module, lr=0.1)
+    late, twin = module[2].weight, alone[2].weight
+    give_gradients(module, 0)
+    late.grad = None
+    optimiser.step()
+    assert late not in optimiser.state
+    other = optim.optimizer(name, [twin], lr=0.1)
+    for step in (1, 2):
+        give_gradients(module, step)
+        twin.grad = late.grad.clone()  # type: ignore[union-attr]
+        optimiser.step()
+        other.step()
+    rounding = 1e-6 if name == "lars" else 0.0
+    torch.testing.assert_close(late, twin, rtol=rounding, atol=rounding)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_module_or_its_parameters_and_each_once(name: str) -> None:
     module = network()
     ends = []
@@ -121,6 +141,8 @@ def test_options_with_their_defaults() -> None:
         "weight_decay": 0.0,
         "nesterov": False,
         "exclude_norm_and_bias": False,
+        "layer_decay": None,  # of every optimiser
+        "head_lr": None,
     }
     with pytest.raises(ValueError, match="no optimiser 'adam'; did you mean 'adamw'"):
         optim.OPTIMIZERS.options("adam")

@@ -7,6 +7,7 @@ from pathlib import Path
 from kontrast.files import write_json
 from kontrast.report.page import Fold, Numbers, Table, Text
 from kontrast.report.records import read
+from kontrast.report.run import subtitle
 from kontrast.report.run.summary import chance, health, reproduce, result, typed_command
 from kontrast.runs import Measure
 from tests.report import made
@@ -155,6 +156,19 @@ def test_the_command_and_what_was_typed(tmp_path: Path) -> None:
     assert codes == ["kontrast train 'my runs/by-hand-1' --out again", "kontrast train 'by hand.yaml'"]
     run.state.command[:] = ["__main__.py", "-q", "tests"]
     assert typed_command(run) == "", "another package started with -m"
+
+
+def test_the_line_under_the_title_says_what_was_frozen_and_averaged(tmp_path: Path) -> None:
+    run = made.folder(tmp_path / "run")
+    plain = (run / "recipe.yaml").read_text()
+    assert "encoder small-resnet · seed 3" in subtitle(read(run))
+    for settings, words in (
+        ("freeze: 1, average: 0.9", "encoder small-resnet, first stage frozen, averaged weights · seed 3"),
+        ("freeze: 2", "encoder small-resnet, first 2 stages frozen · seed 3"),
+        ("freeze: all", "encoder small-resnet, frozen · seed 3"),
+    ):
+        (run / "recipe.yaml").write_text(plain.replace("train:\n  epochs: 1\n", f"train: {{epochs: 1, {settings}}}\n"))
+        assert words in subtitle(read(run))
 
 
 def test_the_recipe_is_whole_and_the_machine_s_folder_is_not_told(tmp_path: Path) -> None:

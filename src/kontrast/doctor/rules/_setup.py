@@ -14,7 +14,8 @@ Temperatures, by how they weigh two negatives: r(s)/r(s') = e^{(s−s')/τ}  (Wa
 At τ = 0.1 they are 2.7 and 5·10⁸; at 0.02 (4) is 148; at 1 (5) is 7.4.
 
 Learning rates are compared at a batch of 256 by the linear rule lr·256/b (`optim.scale_rate`). Each optimiser says
-itself which rates are usual (``usual_rates``), and whether they scale with the batch (``scales_with_batch``).
+itself which rates are usual (``usual_rates``), and whether they scale with the batch (``scales_with_batch``). Where the
+head has a rate of its own (``optim.head_lr``), the higher of the two counts, and it alone if the encoder is frozen.
 """
 
 from __future__ import annotations
@@ -114,10 +115,19 @@ def scales_with_batch(optimizer: str) -> bool:
     return bool(getattr(OPTIMIZERS[optimizer], "scales_with_batch", True))
 
 
-def rate_at_base(record: Record) -> float:
-    """The recipe's learning rate, scaled to a batch of 256 if rates scale with the batch."""
+def rate_of(record: Record) -> tuple[str, float]:
+    """The key and the value of the highest rate of the recipe that something learns at."""
     recipe = record.recipe
-    lr = float(recipe.optim.options["lr"])
+    lr, head = float(recipe.optim.options["lr"]), recipe.optim.options.get("head_lr")
+    if head is not None and (head > lr or recipe.train.freeze == "all"):
+        return "optim.head_lr", float(head)
+    return "optim.lr", lr
+
+
+def rate_at_base(record: Record) -> float:
+    """The recipe's learning rate (`rate_of`), scaled to a batch of 256 if rates scale with the batch."""
+    recipe = record.recipe
+    _, lr = rate_of(record)
     return scale_rate(lr, BASE, base=recipe.train.batch_size) if scales_with_batch(recipe.optim.name) else lr
 
 
@@ -140,11 +150,12 @@ def describe_rate(record: Record) -> str:
     """The rate beside the usual ones."""
     name = record.recipe.optim.name
     low, high = usual_rates(name)
-    lr, batch = record.recipe.optim.options["lr"], record.recipe.train.batch_size
+    (key, lr), batch = rate_of(record), record.recipe.train.batch_size
+    word = key.removeprefix("optim.")
     if not scales_with_batch(name):
-        return f"{name} with lr {lr:g}; commonly {low:.2g} to {high:.2g}"
+        return f"{name} with {word} {lr:g}; commonly {low:.2g} to {high:.2g}"
     base = f"{rate_at_base(record):.3g} at {BASE}"
-    return f"{name} with lr {lr:g} at a batch of {batch}, {base}; recipes have {low:.2g} to {high:.2g}"
+    return f"{name} with {word} {lr:g} at a batch of {batch}, {base}; recipes have {low:.2g} to {high:.2g}"
 
 
 # -------------------------------------------------------------------------------------------------------- temperatures

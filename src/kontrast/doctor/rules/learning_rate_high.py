@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from kontrast.doctor.rule import Finding, Missing, Record, Rule, above, percent
 from kontrast.doctor.rules._learned import course_of
-from kontrast.doctor.rules._setup import describe_rate, rate_at_base, scales_with_batch, usual_rates
+from kontrast.doctor.rules._setup import describe_rate, rate_at_base, rate_of, scales_with_batch, usual_rates
 
-ADVICE = "lower optim.lr by 3 to 10, or warm it up (schedule=warmup-cosine)"
 LARGE = 1024
 
 
@@ -28,7 +27,7 @@ class LearningRateHigh(Rule):
 
     def examine(self, record: Record) -> Finding | None:
         if "NonFiniteLoss" in str(record.state.error or ""):
-            return self.problem(f"{record.state.error}", ADVICE)
+            return self.problem(f"{record.state.error}", _advice(record))
         if record.patient == "recipe":
             return self._of_recipe(record)
         course = course_of(record)
@@ -40,9 +39,9 @@ class LearningRateHigh(Rule):
             return self.graded(
                 "problem" if course.gained < 0.25 else "warning",
                 f"{course.describe()}, {gained}; {describe_rate(record)}",
-                ADVICE,
+                _advice(record),
             )
-        return self.graded(grade, evidence, ADVICE)
+        return self.graded(grade, evidence, _advice(record))
 
     def _of_recipe(self, record: Record) -> Finding:
         try:
@@ -58,4 +57,12 @@ class LearningRateHigh(Rule):
             return self.warning(
                 f"batches of {batch} without warm-up; {describe_rate(record)}", "schedule=warmup-cosine"
             )
-        return self.graded(grade, describe_rate(record), ADVICE)
+        return self.graded(grade, describe_rate(record), _advice(record))
+
+
+def _advice(record: Record) -> str:
+    try:
+        key, _ = rate_of(record)
+    except Missing:
+        key = "optim.lr"
+    return f"lower {key} by 3 to 10, or warm it up (schedule=warmup-cosine)"

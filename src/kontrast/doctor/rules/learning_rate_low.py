@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from kontrast.doctor.rule import Finding, Missing, Record, Rule, below, percent
 from kontrast.doctor.rules._learned import Course, course_of
-from kontrast.doctor.rules._setup import describe_rate, least_rate, rate_at_base, usual_rates
+from kontrast.doctor.rules._setup import describe_rate, least_rate, rate_at_base, rate_of, usual_rates
 from kontrast.doctor.rules.temperature_high import TemperatureHigh
 
 LEAST_GAIN = 0.02  # of what could be gained
@@ -33,7 +33,9 @@ class LearningRateLow(Rule):
         if record.patient == "recipe":
             low = usual_rates(record.recipe.optim.name)[0]
             grade = below(rate_at_base(record) / low, problem=0.01, warning=0.1)
-            return self.graded(grade, describe_rate(record), f"raise optim.lr towards {least_rate(record):.2g}")
+            return self.graded(
+                grade, describe_rate(record), f"raise {rate_of(record)[0]} towards {least_rate(record):.2g}"
+            )
         course = course_of(record)
         try:
             low, high = usual_rates(record.recipe.optim.name)
@@ -47,7 +49,7 @@ class LearningRateLow(Rule):
         other = self._other_cause(record, course, low)
         if other:
             return self.ok(f"{evidence}, but {other}; {describe_rate(record)}")
-        advice = f"raise optim.lr towards {least_rate(record):.2g}; check that the encoder's parameters are trained"
+        advice = f"{_advice(record)}; check that the encoder's parameters are trained"
         return self.problem(f"{evidence}; {describe_rate(record)}", advice)
 
     def _other_cause(self, record: Record, course: Course, low: float) -> str:
@@ -69,3 +71,7 @@ class LearningRateLow(Rule):
 
     def _falling(self, course: Course) -> str:
         return f"{course.describe()}, the last fifth of the run brought {percent(max(course.falling, 0.0))} of the fall"
+
+
+def _advice(record: Record) -> str:
+    return f"raise {rate_of(record)[0]} towards {least_rate(record):.2g}"

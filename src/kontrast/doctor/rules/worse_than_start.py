@@ -46,9 +46,10 @@ class WorseThanStart(Rule):
         )
         errors = 0.0 if d >= -LEAST else -d / max(error, 1e-9)  # the error is 0 where every row was lost
         lr = record.recipe.optim.options["lr"]
+        stages = "" if record.recipe.optim.options.get("layer_decay") else ", smaller still in the first stages"
         slower = (
-            f"a smaller rate (optim.lr={lr / 10:.2g}), fewer steps, early stopping (data.validation=0.1 "
-            "train.patience=3), or the start as it is"
+            f"a smaller rate (optim.lr={lr / 10:.2g}){stages and f'{stages} (optim.layer_decay=0.7)'}, fewer steps, "
+            "early stopping (data.validation=0.1 train.patience=3), or the start as it is"
         )
         advice = f"{KEEP}; then {slower}" if moving else slower
         return self.graded(above(errors, problem=2.0, warning=1.0), evidence, advice)

@@ -15,6 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from kontrast.checks import one_of, size
 from kontrast.models.preprocessing import Preprocessing
 from kontrast.models.published import Published
+from kontrast.models.stages import frozen_modules, stages_of
 from kontrast.models.weights import Loaded
 
 ImageSize = int | tuple[int, int]
@@ -32,6 +33,9 @@ class Encoder(nn.Module):
     for whatever batch norm takes the place of another (across ranks, split). Batch norm without running statistics has
     nothing to keep, and stays as it is.
 
+    The first stages can be frozen (`freeze`): they take no gradient and are always in eval mode, whatever ``train`` is
+    called with. While ``resting`` is set the whole encoder is in eval mode.
+
     >>> encoder = Encoder()
     >>> encoder.layer = nn.BatchNorm1d(2)
     >>> encoder.norm = "frozen"
@@ -41,6 +45,8 @@ class Encoder(nn.Module):
 
     feature_dim: int
     norm: str | None = None  # "frozen", or "train" (the same as None)
+    frozen: int = 0  # how many of the first stages are frozen
+    resting: bool = False  # whether all of it stays in eval mode for now
     loaded: Loaded | None = None  # the report of a pretrained start
     preprocessing: Preprocessing | None = None
     """How images become inputs, where the checkpoint says it: timm's configuration, torchvision's, a run's card."""
@@ -54,12 +60,16 @@ class Encoder(nn.Module):
     """Where the plain model stands in this one (``net.``); exported weights have its names, without this prefix."""
 
     def train(self, mode: bool = True) -> Self:
-        """Set train or eval mode; batch norm with frozen statistics is always in eval mode."""
-        super().train(mode)
+        """Set train or eval mode; frozen stages, and batch norm with frozen statistics, are always in eval mode."""
+        super().train(mode and not self.resting)
         if self.norm == "frozen":
             for part in self.modules():
                 if isinstance(part, _BatchNorm):
                     part.training = False  # not eval(): what else the part holds (timm's dropout) goes with the encoder
+        if self.frozen and mode:
+            for part in frozen_modules(self, stages_of(self), self.frozen):
+                for inner in part.modules():
+                    inner.training = False
         return self
 
     def embed(
@@ -100,7 +110,43 @@ class Encoder(nn.Module):
             )
         return self.embedder(self, images, batch_size=batch_size, device=device, progress=progress)
 
+    def freeze(self, count: int) -> None:
+        """Freeze the first stages for good: their parameters take no gradient, and they stay in eval mode.
+
+        Args:
+            count: How many; the number of stages freezes the whole encoder.
+
+        Raises:
+            ValueError: There are not so many stages.
+
+        >>> from kontrast.models import encoder
+        >>> made = encoder("mlp", in_features=4, depth=3)
+        >>> made.freeze(2)
+        >>> [name for name, p in made.named_parameters() if p.requires_grad], made.layers[1].training
+        (['layers.6.weight', 'layers.6.bias'], False)
+        """
+        stages = stages_of(self)
+        if not 0 <= count <= len(stages):
+            raise ValueError(f"count={count}: must be from 0 to {len(stages)}, the number of stages")
+        for stage in stages[:count]:
+            for parameter in stage:
+                parameter.requires_grad_(False)
+        self.frozen = count
+        self.train(self.training)
+
     # ------------------------------------------------------------------------------------- what others ask it
+
+    def stage_names(self) -> list[list[str]]:
+        """The stages from the input on: for each the names of its parts, which are submodules or parameters.
+
+        The stem counts with the first stage, what stands behind the last one with the last. By default the encoder is
+        one stage. `kontrast.models.stages_of` makes parameters of the names.
+        """
+        return [[name for name, _ in (*self.named_children(), *self.named_parameters(recurse=False))]]
+
+    def recomputed_parts(self) -> list[nn.Module]:
+        """The parts whose activations ``train.checkpoint_activations`` computes again in backward; none by default."""
+        return []
 
     @classmethod
     def published(cls, name: str, weights: str | None = None) -> Published | None:

@@ -82,6 +82,15 @@ class MLP(Encoder):
     def options_for(cls, feature_dim: int) -> dict[str, Any]:
         return {"features": feature_dim}
 
+    def stage_names(self) -> list[list[str]]:
+        """Each linear layer with its batch norm."""
+        stages: list[list[str]] = []
+        for name, layer in self.layers.named_children():
+            if isinstance(layer, nn.Linear):
+                stages.append([])
+            stages[-1].append(f"layers.{name}")
+        return stages
+
     def loading_code(self) -> str:
         layers = ", ".join(_constructor(layer) for layer in self.layers)
         code = loading_code(f"import torch\n{LOAD}", f"torch.nn.Sequential({layers})")

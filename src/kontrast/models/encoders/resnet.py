@@ -97,6 +97,14 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
         known = {Path(urlparse(one.url).path).name: one for one in models.get_model_weights(name)}
         return _preprocessing(known[file.name]) if file.name in known else None
 
+    def stage_names(self) -> list[list[str]]:
+        """torchvision's four layers, the stem with the first."""
+        return [["conv1", "bn1", "layer1"], ["layer2"], ["layer3"], ["layer4"]]
+
+    def recomputed_parts(self) -> list[nn.Module]:
+        """Each block."""
+        return [part for part in self.modules() if isinstance(part, BasicBlock | Bottleneck)]
+
     def loading_code(self) -> str:
         lines = [f"torchvision.models.{self.name}()"]
         conv = f"model.conv1 = torch.nn.Conv2d({self.in_channels}, 64"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from kontrast.checks import one_of, size
 from kontrast.models.encoders import _plain_resnet
@@ -86,6 +86,16 @@ class SmallResNet(PlainSmallResNet, ImageEncoder):
     def forward(self, images: Tensor) -> Tensor:
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
         return super().forward(self._prepare(images))
+
+    def stage_names(self) -> list[list[str]]:
+        """The three stages of blocks, the stem with the first and the last convolution with the last."""
+        depth = len(self.blocks) // 3
+        stages = [[f"blocks.{stage * depth + i}" for i in range(depth)] for stage in range(3)]
+        return [["stem", *stages[0]], stages[1], [*stages[2], "last"]]
+
+    def recomputed_parts(self) -> list[nn.Module]:
+        """The stem, which sees the full resolution, and each block."""
+        return [self.stem, *self.blocks]
 
     @classmethod
     def options_for(cls, feature_dim: int) -> dict[str, Any]:

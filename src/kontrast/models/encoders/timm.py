@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlparse
 
@@ -130,6 +132,32 @@ class TimmEncoder(ImageEncoder):
     def loading_code(self) -> str:
         return loading_code(f"import timm\n{LOAD}", f"timm.create_model({self.model!r}, {keywords(self.arguments)})")
 
+    def stage_names(self) -> list[list[str]]:
+        """timm's own coarse groups of parameters: a transformer's blocks, a convolutional network's stages."""
+        matcher = self._matcher(coarse=True)
+        if matcher is None:
+            return super().stage_names()
+        groups = _groups([name for name, _ in self.net.named_parameters()], matcher)
+        return [[f"{self.plain_prefix}{name}" for name in group] for group in groups]
+
+    def recomputed_parts(self) -> list[nn.Module]:
+        """timm's blocks: the modules whose whole names its fine groups of parameters are named after."""
+        matcher = self._matcher(coarse=False)
+        patterns = _patterns([] if matcher is None else [value for key, value in matcher.items() if key != "stem"])
+        parts: dict[str, nn.Module] = {}
+        for name, module in self.net.named_modules():
+            is_block = any(pattern.fullmatch(name) for pattern in patterns)
+            is_inside = any(name.startswith(f"{outer}.") for outer in parts)
+            if is_block and not is_inside and any(True for _ in module.children()):  # a layer alone has nothing to save
+                parts[name] = module
+        return list(parts.values())
+
+    def _matcher(self, *, coarse: bool) -> dict[str, Any] | None:
+        """timm's patterns of the names of each group; None for a model that has none."""
+        find = getattr(self.net, "group_matcher", None)
+        matcher = None if find is None else find(coarse=coarse)
+        return matcher if isinstance(matcher, dict) else None
+
     def timm_model(self) -> tuple[str, dict[str, Any]]:
         return self.model, {name: value for name, value in self.arguments.items() if name != "num_classes"}
 
@@ -218,6 +246,32 @@ def _read(net: nn.Module, config: Any, file: str | None) -> Mapping[str, Any]:
 ENTRIES: dict[str, tuple[type[TimmEncoder], dict[str, Any], str]] = {
     "timm/…": (TimmEncoder, {}, "Any of timm's encoders; needs the extra (pip install kontrast[timm]).")
 }
+
+
+def _groups(names: list[str], matcher: dict[str, Any]) -> list[list[str]]:
+    """timm's groups of names; the stem goes with the group behind it, what matches nothing with the one before."""
+    from timm.models import group_parameters
+
+    unmatched = "no name"  # timm puts it with all that matches nothing, in a group behind the others
+    named: Any = SimpleNamespace(named_parameters=lambda: [(name, None) for name in (*names, unmatched)])
+    found = group_parameters(named, matcher)
+    *groups, rest = ([name for name in group if name != unmatched] for _, group in sorted(found.items()))
+    if not groups:
+        return [rest]
+    groups[-1] += rest
+    stem = _patterns([matcher.get("stem")])
+    if len(groups) > 1 and any(pattern.match(groups[0][0]) for pattern in stem):
+        groups[:2] = [groups[0] + groups[1]]
+    return groups
+
+
+def _patterns(matchers: list[Any]) -> list[re.Pattern[str]]:
+    """The patterns of timm's groups, each given as a pattern or as a list of pairs of a pattern and an order."""
+    patterns = []
+    for matcher in matchers:
+        pairs = matcher if isinstance(matcher, list | tuple) else [(matcher, None)]
+        patterns += [re.compile(pattern) for pattern, _ in pairs if pattern is not None]
+    return patterns
 
 
 def _timm() -> Any:

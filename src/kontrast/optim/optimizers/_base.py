@@ -12,6 +12,10 @@ FUSED = ("cpu", "cuda")
 """Devices on which every torch that we support has one kernel for the whole step."""
 
 
+Groups = Iterable[dict[str, Any]]
+"""Groups of parameters as torch has them, each with settings of its own: ``{"params": […], "lr": 0.01}``."""
+
+
 def trainable(source: nn.Module | Iterable[nn.Parameter]) -> list[nn.Parameter]:
     """The parameters that require a gradient, each once, in their order; a ValueError if there is none."""
     every = list(source.parameters() if isinstance(source, nn.Module) else source)
@@ -24,19 +28,30 @@ def trainable(source: nn.Module | Iterable[nn.Parameter]) -> list[nn.Parameter]:
     return result
 
 
-def groups(source: nn.Module | Iterable[nn.Parameter], *, apart: bool, **of_vectors: Any) -> list[dict[str, Any]]:
+def groups(
+    source: nn.Module | Iterable[nn.Parameter] | Groups, *, apart: bool, **of_vectors: Any
+) -> list[dict[str, Any]]:
     """All parameters in one group; with ``apart`` biases and norms in a second one, with the settings ``of_vectors``.
 
-    Biases and norms are those with at most one dimension, as in solo-learn and timm.
+    Groups that are given stay groups, each divided in this way. Biases and norms are those with at most one dimension,
+    as in solo-learn and timm.
 
     >>> [len(g["params"]) for g in groups(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), apart=True)]
     [1, 3]
     """
-    every = trainable(source)
-    if not apart:
-        return [{"params": every}]
-    matrices, vectors = [p for p in every if p.ndim > 1], [p for p in every if p.ndim <= 1]
-    return [g for g in ({"params": matrices}, {"params": vectors, **of_vectors}) if g["params"]]
+    given: list[Any] = list(source.parameters() if isinstance(source, nn.Module) else source)
+    if not given or not all(isinstance(part, dict) for part in given):
+        given = [{"params": given}]
+    trainable([p for group in given for p in group["params"]])
+    divided: list[dict[str, Any]] = []
+    for group in given:
+        own = [p for p in dict.fromkeys(group["params"]) if p.requires_grad]
+        if apart:
+            vectors = {**group, "params": [p for p in own if p.ndim <= 1], **of_vectors}
+            divided += [{**group, "params": [p for p in own if p.ndim > 1]}, vectors]
+        else:
+            divided.append({**group, "params": own})
+    return [group for group in divided if group["params"]]
 
 
 def can_fuse(of: list[dict[str, Any]]) -> bool:

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from kontrast.checks import number
-from kontrast.optim.optimizers._base import can_fuse, fuse, groups
+from kontrast.optim.optimizers._base import Groups, can_fuse, fuse, groups
 from kontrast.registry import quoted
 
 
@@ -25,7 +25,8 @@ class AdamW(torch.optim.AdamW):
     """AdamW, (1)–(3).
 
     Args:
-        module_or_parameters: What is trained; parameters without gradient are left out.
+        module_or_parameters: What is trained, or groups of it (dictionaries, as torch has them); parameters without
+            gradient are left out.
         lr: The learning rate.
         betas: β₁ and β₂, from 0 to below 1.
         eps: ε.
@@ -44,7 +45,7 @@ class AdamW(torch.optim.AdamW):
 
     def __init__(
         self,
-        module_or_parameters: nn.Module | Iterable[nn.Parameter],
+        module_or_parameters: nn.Module | Iterable[nn.Parameter] | Groups,
         *,
         lr: float,
         betas: Sequence[float] = (0.9, 0.999),

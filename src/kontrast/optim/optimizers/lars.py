@@ -27,14 +27,15 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.checks import number
-from kontrast.optim.optimizers._base import groups
+from kontrast.optim.optimizers._base import Groups, groups
 
 
 class LARS(torch.optim.Optimizer):
     """LARS, (1)–(4), for a whole group of tensors at a time, without waiting for the device.
 
     Args:
-        module_or_parameters: What is trained; parameters without gradient are left out.
+        module_or_parameters: What is trained, or groups of it (dictionaries, as torch has them); parameters without
+            gradient are left out.
         lr: The learning rate.
         momentum: μ, from 0 to below 1.
         weight_decay: β.
@@ -61,7 +62,7 @@ class LARS(torch.optim.Optimizer):
 
     def __init__(
         self,
-        module_or_parameters: nn.Module | Iterable[nn.Parameter],
+        module_or_parameters: nn.Module | Iterable[nn.Parameter] | Groups,
         *,
         lr: float,
         momentum: float = 0.9,

@@ -12,19 +12,21 @@ Deviates: none. The papers decay every parameter, norms and biases too, and so d
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
 
 from kontrast.checks import number
-from kontrast.optim.optimizers._base import can_fuse, fuse, groups
+from kontrast.optim.optimizers._base import Groups, can_fuse, fuse, groups
 
 
 class SGD(torch.optim.SGD):
     """SGD with momentum, (1)–(3).
 
     Args:
-        module_or_parameters: What is trained; parameters without gradient are left out.
+        module_or_parameters: What is trained, or groups of it (dictionaries, as torch has them); parameters without
+            gradient are left out.
         lr: The learning rate.
         momentum: μ, from 0 to below 1.
         weight_decay: β.
@@ -42,7 +44,7 @@ class SGD(torch.optim.SGD):
 
     def __init__(
         self,
-        module_or_parameters: nn.Module | Iterable[nn.Parameter],
+        module_or_parameters: nn.Module | Iterable[nn.Parameter] | Groups,
         *,
         lr: float,
         momentum: float = 0.9,
@@ -64,3 +66,18 @@ class SGD(torch.optim.SGD):
             fused=fused,
         )
         fuse(self, fused)
+        if fused and mu:
+            self.register_step_pre_hook(_begin_late)
+
+
+def _begin_late(optimiser: torch.optim.Optimizer, *_: Any) -> None:
+    """Give parameters whose first gradient comes late a velocity of 0, which makes their first step (2)'s v = g.
+
+    Torch's fused kernel takes a group of which all have a velocity, or none.
+    """
+    for group in optimiser.param_groups:
+        learning = [p for p in group["params"] if p.grad is not None]
+        late = [p for p in learning if optimiser.state.get(p, {}).get("momentum_buffer") is None]
+        if len(late) < len(learning):
+            for p in late:
+                optimiser.state[p]["momentum_buffer"] = torch.zeros_like(p)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from kontrast.recipe import Recipe
 from kontrast.report.page import Page
 from kontrast.report.records import RunRecord, find_others, read
 from kontrast.report.run import accuracy, curves, embedding, geometry, pictures, summary
@@ -56,7 +57,17 @@ def subtitle(record: RunRecord) -> str:
         recipe.about.rstrip("."),
         f"method {recipe.method.name}",
         f"data {Path(recipe.data.name).name}",
-        f"encoder {recipe.encoder.name}",
+        ", ".join([f"encoder {recipe.encoder.name}", *_adaptation(recipe)]),
         f"seed {recipe.seed}",
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _adaptation(recipe: Recipe) -> list[str]:
+    """What did not learn, and whether the weights are an average: without it the numbers would be misread."""
+    frozen, words = recipe.train.freeze, []
+    if frozen is not None:
+        words.append("frozen" if frozen == "all" else f"first {f'{frozen} stages' if frozen > 1 else 'stage'} frozen")
+    if recipe.train.average is not None:
+        words.append("averaged weights")
+    return words
