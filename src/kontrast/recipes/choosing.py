@@ -42,6 +42,11 @@ UNEVEN = 2.0  # rows of the largest class for one of the smallest, from which on
 MOST_CLASSES = 64  # in a balanced batch
 FEATURES = 256  # of the small encoder without labels, which a linear probe makes use of
 BATCH, BATCH_PRETRAINED = 128, 32  # a view of 224 pixels needs some 60 MB of activations
+RATES = {"optim.lr": 0.2, "optim.weight_decay": 5e-4, "optim.nesterov": True}
+PRETRAINED_RATES = {
+    "optim.lr": 1e-3, "optim.weight_decay": 1e-4, "optim.layer_decay": 0.7, "train.clip": 1.0
+}  # fmt: skip
+MOST_PRETRAINED = 30  # epochs
 SCALE = 0.4  # the least share of the area that a crop keeps
 WEAK_TARGET = ("sce", "ressl")  # methods whose target sees a weak view
 SMALL, LARGE, LARGE_GPU = 48, 96, 160  # pixels: images up to SMALL keep their size, larger ones are brought to LARGE
@@ -137,7 +142,7 @@ def choose(facts: Facts, asked: Mapping[str, Any], *, device: Setting = "cpu") -
     >>> from kontrast.data.facts import Facts
     >>> photos = Facts(name="photos", rows=600, shape=(3, 96, 96), class_sizes=(60,) * 10, test_rows=200)
     >>> [choice.settings for choice in choose(photos, {"method": "tcl"})][0]
-    {'encoder': 'small-resnet', 'encoder.width': 64}
+    {'encoder': 'small-resnet', 'encoder.width': 32}
     """
     if facts.rows < FEWEST:
         raise ValueError(
@@ -206,7 +211,7 @@ def _encoder(facts: Facts, asked: Mapping[str, Any], method: str, device: Settin
     side = _side(facts)
     if device == "gpu":
         return Choice({"encoder": "resnet18"}, "there is a GPU, and no pretrained weights were given")
-    width = 32 if side <= SMALL else 64
+    width = 32
     reason = f"images of {side} pixels on a CPU, and no pretrained weights were given"
     wide = {} if _needs_labels(method) else {"encoder.features": FEATURES}
     return Choice({"encoder": "small-resnet", "encoder.width": width, **wide}, reason)
@@ -222,6 +227,8 @@ def _views(facts: Facts, asked: Mapping[str, Any], method: str) -> Choice:
         return Choice({"augment": name}, "small grey images: views that keep the whole object")
     settings = {"augment": "strong", "augment.scale": SCALE, "augment.blur": 0}
     reason = "crops, mirrored, in other colours (if sides matter: augment.flip=0; if colours do: augment.jitter=0)"
+    if _start(asked) and _needs_labels(method):
+        return Choice({"augment": "weak", "augment.scale": SCALE}, "crops, mirrored (if sides matter: augment.flip=0)")
     if method in WEAK_TARGET:
         strong = {"name": "strong", "scale": SCALE, "blur": 0}
         settings = {"augment.views": [{"name": "weak", "scale": SCALE}, strong]}
@@ -249,13 +256,10 @@ def _batch(facts: Facts, asked: Mapping[str, Any], method: str, rows: int) -> li
 def _optimiser(facts: Facts, asked: Mapping[str, Any], method: str) -> Choice:
     if "optim" in asked:
         return Choice({}, "")
-    rate, decay = (0.2, 5e-4)
-    reason = "from random weights"
     if _start(asked):
-        rate, decay = 0.005, 1e-4
-        reason = "small, for an encoder that is trained already; kontrast adapt keeps it as it is if that is better"
-    settings = {"optim": "sgd", "optim.lr": rate, "optim.weight_decay": decay, "optim.nesterov": True}
-    return Choice(settings, reason)
+        reason = "gentle, as kontrast adapt, which also keeps the encoder as it is where training makes it worse"
+        return Choice({"optim": "adamw", **PRETRAINED_RATES}, reason)
+    return Choice({"optim": "sgd", **RATES}, "from random weights")
 
 
 def _needs_labels(method: str) -> bool:
@@ -275,13 +279,14 @@ def _start(asked: Mapping[str, Any]) -> Any:
 # ------------------------------------------------------------------------------------------------ the length
 
 
-def length(seconds_per_step: float, steps_per_epoch: int, minutes: float) -> Choice:
+def length(seconds_per_step: float, steps_per_epoch: int, minutes: float, most: int = EPOCHS[-1]) -> Choice:
     """How long to train: as many epochs of `EPOCHS` as fit, at least some steps.
 
     Args:
         seconds_per_step: Measured on this machine.
         steps_per_epoch: Batches of one pass.
         minutes: What the whole run may take.
+        most: The most epochs.
 
     >>> print(length(0.1, 5, 10))
     train.epochs=800: about 6.7 of the 10 minutes, by a few steps of 0.1 s
@@ -297,22 +302,27 @@ def length(seconds_per_step: float, steps_per_epoch: int, minutes: float) -> Cho
             f"one pass of {steps_per_epoch:,} steps of {step} is longer than {minutes:g} minutes: more with --minutes"
         )
         return Choice({"train.steps": steps}, reason)
-    epochs = max(n for n in EPOCHS if n * whole <= seconds)
+    epochs = max(n for n in EPOCHS if n * whole <= seconds and n <= most)
     used = epochs * whole / 60
     reason = f"about {used:.2g} of the {minutes:g} minutes, by a few steps of {step}"
-    if epochs == EPOCHS[-1] and used < minutes / 2:
+    if epochs == most and used < minutes / 2:
         reason = f"the most that is chosen: more passes over so few rows rarely help (about {used:.2g} minutes)"
     return Choice({"train.epochs": epochs}, reason)
 
 
-def schedule(epochs: float) -> Choice:
-    """Along a cosine after a short warm-up.
+def schedule(epochs: float, asked: Mapping[str, Any]) -> Choice:
+    """Along a cosine after a short warm-up; for a pretrained start the head learns first, if there is time.
 
-    >>> schedule(200).settings, schedule(5).settings["schedule.warmup_epochs"]
+    >>> schedule(200, {}).settings, schedule(5, {}).settings["schedule.warmup_epochs"]
     ({'schedule': 'warmup-cosine', 'schedule.warmup_epochs': 10.0}, 0.25)
+    >>> schedule(5, {"encoder.pretrained": True}).settings["train.head_first"]
+    0.5
     """
     warmup = round(min(WARMUP * epochs, 10.0), 3)
-    return Choice({"schedule": "warmup-cosine", "schedule.warmup_epochs": warmup}, "a short warm-up, then down to 0")
+    settings = {"schedule": "warmup-cosine", "schedule.warmup_epochs": warmup}
+    if _start(asked) and epochs >= 2:
+        return Choice({**settings, "train.head_first": 0.5}, "first the head alone; a short warm-up, then down to 0")
+    return Choice(settings, "a short warm-up, then down to 0")
 
 
 def look_every(steps_per_epoch: int, steps: int) -> int | None:

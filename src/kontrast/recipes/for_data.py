@@ -301,7 +301,7 @@ def prepare(request: Request) -> Prepared:
     short = {"train.epochs": 1} if lengths else {"train.steps": TIMED, "schedule": "constant"}
     rest = {key: value for key, value in asked.items() if not key.startswith("schedule") and key not in lengths}
     draft = choosing.recipe_of(name, data.name, choices, {**rest, **short})
-    choices += _length(draft, choices, asked, as_trained, request.minutes)
+    choices += _length(draft, asked, known, as_trained, request.minutes)
     from kontrast.train import resolve
 
     recipe = resolve(choosing.recipe_of(name, data.name, choices, asked))
@@ -316,7 +316,7 @@ def prepare(request: Request) -> Prepared:
         data=as_trained,
         origin=origin,
         command=words,
-        about=_describe(seen),
+        about=_describe(seen, sized=as_trained is not None),
     )
 
 
@@ -447,7 +447,7 @@ def _size_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def _length(
-    draft: Recipe, choices: Sequence[Choice], asked: Mapping[str, Any], data: DataSet | None, minutes: float
+    draft: Recipe, asked: Mapping[str, Any], known: Mapping[str, Any], data: DataSet | None, minutes: float
 ) -> list[Choice]:
     """The length, if it is not asked for, and the schedule and the monitors, which depend on it."""
     import torch
@@ -466,11 +466,13 @@ def _length(
         )
     else:
         seconds, per_epoch = time_steps(resolve(draft), data)
-        made.append(choosing.length(seconds, per_epoch, minutes))
+        starts = draft.encoder.options.get("pretrained")
+        most = choosing.MOST_PRETRAINED if starts else choosing.EPOCHS[-1]
+        made.append(choosing.length(seconds, per_epoch, minutes, most))
     train = {**(made[0].settings if made else {}), **asked}
     steps = train.get("train.steps") or train["train.epochs"] * per_epoch
     if "schedule" not in asked:
-        made.append(choosing.schedule(steps / per_epoch))
+        made.append(choosing.schedule(steps / per_epoch, known))
     every = choosing.look_every(per_epoch, steps)
     if every is not None:
         made.append(
@@ -479,11 +481,12 @@ def _length(
     return choosing.without(made, asked)
 
 
-def _describe(data: DataSet) -> str:
+def _describe(data: DataSet, *, sized: bool) -> str:
+    """The data in a line; ``sized`` is whether they have the size that the run gives them."""
     text = repr(data).partition(": ")[2]
     shape = data.train.inputs.shape
     if data.kind == "image" and shape is not None:
-        text = text.replace(f"images {shape}", f"images of {shape[2]}×{shape[1]} pixels")
+        text = text.replace(f"images {shape}", f"images of {shape[2]}×{shape[1]} pixels" if sized else "images")
     return f"{data.name}: {text}"
 
 
