@@ -8,6 +8,7 @@
     83.78<!--= published WANG_LIU cifar10 ordinary 0.2 -->               a paper's table, kontrast.recipes.published
     5.53<!--= benchmarks/training: gradient caching, …: seconds -->      a cell of a page of docs/benchmarks
     3682<!--= reliability/faults: **all**: cases -->                     and of docs/reliability
+    45.5<!--= goals 600 photos: knn20 -->                                the mean over seeds of a score of goals.json
 
 The text before the comment, up to a space, bar, bracket or comma, is replaced (a "±" goes with its neighbours).
 """
@@ -37,6 +38,8 @@ def value(source: str) -> str:
         return _published(source.split()[1:])
     if source.startswith(("benchmarks/", "reliability/")):
         return _page(*source.split(": ", 2))
+    if source.startswith("goals "):
+        return _goal(*source.removeprefix("goals ").rsplit(": ", 1))
     folder, what, *rest = source.split()
     result = json.loads((DOCS / "results" / folder / "result.json").read_text(encoding="utf-8"))
     if what in ("claim", "verdict"):
@@ -84,6 +87,13 @@ def _page(page: str, row: str, column: str) -> str:
         elif cells[0] == row and column in header:
             return cells[header.index(column)].partition(" (")[0]
     raise ValueError(f"{page}.md has no table with the row {row!r} and the column {column!r}")
+
+
+def _goal(name: str, score: str) -> str:
+    """The mean of a score of a goal's runs; ``raw/knn20`` is that of raw pixels."""
+    runs = json.loads((DOCS / "experiments" / "goals.json").read_text(encoding="utf-8"))[name]
+    values = [run["scores"][score.replace("raw/", "raw pixels: ")] for run in runs]
+    return f"{sum(values) / len(values):.1f}"
 
 
 def fill_in(page: str) -> str:

@@ -20,9 +20,10 @@ from kontrast.runs import Run
 if TYPE_CHECKING:
     from kontrast.data import DataSet
     from kontrast.recipe import Recipe
+    from kontrast.recipes.for_data import Request
     from kontrast.train import Session
 
-__all__ = ["examine", "perform", "run", "run_recipe", "write_page", "write_report"]
+__all__ = ["examine", "perform", "run", "run_recipe", "session_for", "write_page", "write_report"]
 
 OnError = Callable[[str, Exception], None]
 """Called with what could not be done, and the error."""
@@ -33,13 +34,18 @@ def warn(what: str, error: Exception) -> None:
     warnings.warn(f"{what}: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=4)
 
 
-def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Run:
-    """Train, evaluate, analyse, examine and report a recipe: what ``kontrast train`` does.
+def run(
+    source: str | Path | Mapping[str, Any] | Recipe | Any = None, *, minutes: float | None = None, **overrides: Any
+) -> Run:
+    """Train, evaluate, analyse, examine and report a recipe, or data without one: what ``kontrast train`` does.
 
-    The same recipe again is already done, or resumes where it stopped.
+    The same call again is already done, or resumes where it stopped.
 
     Args:
-        source: A recipe's name, a YAML file, the folder of a run, a mapping, or a `kontrast.recipe.Recipe`.
+        source: A recipe's name, a YAML file, the folder of a run, a mapping, or a `kontrast.recipe.Recipe`. Or a
+            method's name, or nothing: then a recipe is chosen for ``data`` (`kontrast.recipes.for_data`). Data may
+            stand here too.
+        minutes: About how long a run on data without a recipe may take; 10 if left out.
         overrides: Sections or dotted keys: ``seed=1, train={"epochs": 2}, **{"optim.lr": 0.05}``. ``data`` may be
             whatever `kontrast.data.load` takes: a set's name, a path, a `DataSet`, an array or tensor,
             ``(images, labels)``, a list of image files or of PIL images, a torch ``Dataset``; with settings beside it,
@@ -54,23 +60,48 @@ def run(source: str | Path | Mapping[str, Any] | Recipe, **overrides: Any) -> Ru
         kontrast.train.NonFiniteLoss: The loss is infinite or not a number.
 
     >>> import tempfile
-    >>> result = run({
-    ...     "name": "example", "method": "supcon", "augment": ["crop-flip"] * 2, "encoder": "mlp",
-    ...     "data": {"name": "digits", "limit": 60, "test_limit": 20}, "train": {"steps": 2, "batch_size": 30},
-    ...     "evaluate": {"protocols": ["knn20"]}, "run": {"out": tempfile.mkdtemp(), "progress": False},
-    ... })
+    >>> small = {"train.steps": 2, "data.limit": 60, "data.test_limit": 20, "evaluate.protocols": ["knn20"]}
+    >>> result = run(data="digits", **small, run={"out": tempfile.mkdtemp(), "progress": False})
+    >>> result.recipe.name, result.recipe.method.name, result.recipe.encoder.name
+    ('supcon-digits', 'supcon', 'small-resnet')
     >>> sorted(file.name for file in result.path.iterdir() if file.suffix == ".html" or file.name == "doctor.json")
     ['doctor.json', 'report.html']
     """
     from kontrast import recipes
     from kontrast.data import bind, separate_data
+    from kontrast.recipes.for_data import request_of
     from kontrast.train import Session, resolve
 
     data, settings = separate_data(overrides)
-    recipe = resolve(recipes.recipe(source, **settings))  # before the data are read: a typing error costs nothing
-    session = Session(recipe) if data is None else Session(*bind(recipe, data))
+    request = request_of(source, settings, data=data, minutes=minutes)
+    if request is not None:
+        session = session_for(request)
+    else:
+        recipe = resolve(recipes.recipe(source, **settings))  # before the data are read: a typing error costs nothing
+        session = Session(recipe) if data is None else Session(*bind(recipe, data))
     perform(session)
     return session.run
+
+
+def session_for(request: Request) -> Session:
+    """The session of a recipe that is chosen for data; the choices are printed with their reasons.
+
+    Args:
+        request: What `kontrast.recipes.for_data.request_of` gives.
+
+    Returns:
+        The session, for `perform`.
+
+    Raises:
+        ValueError: A setting or the data are wrong.
+    """
+    from kontrast.recipes.for_data import announce, prepare
+    from kontrast.train import Session, resolve
+
+    request.check()
+    prepared = prepare(request)
+    announce(prepared)
+    return Session(resolve(prepared.recipe), prepared.data, origin=prepared.origin)
 
 
 def run_recipe(recipe: Recipe, data: DataSet | None = None) -> Run:

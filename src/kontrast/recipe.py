@@ -87,7 +87,9 @@ class Data(Section):
     """Which images or vectors. ``name`` is a set's name or a path; ``limit`` keeps so many training rows, classes even.
 
     ``noise`` is the fraction of training labels replaced, ``changed`` always by another class, ``redrawn`` uniformly.
-    ``validation`` holds out that fraction of the training rows. ``split`` is what the encoder learns from.
+    ``validation`` holds out that fraction of the training rows. ``test`` is the same for data without test rows: that
+    fraction of each class is taken out of the training rows before anything else, the same rows for every seed, and the
+    run is evaluated on it. ``split`` is what the encoder learns from.
     ``mean``, ``std`` (one number, or one for each channel), ``interpolation`` and ``crop`` (the share of the shorter
     side that evaluation keeps) are those of a pretrained encoder's checkpoint, else of the data, unless they are set.
     ``given`` and ``digest`` are set if the data came from Python, as an object: what it was, and a digest of its
@@ -108,6 +110,7 @@ class Data(Section):
     noise: float = Field(0.0, ge=0.0, le=1.0)
     noise_kind: Literal["changed", "redrawn"] = "changed"
     validation: float = Field(0.0, ge=0.0, lt=1.0)
+    test: float | None = Field(None, gt=0.0, lt=1.0)
     given: Word | None = None
     digest: Word | None = None
 
@@ -498,6 +501,7 @@ SYNONYMS = {
     "data.size": ("image_size", "img_size", "input_size", "resolution"),
     "data.limit": ("max_samples", "num_samples", "subset"),
     "data.validation": ("val_split", "validation_split", "val_fraction", "val_size"),
+    "data.test": ("test_split", "test_fraction", "test_size", "holdout"),
     "data.noise": ("label_noise", "noise_rate"),
     "augment": ("augmentation", "augmentations", "aug", "transform", "transforms", "views"),
     "augment.jitter": ("color_jitter", "colour_jitter", "color", "colour"),

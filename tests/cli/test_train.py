@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.train import micro_batch, resolve, running
 from tests.cli.asking import START, ask, one_paragraph, process, written
+from tests.data.pictures import classes
 
 runner = CliRunner()
 
@@ -149,7 +151,8 @@ def test_mistakes_are_a_paragraph_and_status_2_and_leave_no_folder(
     [
         ("spucon-fashion-mini", "did you mean 'supcon-fashion-mini'? `kontrast list recipes` has them all"),
         ("missing.yaml", "there is no file missing.yaml; expected a recipe in YAML"),
-        (".", "has no recipe.yaml; expected the folder of a run"),
+        (".", "has no recipe.yaml; expected the folder of a run, or images to train on. "),
+        ("supcon", "supcon is a method, and there must be data to train it on: kontrast train supcon data=photos/"),
     ],
 )
 def test_recipes_that_are_not_there(
@@ -245,6 +248,62 @@ def test_ctrl_c_outside_the_loop_is_told_and_130(
     assert Run.of(resolve(made)).status == "interrupted"
 
 
+# ------------------------------------------------------------------------------------------------ data without a recipe
+
+QUICK = ("train.epochs=1", "encoder.width=2", "evaluate.protocols=[knn20]", "run.threads=1")
+
+
+@pytest.mark.filterwarnings("always:.*images are few")
+def test_a_folder_is_trained_on_and_the_same_again_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, runs = classes(tmp_path / "photos", per_class=12, size=(20, 20)), tmp_path / "runs"
+    dry = ask(monkeypatch, capsys, "train", folder, *QUICK, "--out", runs, "--dry-run")
+    assert dry.status == 0, dry.err
+    assert not runs.exists()
+    assert "#   method=supcon " in dry.out
+    assert "# warning: 24 images are few" in dry.out
+    recipe = tmp_path / "chosen.yaml"
+    recipe.write_text(dry.out)
+    hashed = Recipe.read(recipe).hash
+    done = ask(monkeypatch, capsys, "train", folder, *QUICK, "--out", runs)
+    assert done.status == 0, done.err
+    (run,) = map(Run, runs.iterdir())
+    assert run.path.name == f"supcon-photos-{hashed}"
+    assert f"run folder: {run.path}" in done.out
+    assert "method=supcon  " in done.err
+    assert "warning: 24 images are few" in done.err
+    assert run.state.origin["minutes"] == 10
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "2 classes of 12 images" in page, "the page says why"
+    again = ask(monkeypatch, capsys, "train", f"data={folder}", *QUICK, "--out", runs)
+    assert f"already done: {run.path}" in again.err
+    repeated = shlex.split(next(line for line in dry.out.splitlines() if "kontrast train" in line).partition(": ")[2])
+    assert f"already done: {run.path}" in ask(monkeypatch, capsys, *repeated[1:]).err
+    json_out = ask(monkeypatch, capsys, "train", folder, *QUICK, "--out", runs, "--json")
+    assert json.loads(json_out.out) == run.result
+
+
+def test_a_method_by_its_name_and_weights_by_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = classes(tmp_path / "photos", per_class=12, size=(20, 20))
+    dry = ask(monkeypatch, capsys, "train", "simclr", f"data={folder}", *QUICK, "optim.lr=0.3", "--dry-run")
+    assert dry.status == 0, dry.err
+    path = tmp_path / "chosen.yaml"
+    path.write_text(dry.out)
+    recipe = Recipe.read(path)
+    assert (recipe.method.name, recipe.optim.options["lr"], recipe.train.epochs) == ("simclr", 0.3, 1)
+    bare = ask(monkeypatch, capsys, "train", folder, *QUICK, "--weights", tmp_path / "none.pt", "--dry-run")
+    assert bare.status == 2
+    assert "must stand beside the encoder that the weights are of" in bare.err
+    absent = ask(monkeypatch, capsys, "train", folder, *QUICK, "encoder=resnet18", "--weights", tmp_path / "none.pt")
+    assert (absent.status, one_paragraph(absent.err)) == (2, True), absent.err
+    assert "none.pt" in absent.err
+    wrong = ask(monkeypatch, capsys, "train", "supcon-fashion-mini", "--minutes", "5")
+    assert "--minutes: must be left out for 'supcon-fashion-mini'" in wrong.err
+
+
 # ------------------------------------------------------------------------------------------------ what is refused
 
 
@@ -319,6 +378,9 @@ def test_a_line_at_once(tmp_path: Path) -> None:
     [
         ["train", "supcon-fashion-mini", "optim.learning_rate=1"],
         ["train", "supcon-fashion-mini", "epochs=1"],
+        ["train", "digits", "optim.learning_rate=1"],
+        ["train", "supcon", "data=digitz"],
+        ["train", "supcn"],
         ["train", "supcon-fashion-mini", "method=spucon"],
         ["show", "supcon-fashion-mini", "encoder=resnet81"],
         ["tune", "tcl-fashion-mini", "evaluate.protocols=[knn21]"],

@@ -72,6 +72,12 @@ def complete_recipe_or_run(incomplete: str) -> list[str]:
     return [*complete_recipe(incomplete), *_with_prefix(files, incomplete), *complete_run(incomplete)]
 
 
+def complete_what_to_train(incomplete: str) -> list[str]:
+    """What `kontrast train` takes first: those, methods, data sets, and folders and files of data."""
+    methods = _with_prefix(FAMILIES["method"].names(), incomplete)
+    return list(dict.fromkeys([*complete_recipe_or_run(incomplete), *methods, *values_of("data", incomplete)]))
+
+
 def complete_setting(context: typer.Context, args: list[str], incomplete: str) -> list[str]:
     """``key=`` of a recipe, with the options of the parts it names, or behind the = the values that are names."""
     before = [str(word) for word in context.params.get("settings") or context.params.get("more") or ()]

@@ -1,4 +1,4 @@
-"""``kontrast train``: train, evaluate and analyse a recipe."""
+"""``kontrast train``: train, evaluate and analyse a recipe, or data for which a recipe is chosen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from kontrast.cli._arguments import AnyRecipe, AsJson, Settings
+from kontrast.cli._arguments import AsJson, Settings
+from kontrast.cli._completion import complete_what_to_train
 from kontrast.cli._console import (
     handle_signals,
     print_err,
@@ -25,31 +26,58 @@ from kontrast.files import dump
 
 if TYPE_CHECKING:
     from kontrast.recipe import Recipe
+    from kontrast.recipes.for_data import Request
     from kontrast.runs import Run
     from kontrast.train import Session
 
 
 def train(
-    recipe: AnyRecipe,
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe's name (`kontrast list recipes`), a YAML file or a run's folder. Or data: a folder of "
+            "images, an array file, a set's name. Or a method's name, with data=.",
+            autocompletion=complete_what_to_train,
+        ),
+    ],
     settings: Settings = None,
     to: Annotated[Path | None, typer.Option("--out", help="The folder of the run folders; runs if left out.")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", help="For data without a recipe: about how long the run may take; 10 if left out."),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", help="The same as encoder.pretrained=: weights to start from.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a recipe, evaluate it, and write a run folder with a report; the same command resumes an unfinished run."""
-    source = load_recipe(recipe, settings or [], to)
-    if source.run.progress:
-        say_loading(source.data.name)
+    """Train a recipe, or choose one for data, evaluate it, and write a run folder with a report.
+
+    The same command again resumes an unfinished run.
+    """
+    words = [*(settings or []), *([] if weights is None else [f"encoder.pretrained={weights}"])]
+    request = _request(recipe, words, to, minutes)
+    if request is None:
+        source = load_recipe(recipe, words, to)
+        name = source.data.name if source.run.progress else ""
+    else:
+        request.check()
+        name = request.name if request.settings.get("run.progress", True) else ""
+    if name:
+        say_loading(name)
     from kontrast import distributed, pipeline
     from kontrast.train import Session, resolve
 
-    resolved = resolve(source)
-    if dry_run:
-        _print_recipe(resolved)
+    if dry_run and request is None:
+        _print_recipe(resolve(source))
+        return
+    if dry_run and request is not None:
+        _print_choices(request)
         return
     is_first = distributed.launched_rank() == 0
     with handle_signals():
-        session = Session(resolved)
+        session = Session(resolve(source)) if request is None else pipeline.session_for(request)
         if is_first:
             _announce(session)
         try:
@@ -67,6 +95,34 @@ def train(
     print_out(results_table([run]))
     print_path("run folder", run.path)
     print_path("report", page)
+
+
+def _request(source: str, words: list[str], to: Path | None, minutes: float | None) -> Request | None:
+    """The request for data without a recipe; ``data=photos/`` may stand where the recipe does."""
+    from kontrast.recipe import parse
+    from kontrast.recipes.for_data import request_of
+
+    settings = dict(map(parse, words))
+    if "=" in source and not Path(source).exists():
+        settings = {**dict([parse(source)]), **settings}
+        return request_of(None, _with_out(settings, to), minutes=minutes)
+    return request_of(source, _with_out(settings, to), minutes=minutes)
+
+
+def _with_out(settings: dict[str, Any], to: Path | None) -> dict[str, Any]:
+    return settings if to is None else {**settings, "run.out": str(to)}
+
+
+def _print_choices(request: Request) -> None:
+    """The choices as comments, and the recipe."""
+    from kontrast.recipes.for_data import prepare
+
+    prepared = prepare(request)
+    for line in prepared.lines():
+        print_out(f"# {printable(line)}")
+    for text in prepared.warnings:
+        print_out(f"# warning: {printable(text)}")
+    _print_recipe(prepared.recipe)
 
 
 def _print_recipe(recipe: Recipe) -> None:

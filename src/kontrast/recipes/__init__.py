@@ -94,7 +94,7 @@ def _of_run(folder: Path) -> Recipe:
     file = folder / "recipe.yaml"
     if not file.exists():
         raise ValueError(
-            f"{folder} has no recipe.yaml; expected the folder of a run. Images to train on: data={folder}"
+            f"{folder} has no recipe.yaml; expected the folder of a run. To train on images: kontrast train {folder}"
         )
     recipe, place = Recipe.read(file), folder.resolve()
     return recipe.override({"run.out": str(place.parent)}) if place.name == recipe.folder else recipe

@@ -146,6 +146,7 @@ class State(FileModel):
         pretrained: Which tensors of a pretrained encoder were loaded.
         adapt: Of `kontrast adapt`: the request (a hash), and the minutes that it was given.
         micro_batch: Which recipe asked for ``train.micro_batch=auto``, and the size that was chosen.
+        origin: What the recipe was chosen by, for data without a recipe's name: data, files, settings, minutes.
         held_out: Held-out rows of a tuning trial; None if its score is no accuracy.
         note: Why a tuning trial was stopped early.
         diverged: Whether a tuning trial failed because the loss was not finite.
@@ -174,6 +175,7 @@ class State(FileModel):
     pretrained: dict[str, Any] | None = None
     adapt: dict[str, Any] | None = None
     micro_batch: dict[str, Any] | None = None
+    origin: dict[str, Any] | None = None
     held_out: int | None = None
     note: str | None = None
     diverged: bool = False

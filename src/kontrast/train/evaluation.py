@@ -44,7 +44,8 @@ def evaluate_job(job: Job) -> tuple[list[Result], Subject | None]:
         announce(job.recipe, f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
         size = job.size if has_several_sizes(job.data) else None
         how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
-        results += baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
+        raw = baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
+        results += [replace(result, split=subject.split) for result in raw]
     return results, subject
 
 
@@ -271,7 +272,7 @@ def _subject(
     cache: Path | None = None,
 ) -> Subject:
     view = recipe.augment.described[-1]  # momentum methods: what the online network saw
-    return Subject.from_encoder(
+    subject = Subject.from_encoder(
         encoder,
         data,
         device=device,
@@ -281,3 +282,6 @@ def _subject(
         cache=cache,
         augmentation=augment.view(view, size=size, interpolation=data.interpolation),
     )
+    if recipe.data.test is not None:
+        subject.split = "held-out"
+    return subject

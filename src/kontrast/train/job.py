@@ -220,8 +220,12 @@ def load_data(
     if section.size is not None:
         how = preprocessing or checkpoint
         options["interpolation"] = section.interpolation or ("bilinear" if how is None else how.interpolation)
+    source: Any = section.name if data_set is None else data_set
+    if section.test is not None:  # before limit and noise: test rows are all there, and their labels right
+        whole = {name: value for name, value in options.items() if name not in ("limit", "test_limit")}
+        source = with_test_rows(load(source, **whole), section.test)
     data = load(
-        section.name if data_set is None else data_set,
+        source,
         seed=recipe.seed,
         noise=section.noise,
         noise_kind=section.noise_kind,
@@ -241,6 +245,39 @@ def load_data(
         return data, train, None
     is_held_out = held_out(train, section.validation, recipe.seed)
     return data, train.subset((~is_held_out).nonzero()[:, 0]), train.subset(is_held_out.nonzero()[:, 0])
+
+
+def with_test_rows(data: DataSet, fraction: float) -> DataSet:
+    """The data with a fraction of each class taken out of the training rows, as test rows.
+
+    The rows do not depend on a recipe's seed, so that runs of several seeds are evaluated on the same ones, and no run
+    learns from rows that test another. A class with one row keeps it.
+
+    Args:
+        data: Data without labelled test rows.
+        fraction: Of the rows of each class.
+
+    Raises:
+        ValueError: The data have test rows, or no labels, or no class with two rows.
+
+    >>> from kontrast.data import Memory
+    >>> split = Split(Memory(torch.zeros(20, 1)), torch.arange(20) % 2)
+    >>> with_test_rows(DataSet(name="rows", train=split, kind="vector", mean=(0.0,), std=(1.0,)), 0.2)
+    DataSet 'rows': 16 vectors (1,), 4 for testing in 2 classes
+    """
+    if data.test is not None and data.test.labels is not None:
+        raise ValueError(
+            f"data.test={fraction}: must be left out, as {data.name!r} has {len(data.test):,} test rows. To hold rows "
+            "out of the training rows while training, use data.validation"
+        )
+    labels = data.train.labels
+    if labels is None:
+        raise ValueError(f"data.test={fraction}: must be left out, as {data.name!r} has no labels to test with")
+    try:
+        stay, test = evaluate.hold_out(labels, fraction)
+    except ValueError as error:
+        raise ValueError(f"data.test={fraction}: {error}") from None
+    return replace(data, train=data.train.subset(stay), test=data.train.subset(test))
 
 
 def _prepare(recipe: Recipe, data: DataSet, preprocessing: models.Preprocessing | None) -> DataSet:

@@ -410,9 +410,38 @@ def seconds_to_train(recipe: Recipe, data: DataSet | None = None) -> float:
     >>> seconds_to_train(resolve(Recipe.of({**small, "train": {"steps": 10, "batch_size": 32}}))) > 0
     True
     """
-    job = make_job(
-        recipe.override({"run.monitor_every": 0, "train.head_first": None}), pick_device(recipe.run.device), data
-    )
+    job = _job_to_time(recipe, data)
+    return job.total_steps * seconds_of_step(job)
+
+
+def time_steps(recipe: Recipe, data: DataSet | None = None) -> tuple[float, int]:
+    """Measure a step of a recipe here.
+
+    Args:
+        recipe: The resolved recipe, of `TIMED_STEPS` + 1 steps or more.
+        data: Its data, if they are loaded already.
+
+    Returns:
+        The seconds of a step, and how many steps an epoch has.
+
+    >>> from kontrast.train import resolve
+    >>> small = {"data": {"name": "digits"}, "encoder": "mlp", "method": "supcon", "augment": ["none", "none"]}
+    >>> time_steps(resolve(Recipe.of({**small, "train": {"steps": 10, "batch_size": 32}})))[1]
+    44
+    """
+    job = _job_to_time(recipe, data)
+    return seconds_of_step(job), job.steps_per_epoch
+
+
+def _job_to_time(recipe: Recipe, data: DataSet | None = None) -> Job:
+    if recipe.run.threads is not None:
+        torch.set_num_threads(recipe.run.threads)
+    brief = {"run.monitor_every": 0, "train.head_first": None}  # a few steps are no epoch of the head
+    return make_job(recipe.override(brief), pick_device(recipe.run.device), data)
+
+
+def seconds_of_step(job: Job) -> float:
+    """The seconds of a step of a job, from a few of them; the first is left out if there are others."""
     job.method.train()
     with tempfile.TemporaryDirectory() as folder:
         training = Training(job, Run(folder))
@@ -427,4 +456,4 @@ def seconds_to_train(recipe: Recipe, data: DataSet | None = None) -> float:
             if now - start > TIMED_SECONDS:
                 break
         steps, seconds = (count - 1, now - first) if count > 1 else (1, first - start)
-    return job.total_steps * seconds / steps
+    return seconds / steps

@@ -18,7 +18,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -48,7 +48,9 @@ class Session:
 
     Args:
         recipe: The resolved recipe (`kontrast.train.resolve`).
-        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bind`.
+        data: The data set of a recipe whose data came from Python; both come from `kontrast.data.bind`. Data that are
+            loaded already, as the recipe says, need not be read again.
+        origin: What the recipe was chosen by, kept in run.json (`kontrast.recipes.for_data`).
 
     Attributes:
         run: The run folder.
@@ -61,9 +63,9 @@ class Session:
         ValueError: The folder holds another recipe's run, or the data have changed.
     """
 
-    def __init__(self, recipe: Recipe, data: DataSet | None = None) -> None:
+    def __init__(self, recipe: Recipe, data: DataSet | None = None, *, origin: Mapping[str, Any] | None = None) -> None:
         self.requested, self.recipe = recipe, micro_batch.with_size_of_run(recipe)
-        self.data = data
+        self.data, self.origin = data, origin
         self.run = Run.of(self.recipe)
         self.run.check(self.recipe)
         warn_of_changed_parts(self.run, self.recipe)
@@ -212,9 +214,17 @@ class Session:
         if distributed.rank() != 0:
             return
         run.restore_recipe(recipe)
-        about = {"name": recipe.name, "hash": recipe.hash, "seed": recipe.seed, "error": None, "data_file": digest}
+        about: dict[str, Any] = {
+            "name": recipe.name,
+            "hash": recipe.hash,
+            "seed": recipe.seed,
+            "error": None,
+            "data_file": digest,
+        }
         begun = {"started": self._start_time, "sources": source_digests(recipe)}
         first = {} if self._earlier.status else begun
+        if self.origin is not None:
+            about["origin"] = dict(self.origin)
         mark = micro_batch.request_record(self.requested, recipe)
         run.note("training", **about, **first, **mark, **machine(job.device))
         if job.start is not None and job.start.loaded is not None:
