@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from torch import nn
 
 from kontrast import augment, methods
 from kontrast.data import DataSet, bind
-from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
+from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate, hold_out
 from kontrast.evaluate.features import fraction_of
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
@@ -21,6 +22,9 @@ from kontrast.train.job import Job, load_data, make_encoder, view_size
 from kontrast.train.machine import pick_device
 from kontrast.train.progress import StderrConsole
 from kontrast.train.start import PROTOCOL, compare_with_start
+
+HELD_OUT = "held-out training"
+"""The split of rows that the encoder learned from, and only a classifier behind it did not."""
 
 # ------------------------------------------------------------------------------------------------ of a run that trained
 
@@ -139,8 +143,54 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         ValueError: The run is not finished, its data have changed, or ``data`` are not what it learned from.
     """
     run = Run(run)
-    encoder, recipe = load(run), run.recipe
-    data_set = None
+    recipe, data_set, size = _data_again(run, data)
+    return _subject(recipe, load(run), data_set, size, pick_device(device), cache=run.features_file)
+
+
+def labelled_subject(
+    run: str | os.PathLike[str] | Run, *, held_out: float = 0.2, device: str = "auto", data: Any = None
+) -> Subject:
+    """`subject_of` for a run whose data may have no test rows: then some training rows are held out as such.
+
+    Args:
+        run: The run, or its folder.
+        held_out: The share of each class's training rows. The encoder has learned from them, so accuracies on them are
+            too high; ``split`` of the subject is `HELD_OUT` and says so in results.
+        device: As ``run.device`` of a recipe.
+        data: The data again, if they were given from Python.
+
+    Returns:
+        The subject.
+
+    Raises:
+        ValueError: As `subject_of`, or the rows have no labels.
+    """
+    run = Run(run)
+    if data is None and run.recipe.data.digest is not None:
+        raise ValueError(
+            f"{run.path} learned from data given from Python ({run.recipe.data.given}), and a run folder does not hold "
+            f"its data. Give them again, from Python: kontrast.Run({str(run.path)!r}).export(…, with_classifier=True, "
+            "data=…)"
+        )
+    recipe, data_set, size = _data_again(run, data)
+    if data_set.train.labels is None:
+        raise ValueError(
+            f"{run.path} learned from {len(data_set.train):,} rows without labels, and a classifier needs them; export "
+            "the encoder alone, or train on labelled data (a subfolder a class, or y_train)"
+        )
+    test, cache = data_set.test, run.features_file
+    if test is not None and test.labels is not None:
+        return _subject(recipe, load(run), data_set, size, pick_device(device), cache=cache)
+    rest, held = hold_out(data_set.train.labels, held_out, recipe.seed)
+    parts = dataclasses.replace(data_set, train=data_set.train.subset(rest), test=data_set.train.subset(held))
+    subject = _subject(recipe, load(run), parts, size, pick_device(device))
+    subject.split = HELD_OUT
+    return subject
+
+
+def _data_again(run: Run, data: Any) -> tuple[Recipe, DataSet, int | None]:
+    """A finished run's recipe, its data, and the side of what its encoder sees."""
+    recipe, data_set = run.recipe, None
     if data is not None:
         other, data_set = bind(recipe, data)
         if other.data.digest != recipe.data.digest:
@@ -153,8 +203,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         recipe = with_path_of_start(recipe, run)
     run.check_data(recipe)
     data_set, train, _ = load_data(recipe, data_set)
-    size = view_size(recipe, data_set, train)
-    return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
+    return recipe, data_set, view_size(recipe, data_set, train)
 
 
 def with_path_of_start(recipe: Recipe, run: Run) -> Recipe:
