@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from kontrast import augment, methods
+from kontrast import augment, methods, models
 from kontrast.data import DataSet, bind
 from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate, hold_out
-from kontrast.evaluate.features import fraction_of
+from kontrast.evaluate.features import fraction_of, has_several_sizes
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.train.encoder_files import load
@@ -41,7 +41,7 @@ def evaluate_job(job: Job) -> tuple[list[Result], Subject | None]:
     results = _by_protocols(job, subject)
     for name, options in _baselines(job):
         announce(job.recipe, f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
-        size = None if fraction_of(job.data) is None else job.size
+        size = job.size if has_several_sizes(job.data) else None
         how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
         results += baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
     return results, subject
@@ -143,8 +143,9 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         ValueError: The run is not finished, its data have changed, or ``data`` are not what it learned from.
     """
     run = Run(run)
-    recipe, data_set, size = _data_again(run, data)
-    return _subject(recipe, load(run), data_set, size, pick_device(device), cache=run.features_file)
+    encoder = load(run)
+    recipe, data_set, size = _data_again(run, encoder, data)
+    return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
 
 
 def labelled_subject(
@@ -172,7 +173,8 @@ def labelled_subject(
             f"its data. Give them again, from Python: kontrast.Run({str(run.path)!r}).export(…, with_classifier=True, "
             "data=…)"
         )
-    recipe, data_set, size = _data_again(run, data)
+    encoder = load(run)
+    recipe, data_set, size = _data_again(run, encoder, data)
     if data_set.train.labels is None:
         raise ValueError(
             f"{run.path} learned from {len(data_set.train):,} rows without labels, and a classifier needs them; export "
@@ -180,17 +182,18 @@ def labelled_subject(
         )
     test, cache = data_set.test, run.features_file
     if test is not None and test.labels is not None:
-        return _subject(recipe, load(run), data_set, size, pick_device(device), cache=cache)
+        return _subject(recipe, encoder, data_set, size, pick_device(device), cache=cache)
     rest, held = hold_out(data_set.train.labels, held_out, recipe.seed)
     parts = dataclasses.replace(data_set, train=data_set.train.subset(rest), test=data_set.train.subset(held))
-    subject = _subject(recipe, load(run), parts, size, pick_device(device))
+    subject = _subject(recipe, encoder, parts, size, pick_device(device))
     subject.split = HELD_OUT
     return subject
 
 
-def _data_again(run: Run, data: Any) -> tuple[Recipe, DataSet, int | None]:
-    """A finished run's recipe, its data, and the side of what its encoder sees."""
+def _data_again(run: Run, encoder: models.Encoder, data: Any) -> tuple[Recipe, DataSet, int | None]:
+    """A finished run's recipe, its data as its encoder takes them, and the side of what that sees."""
     recipe, data_set = run.recipe, None
+    how = None if recipe.encoder.options.get("pretrained") is None else encoder.preprocessing  # the file may be gone
     if data is not None:
         other, data_set = bind(recipe, data)
         if other.data.digest != recipe.data.digest:
@@ -202,7 +205,7 @@ def _data_again(run: Run, data: Any) -> tuple[Recipe, DataSet, int | None]:
     else:
         recipe = with_path_of_start(recipe, run)
     run.check_data(recipe)
-    data_set, train, _ = load_data(recipe, data_set)
+    data_set, train, _ = load_data(recipe, data_set, how)
     return recipe, data_set, view_size(recipe, data_set, train)
 
 
@@ -274,5 +277,5 @@ def _subject(
         workers=recipe.run.workers,
         size=None if fraction_of(data) is None else size,
         cache=cache,
-        augmentation=augment.view(view, size=size),
+        augmentation=augment.view(view, size=size, interpolation=data.interpolation),
     )

@@ -94,6 +94,6 @@ def _some_rows(data: DataSet, extraction: dict[str, Any]) -> Tensor:
     split = data.test
     assert split is not None
     count = min(ROWS, len(split))
-    crop = middle(split, extraction["size"], extraction["fraction"])
+    crop = middle(split, extraction["size"], extraction["fraction"], extraction["interpolation"])
     inputs = split.inputs.read(torch.arange(count) * len(split) // count, crop, [0] * count if crop else None)
     return normalisation(None, None)(inputs)
