@@ -11,6 +11,7 @@ An Altair chart displays itself in Jupyter; ``.properties(width=400)``, ``.save(
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,16 @@ class Charts(Mapping[str, Any]):
         Raises:
             KeyError: The run has no such chart; the error lists those that it has.
         """
-        every = self._figures()
+        every = self._figures
         if name not in every:
             raise KeyError(f"{self.path} has no chart {name!r}; it has {', '.join(every) or 'none'}")
         return _altair(every[name].spec)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._figures())
+        return iter(self._figures)
 
     def __len__(self) -> int:
-        return len(self._figures())
+        return len(self._figures)
 
     # ------------------------------------------------------------------------------------------------ one by one
 
@@ -126,7 +127,9 @@ class Charts(Mapping[str, Any]):
 
     # ------------------------------------------------------------------------------------------------ from the page
 
+    @cached_property
     def _figures(self) -> dict[str, Figure]:
+        """All of the page, as they are when they are first asked for."""
         record = read(self.path)
         sections = [section for make in SECTIONS if (section := make(record)) is not None]
         return {figure.name: figure for figure in figures(Page("", "", sections))}
