@@ -1,7 +1,9 @@
 """`Head`: the linear classifier that an export puts behind the encoder, and real rows to compare its answers on.
 
 It is the one of the evaluation's linear probe, with the recipe's seed and options: where the recipe has that protocol,
-its accuracy is the run's own.
+its accuracy is the run's own. The probe chooses its weight decay on held-out rows. Logistic regression with a fixed
+penalty is as accurate, but sure of what it does not know: with the 512 features of a hardly trained encoder and 600
+rows, its largest probability was 0.68 on the average test row, and 29 % were right (the probe: 0.35, and 34 %).
 """
 
 from __future__ import annotations
