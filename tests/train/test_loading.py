@@ -77,8 +77,8 @@ def test_another_size_and_other_numbers_win(tmp_path: Path) -> None:
 def test_the_real_network_on_real_photos() -> None:
     """ImageNet weights tell ten of its classes apart, with their own preprocessing better than with another."""
     from kontrast.evaluate import evaluate
-    from kontrast.train import subject_of
+    from kontrast.train import subject_on
 
     encoder = kontrast.load("timm/tf_efficientnet_lite0", pretrained=lite_file())
-    right = evaluate(subject_of(encoder, data=PHOTOS), "knn20").value
+    right = evaluate(subject_on(encoder, PHOTOS), "knn20").value
     assert right >= 0.95

@@ -19,7 +19,7 @@ from kontrast.evaluate import Classifier, Result, Subject
 from kontrast.pipeline import run_recipe
 from kontrast.runs import Run
 from kontrast.train import exports, subject_of
-from kontrast.train.evaluation import HELD_OUT, labelled_subject
+from kontrast.train.evaluation import SEEN, labelled_subject
 from kontrast.train.exports import Head, Source, export_run
 from tests.train.exports.made import made
 from tests.train.small import recipe
@@ -192,7 +192,7 @@ def test_data_from_python_are_given_again_and_without_test_rows_some_are_held_ou
     with pytest.raises(ValueError, match=r"learned from data given from Python.*data=…"):
         run.export("safetensors", with_classifier=True)
     subject = labelled_subject(run, data=digits)
-    assert (len(subject.train_labels), len(subject.test_labels), subject.split) == (160, 40, HELD_OUT)
+    assert (len(subject.train_labels), len(subject.test_labels), subject.split) == (160, 40, SEEN)
     folder = run.export("safetensors", with_classifier=True, data=digits)
     text = (folder / "README.md").read_text()
     assert "of 40 held-out training rows are classified right" in text

@@ -18,7 +18,7 @@ from kontrast.data import DataSet
 from kontrast.evaluate import Classifier, Progress, fit_classifier
 from kontrast.evaluate.features import middle, normalisation
 from kontrast.runs import Run
-from kontrast.train.evaluation import HELD_OUT, labelled_subject, protocol_defaults
+from kontrast.train.evaluation import SEEN, labelled_subject, protocol_defaults
 
 PROTOCOL = "probe"
 ROWS = 32  # real rows that answers are compared on
@@ -46,7 +46,7 @@ class Head:
     @property
     def was_seen(self) -> bool:
         """Whether the encoder learned from the rows that the accuracy is of."""
-        return self.classifier.result.split == HELD_OUT
+        return self.classifier.result.split == SEEN
 
     @property
     def result(self) -> dict[str, Any]:
