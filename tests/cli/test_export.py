@@ -52,6 +52,7 @@ def test_with_a_classifier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
             "mlp cannot be exported to timm: timm has no such network. Targets that work: onnx, safetens",
         ),
         (["--to", "pickle"], "no export 'pickle'. Known: onnx, safetensors, timm, torchvision"),
+        (["--data", "digits"], "--data=digits: must be left out without --with-classifier, which it is for"),
         (["--to", "safetensors", "--opset", "18"], "export 'safetensors' has no option 'opset'"),
         (["--to", "onnx", "--normalise", "no"], "must be 'inside' (the file does it) or 'outside' (you do it)"),
     ],

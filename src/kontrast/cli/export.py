@@ -28,6 +28,13 @@ def export(
             "--with-classifier", help="Fit the linear probe on the run's data and export it with the encoder."
         ),
     ] = False,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Labelled data for the classifier; the run's own if left out.",
+            autocompletion=complete_part("data set"),
+        ),
+    ] = None,
     normalise: Annotated[
         str | None, typer.Option(help="For onnx: inside (the default: the file normalises its inputs) or outside.")
     ] = None,
@@ -42,9 +49,11 @@ def export(
 
     options: dict[str, Any] = {"normalise": normalise, "opset": opset}
     given = {key: value for key, value in options.items() if value is not None}
+    if data is not None and not with_classifier:
+        raise ValueError(f"--data={data}: must be left out without --with-classifier, which it is for")
     if with_classifier:
         with progress_bar("classifier") as progress:
-            given |= {"with_classifier": True, "device": device, "progress": progress}
+            given |= {"with_classifier": True, "data": data, "device": device, "progress": progress}
             place = export_run(run, to, folder, **given)
     else:
         place = export_run(run, to, folder, **given)

@@ -90,7 +90,7 @@ class Actions(Displayed, Folder):
             to: safetensors, onnx, timm or torchvision.
             folder: Where to write; ``exports/<to>`` of the run by default.
             with_classifier: Whether to fit a linear classifier on the run's data and export it with the encoder.
-            data: The data again for the classifier, if they were given from Python.
+            data: Labelled data for the classifier; the run's own if left out.
             **options: More of `kontrast.train.exports.export_run`.
 
         Returns:

@@ -152,35 +152,39 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
 
 
 def labelled_subject(run: str | os.PathLike[str] | Run, *, device: str = "auto", data: Any = None) -> Subject:
-    """`subject_of` for a run whose data may have no test rows: then a fifth of the training rows is held out as such.
+    """The labelled rows that a classifier behind a run's encoder learns from and is tested on.
 
-    The encoder has learned from those rows, so accuracies on them are too high; the subject's ``split`` is then `SEEN`,
-    and says so in results.
+    Of the run's own data without test rows, a fifth of the training rows is held out. The encoder has learned from
+    them, so accuracies on them are too high; the subject's ``split`` is then `SEEN`, and says so in results.
 
     Args:
         run: The run, or its folder.
         device: As ``run.device`` of a recipe.
-        data: The data again, if they were given from Python.
+        data: Labelled data, as `subject_on` takes them; the run's own if left out.
 
     Returns:
         The subject.
 
     Raises:
-        ValueError: As `subject_of`, or the rows have no labels.
+        ValueError: As `subject_of` and `subject_on`, or the run's own rows have no labels.
     """
     run = Run(run)
-    if data is None and run.recipe.data.digest is not None:
+    recipe = run.recipe
+    if data is None and recipe.data.digest is not None:
         raise ValueError(
-            f"{run.path} learned from data given from Python ({run.recipe.data.given}), and a run folder does not hold "
-            f"its data. Give them again, from Python: kontrast.Run({str(run.path)!r}).export(…, with_classifier=True, "
+            f"{run.path} learned from data given from Python ({recipe.data.given}), and a run folder does not hold its "
+            f"data. Give them again, from Python: kontrast.Run({str(run.path)!r}).export(…, with_classifier=True, "
             "data=…)"
         )
+    if data is not None and (recipe.data.digest is None or bind(recipe, data)[0].data.digest != recipe.data.digest):
+        return subject_on(run, data, device=device, seed=recipe.seed)
     encoder = load(run)
     recipe, data_set, size = _data_again(run, encoder, data)
     if data_set.train.labels is None:
         raise ValueError(
-            f"{run.path} learned from {len(data_set.train):,} rows without labels, and a classifier needs them; export "
-            "the encoder alone, or train on labelled data (a subfolder a class, or y_train)"
+            f"{run.path} learned from {len(data_set.train):,} rows without labels, and a classifier needs them. Give "
+            "labelled data of the same kind (--data photos/, a subfolder a class; data=… in Python), or export the "
+            "encoder alone"
         )
     test, cache = data_set.test, run.features_file
     if test is not None and test.labels is not None:

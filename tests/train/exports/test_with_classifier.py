@@ -93,7 +93,7 @@ def test_onnx_has_it_all_in_one_file(run: Run, capsys: pytest.CaptureFixture[str
     text = (folder / "README.md").read_text()
     assert "pipeline_tag: image-classification" in text
     assert f"{100 * result['value']:.2f} % ± {100 * result['error']:.2f} of 100 test rows are classified right" in text
-    assert "fitted on 200 rows, seed 0" in text
+    assert "fitted on 200 rows of digits, seed 0" in text
     with contextlib.chdir(folder):
         exec(card["load"], {})
     assert capsys.readouterr().out.strip() in CLASSES
@@ -168,14 +168,19 @@ def test_a_file_that_disagrees_is_not_put_in_place(run: Run, tmp_path: Path, mon
 
 def test_without_labels_or_without_a_place(run: Run, tmp_path: Path) -> None:
     bare = run_recipe(recipe("simclr", tmp_path, **{"data.labelled": False, "train.steps": 1, "train.epochs": None}))
-    with pytest.raises(ValueError, match=r"learned from 200 rows without labels, and a classifier needs them; export"):
+    with pytest.raises(
+        ValueError, match=r"learned from 200 rows without labels, and a classifier needs them\. Give lab"
+    ):
         bare.export("safetensors", with_classifier=True)
+    folder = bare.export("safetensors", with_classifier=True, data=data.load("digits", limit=150, test_limit=50))
+    about = json.loads((folder / "model.json").read_text())["classifier"]
+    assert (about["data"], about["result"]["train_rows"], about["result"]["test_rows"]) == ("digits", 150, 50)
     with pytest.raises(ValueError, match=r"mlp with a classifier cannot be exported to timm: .* that work: onnx, safe"):
         run.export("timm", with_classifier=True)
     copy = run.export("safetensors", tmp_path / "copy")
     with pytest.raises(ValueError, match=r"has no recipe\.yaml: a classifier is fitted on the data of a run"):
         export_run(copy, "safetensors", tmp_path / "again", with_classifier=True)
-    assert not list(tmp_path.rglob("classifier*"))
+    assert not list(copy.rglob("classifier*"))
 
 
 def test_a_target_without_a_place_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,9 +63,9 @@ def export_run(
 ) -> Path:
     """Export a finished run's encoder, alone or with a classifier behind it.
 
-    The classifier is the evaluation's linear probe: fitted on the features of the run's training rows, tested on its
-    test rows. Without test rows, a fifth of the training rows is held out from the classifier instead; the card says
-    that the encoder has learned from them.
+    The classifier is the evaluation's linear probe: fitted on the features of training rows, tested on test rows, of
+    the run's data or of others. Without test rows, a fifth of the training rows is held out from the classifier; of the
+    run's own data, the card says that the encoder has learned from them.
 
     Args:
         run: The run, or its folder.
@@ -73,7 +73,8 @@ def export_run(
         folder: Where to write: a new or empty folder, or an earlier export. ``RUN/exports/<to>`` if left out, with a
             classifier ``RUN/exports/<to>-classifier``.
         with_classifier: Whether to fit a classifier and export it with the encoder.
-        data: The data again for the classifier, if they were given from Python.
+        data: Labelled data for the classifier, as `kontrast.data.load` takes them; the run's own if left out, which are
+            given again if they came from Python.
         device: Where the encoder runs for the classifier: ``auto``, ``cpu``, ``cuda``, …
         progress: Called with ``(what, done, of)`` while the classifier is fitted.
         **options: The target's own (``normalise`` and ``opset`` of ``onnx``).
@@ -103,7 +104,7 @@ def export_run(
                 "`kontrast train` wrote"
             )
         head = fit_head(run, data=data, device=device, progress=progress)
-        about = {"classes": head.classes, "labels": LABELS, "result": head.result}
+        about = {"classes": head.classes, "labels": LABELS, "data": head.data, "result": head.result}
         source = dataclasses.replace(source, head=head, card={**source.card, "classifier": about})
     place.parent.mkdir(parents=True, exist_ok=True)
     with staging(place) as staged:
@@ -205,7 +206,7 @@ def _classifier(head: Head) -> str:
     text = (
         f"{100 * result['value']:.2f} % ± {100 * result['error']:.2f} of {result['test_rows']:,} "
         f"{plain(result['split'])} rows are classified right: {plain(result['protocol'])}; fitted on "
-        f"{result['train_rows']:,} rows, seed {result['seed']}."
+        f"{result['train_rows']:,} rows of {plain(head.data)}, seed {result['seed']}."
     )
     if head.was_seen:
         text += (

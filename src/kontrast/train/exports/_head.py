@@ -33,10 +33,12 @@ class Head:
     Attributes:
         classifier: The classifier of the encoder's features.
         rows: Inputs of test rows, read as the evaluation reads them: images in 0…1, vectors as they are.
+        data: The name of the data that it learned from.
     """
 
     classifier: Classifier
     rows: Tensor
+    data: str = ""
 
     @property
     def classes(self) -> list[str]:
@@ -72,7 +74,7 @@ def fit_head(run: Run, *, data: Any = None, device: str = "auto", progress: Prog
 
     Args:
         run: The run.
-        data: The data again, if they were given from Python.
+        data: Labelled data; the run's own if left out.
         device: Where the encoder runs.
         progress: Called with ``(what, done, of)``.
 
@@ -80,7 +82,7 @@ def fit_head(run: Run, *, data: Any = None, device: str = "auto", progress: Prog
         The classifier, with some real rows.
 
     Raises:
-        ValueError: The run learned without labels, or its data are not there.
+        ValueError: The data have no labels, or are not there.
     """
     recipe = run.recipe
     subject = labelled_subject(run, device=device, data=data)
@@ -88,7 +90,7 @@ def fit_head(run: Run, *, data: Any = None, device: str = "auto", progress: Prog
     options = {**protocol_defaults(recipe, PROTOCOL), **(named[0] if named else {})}
     classifier = fit_classifier(subject, PROTOCOL, seed=recipe.seed, progress=progress, **options)
     assert subject.data is not None
-    return Head(classifier, _some_rows(subject.data, subject.extraction))
+    return Head(classifier, _some_rows(subject.data, subject.extraction), subject.name)
 
 
 def _some_rows(data: DataSet, extraction: dict[str, Any]) -> Tensor:
