@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from kontrast.data import DataSet
     from kontrast.recipe import Recipe
     from kontrast.recipes.for_data import Request
+    from kontrast.report.written import Written
     from kontrast.train import Session
 
-__all__ = ["examine", "perform", "run", "run_recipe", "session_for", "write_page", "write_report"]
+__all__ = ["examine", "perform", "report", "run", "run_recipe", "session_for", "write_page", "write_report"]
 
 OnError = Callable[[str, Exception], None]
 """Called with what could not be done, and the error."""
@@ -204,6 +205,33 @@ def write_report(paths: Sequence[Path], out: Path | None = None, *, on_error: On
     from kontrast import report
 
     return _try("the report could not be written", lambda: report.write(paths, out=out), on_error)
+
+
+def report(
+    paths: Sequence[Path], out: Path | None = None, *, figures: str | None = None, on_error: OnError = warn
+) -> Written:
+    """Write the page that was asked for: what ``kontrast report`` and `kontrast.Run.report` both are.
+
+    A run that was never examined is, first.
+
+    Args:
+        paths: The folder of a run or of an experiment, or the folders of several runs.
+        out: The page's file; report.html in the folder by default.
+        figures: svg, pdf or png: write every chart as a file too.
+        on_error: Called if the run could not be examined.
+
+    Returns:
+        The page.
+
+    Raises:
+        ValueError: A folder is not a run's or an experiment's, or the page cannot be written.
+    """
+    from kontrast import report
+    from kontrast.report.written import Written
+
+    if len(paths) == 1 and not Run(paths[0]).findings_file.exists():
+        examine(Run(paths[0]), on_error=on_error)
+    return Written(report.write(paths, out=out, figures=figures))
 
 
 def _try(problem: str, write: Callable[[], Path], on_error: OnError) -> Path | None:

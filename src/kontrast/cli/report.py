@@ -52,17 +52,12 @@ def report(
     paths = [folder(name, runs) for name in what]
     say_loading(", ".join(what))
     from kontrast import pipeline
-    from kontrast import report as pages
-    from kontrast.runs import Run
 
-    if len(paths) == 1 and not Run(paths[0]).findings_file.exists():
-        pipeline.examine(Run(paths[0]), on_error=print_failure)
-    place = pages.write(paths, out=to, figures=None if figures is None else figures.value)
-    print_path("report", place)
+    kind = None if figures is None else figures.value
+    page = pipeline.report(paths, to, figures=kind, on_error=print_failure)
+    print_path("report", page.path)
     if show:
-        import webbrowser
-
-        webbrowser.open(place.resolve().as_uri())
+        page.open()
 
 
 def folder(name: str, runs: Path) -> Path:

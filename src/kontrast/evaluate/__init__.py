@@ -11,16 +11,18 @@
 """
 
 from kontrast.evaluate.baselines import affordable, baselines
+from kontrast.evaluate.classifier import Classifier
 from kontrast.evaluate.features import extract
 from kontrast.evaluate.heads import Heads, train_heads
 from kontrast.evaluate.neighbours import nearest, votes
 from kontrast.evaluate.protocol import Protocol
-from kontrast.evaluate.protocols import PROTOCOLS, evaluate, names
+from kontrast.evaluate.protocols import PROTOCOLS, evaluate, fit_classifier, names
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject, feature_rows, hold_out
 
 __all__ = [
     "PROTOCOLS",
+    "Classifier",
     "Heads",
     "Progress",
     "Protocol",
@@ -31,6 +33,7 @@ __all__ = [
     "evaluate",
     "extract",
     "feature_rows",
+    "fit_classifier",
     "hold_out",
     "names",
     "nearest",

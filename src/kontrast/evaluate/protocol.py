@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from kontrast.checks import whole_number
 from kontrast.data import Memory, Split
+from kontrast.evaluate.classifier import Classifier
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject, chunks
 
@@ -53,6 +54,19 @@ class Protocol(ABC):
         Returns:
             The accuracy with its protocol.
         """
+
+    def classifier(self, subject: Subject, *, seed: int, progress: Progress | None) -> Classifier | None:
+        """The linear classifier of plain features that `run` tests; None (the default) for protocols without one.
+
+        Args:
+            subject: As for `run`.
+            seed: As for `run`.
+            progress: As for `run`.
+
+        Returns:
+            The classifier, with the result of `run`.
+        """
+        return None
 
     @classmethod
     def is_cheap(cls, train_rows: int, test_rows: int, values: int) -> bool:
@@ -117,6 +131,40 @@ def with_limit(words: str, limit: int | None, rows: int) -> str:
     return words if limit is None or limit >= rows else f"{words}, limited to {limit:,} training rows"
 
 
+class Standardisation(NamedTuple):
+    """Subtract a mean and multiply by a scale, entry by entry; both are float64 ``[D]``.
+
+    >>> Standardisation.of(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
+    Standardisation(mean=tensor([2., 5.], dtype=torch.float64), scale=tensor([1., 0.], dtype=torch.float64))
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    @classmethod
+    def of(cls, train: Tensor) -> Standardisation:
+        """That of training features: to mean 0 and deviation 1; constant features become 0."""
+        mean = sum(part.sum(0, dtype=torch.float64) for part in chunks(train)) / len(train)
+        assert isinstance(mean, Tensor)
+        std = (sum((part.double() - mean).square().sum(0) for part in chunks(train)) / len(train)) ** 0.5
+        is_constant = std <= 1e-6 * mean.abs()  # what rounding leaves of a constant in float32
+        return cls(mean, torch.where(is_constant | (std == 0), torch.zeros_like(std), std.reciprocal()))
+
+    def __call__(self, features: Tensor) -> Tensor:
+        """The features, standardised."""
+        return (features - self.mean.float()).mul_(self.scale.float())
+
+    def unfold(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights ``[K, D]`` and bias ``[K]`` for standardised features as those for plain ones, float32.
+
+        >>> standardise = Standardisation.of(torch.tensor([[1.0, 5.0], [3.0, 6.0]]))
+        >>> standardise.unfold(torch.eye(2), torch.zeros(2))
+        (tensor([[1., 0.], [0., 2.]]), tensor([ -2., -11.]))
+        """
+        plain = weight.double() * self.scale
+        return plain.float(), (bias.double() - plain @ self.mean).float()
+
+
 def standardise(train: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     """Subtract the mean of the training features and divide by their standard deviation; constant features become 0.
 
@@ -131,9 +179,5 @@ def standardise(train: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     (tensor([[-1.,  0.],
             [ 1.,  0.]]), tensor([[2., 0.]]))
     """
-    mean = sum(part.sum(0, dtype=torch.float64) for part in chunks(train)) / len(train)
-    assert isinstance(mean, Tensor)
-    std = (sum((part.double() - mean).square().sum(0) for part in chunks(train)) / len(train)) ** 0.5
-    is_constant = std <= 1e-6 * mean.abs()  # what rounding leaves of a constant in float32
-    scale = torch.where(is_constant | (std == 0), torch.zeros_like(std), std.reciprocal())
-    return tuple((x - mean.float()).mul_(scale.float()) for x in (train, *others))
+    scaled = Standardisation.of(train)
+    return tuple(scaled(x) for x in (train, *others))

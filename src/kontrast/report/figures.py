@@ -104,6 +104,21 @@ def describe(spec: Mapping[str, Any]) -> str:
     return " ".join(map(str, text)) if isinstance(text, list) else str(text)
 
 
+def alone(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A chart that stands alone, in a file or a notebook: in light colours, and `WIDE` if it fills its place.
+
+    Raises:
+        ValueError: The chart would load or open something.
+
+    >>> alone({"mark": {"type": "bar", "color": "currentColor"}, "width": "container"})["mark"]["color"]
+    '#333333'
+    """
+    light: dict[str, Any] = _light(themed(spec))
+    if light.get("width") == "container":
+        light |= {"width": WIDE, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return light
+
+
 def draw(spec: Mapping[str, Any], kind: str) -> bytes:
     """Draw a chart as a file, in light colours without a background (PNG: white).
 
@@ -119,9 +134,7 @@ def draw(spec: Mapping[str, Any], kind: str) -> bytes:
     """
     if kind not in KINDS:
         raise ValueError(f"figures={kind!r}: must be one of {', '.join(KINDS)}")
-    light = _light(themed(spec))
-    if light.get("width") == "container":
-        light |= {"width": WIDE, "autosize": {"type": "fit-x", "contains": "padding"}}
+    light = alone(spec)
     converter, settings = vl_convert(), {"vl_version": version(), "allowed_base_urls": []}
     if kind == "svg":
         return str(converter.vegalite_to_svg(light, **settings)).encode()

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 import kontrast
 from kontrast.files import finite
 from kontrast.report.figures import describe, library, themed
+from kontrast.runs import Displayed
 
 PANELS = {"facet", "concat", "hconcat", "vconcat", "repeat"}
 
@@ -76,7 +77,7 @@ Cell = str | Mark
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Displayed):
     """Columns of numbers are aligned to the right."""
 
     columns: Sequence[str]
@@ -264,6 +265,28 @@ def render(page: Page) -> str:
 </body>
 </html>
 """
+
+
+def fragment(parts: Sequence[Part]) -> str:
+    """Parts as HTML for the page of somebody else, such as a notebook: without charts and widgets, which need scripts.
+
+    Args:
+        parts: Texts, numbers, tables, galleries and folds of them; all text is escaped.
+
+    Returns:
+        One element, with its styles inside.
+
+    Raises:
+        ValueError: There is a chart or a widget among the parts.
+
+    >>> "a &lt;b&gt;</p>" in fragment([Text("a <b>", "note")])
+    True
+    """
+    writer = _Writer()
+    inside = writer.parts(parts)
+    if writer.count:
+        raise ValueError("a fragment has a chart or a widget: must have neither. Use render")
+    return f'<div class="kontrast"><style>{_resource("fragment.css")}</style>{inside}</div>'
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:

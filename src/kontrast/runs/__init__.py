@@ -10,6 +10,7 @@ out, `Run.changed_files` compares the files of a finished run with their digests
 """
 
 from kontrast.runs.arrays import read_features, write_features
+from kontrast.runs.displayed import Displayed
 from kontrast.runs.experiment import ExperimentFolder, TuneFolder, kind_of_folder
 from kontrast.runs.log import WALL_CLOCK, MetricsLog
 from kontrast.runs.run import Busy, Contents, Run, commit, data_digest, file_digest, timestamp
@@ -35,6 +36,7 @@ __all__ = [
     "Analysis",
     "Busy",
     "Contents",
+    "Displayed",
     "Examination",
     "ExperimentFolder",
     "Finding",

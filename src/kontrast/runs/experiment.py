@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kontrast.files import read_json, read_regular, write_atomically, write_json
+from kontrast.runs.folder import File, Folder
 from kontrast.runs.reading import validate
-from kontrast.runs.run import File, Folder, Run
+from kontrast.runs.run import Run
 from kontrast.runs.schemas import Summary
 
 AGAIN = "make it again: kontrast reproduce … --only-read"

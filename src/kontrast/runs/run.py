@@ -13,7 +13,7 @@
         doctor.json              the doctor's findings
         report.html              the page
 
-Nothing here imports torch; `Run.encoder` loads `kontrast.train` when it is called.
+Nothing here imports torch, or a stage: what needs one is in `kontrast.runs.actions`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from kontrast import files
 from kontrast.files import RUN_AGAIN, expanded, read_json, read_npz, whole_file, write_atomically, write_json
 from kontrast.recipe import Recipe
+from kontrast.runs.actions import Actions
 from kontrast.runs.arrays import FORMS, Arrays, read_arrays
+from kontrast.runs.folder import File
 from kontrast.runs.reading import describe_damage, fit, read_json_file, read_metrics_file, validate
 from kontrast.runs.schemas import (
     FORMAT,
@@ -48,9 +50,6 @@ from kontrast.runs.schemas import (
     TaskCall,
     Verdict,
 )
-
-if TYPE_CHECKING:
-    from kontrast.models import Encoder
 
 WRITTEN = (
     "recipe.yaml", "metrics.jsonl", "encoder.safetensors", "model.json", "result.json", "analysis.npz", "analysis.json"
@@ -97,45 +96,21 @@ class Contents:
         return self.analysis.geometry or self.result.geometry or Geometry()
 
 
-class File:
-    """A file of a folder, as an attribute: its path.
-
-    Args:
-        name: The file's name, relative to the folder.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, folder: Folder, owner: type[Folder]) -> Path:
-        return folder.path / self.name
-
-
-@dataclass(frozen=True, init=False)
-class Folder:
-    """A folder with files of fixed names; it can be passed wherever a path can.
-
-    Args:
-        path: The folder, or its path; it need not exist yet.
-    """
-
-    path: Path
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        object.__setattr__(self, "path", expanded(path))
-
-    def __fspath__(self) -> str:
-        return str(self.path)
-
-
-class Run(Folder):
+class Run(Actions):
     """A run, by its folder.
+
+    What it holds: `recipe`, `status`, `result`, `value`, `metrics`, `analysis`, `card`, `findings`, `read`.
+
+    What one does with it (`kontrast.runs.actions`): `encoder` loads the trained encoder, `embed` gives the features of
+    images, `report` writes the page, `charts` has its charts as Altair objects, `compare` sets it against other runs,
+    `export` writes it for other tools. A run displays itself: in Jupyter as HTML, by ``print`` in plain text.
 
     Args:
         path: The folder; it need not exist yet.
 
-    >>> Run("runs/no-such-run").status is None
-    True
+    >>> run = Run("runs/no-such-run")
+    >>> run, run.status is None
+    (Run('runs/no-such-run', not begun), True)
     """
 
     recipe_file = File("recipe.yaml")
@@ -212,12 +187,6 @@ class Run(Folder):
     def metrics(self) -> list[MetricsLine]:
         """The lines of metrics.jsonl; none if there is no such file."""
         return read_metrics_file(self.metrics_file)
-
-    def encoder(self) -> Encoder:
-        """The trained encoder, in eval mode on the CPU: `kontrast.load`."""
-        from kontrast.train import load  # the one stage that a root module names: loaded when it is called
-
-        return load(self)
 
     # ---------------------------------------------------------------------------------------------------- what there is
 

@@ -25,6 +25,8 @@ from kontrast.train.progress import StderrConsole
 from kontrast.train.start import PROTOCOL, compare_with_start
 
 HELD_OUT = 0.2  # of rows without a test split
+SEEN = "held-out training"
+"""The split of rows that the encoder learned from, and only a classifier behind it did not."""
 
 
 # ------------------------------------------------------------------------------------------------ of a run that trained
@@ -145,9 +147,60 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         ValueError: The run is not finished, its data have changed, or ``data`` are not what it learned from.
     """
     run = Run(run)
-    encoder, recipe = load(run), run.recipe
+    encoder = load(run)
+    recipe, data_set, size = _data_again(run, encoder, data)
+    return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
+
+
+def labelled_subject(run: str | os.PathLike[str] | Run, *, device: str = "auto", data: Any = None) -> Subject:
+    """The labelled rows that a classifier behind a run's encoder learns from and is tested on.
+
+    Of the run's own data without test rows, a fifth of the training rows is held out. The encoder has learned from
+    them, so accuracies on them are too high; the subject's ``split`` is then `SEEN`, and says so in results.
+
+    Args:
+        run: The run, or its folder.
+        device: As ``run.device`` of a recipe.
+        data: Labelled data, as `subject_on` takes them; the run's own if left out.
+
+    Returns:
+        The subject.
+
+    Raises:
+        ValueError: As `subject_of` and `subject_on`, or the run's own rows have no labels.
+    """
+    run = Run(run)
+    recipe = run.recipe
+    if data is None and recipe.data.digest is not None:
+        raise ValueError(
+            f"{run.path} learned from data given from Python ({recipe.data.given}), and a run folder does not hold its "
+            f"data. Give them again, from Python: kontrast.Run({str(run.path)!r}).export(…, with_classifier=True, "
+            "data=…)"
+        )
+    if data is not None and (recipe.data.digest is None or bind(recipe, data)[0].data.digest != recipe.data.digest):
+        return subject_on(run, data, device=device, seed=recipe.seed)
+    encoder = load(run)
+    recipe, data_set, size = _data_again(run, encoder, data)
+    if data_set.train.labels is None:
+        raise ValueError(
+            f"{run.path} learned from {len(data_set.train):,} rows without labels, and a classifier needs them. Give "
+            "labelled data of the same kind (--data photos/, a subfolder a class; data=… in Python), or export the "
+            "encoder alone"
+        )
+    test, cache = data_set.test, run.features_file
+    if test is not None and test.labels is not None:
+        return _subject(recipe, encoder, data_set, size, pick_device(device), cache=cache)
+    rest, held = hold_out(data_set.train.labels, HELD_OUT, recipe.seed)
+    parts = replace(data_set, train=data_set.train.subset(rest), test=data_set.train.subset(held))
+    subject = _subject(recipe, encoder, parts, size, pick_device(device))
+    subject.split = SEEN
+    return subject
+
+
+def _data_again(run: Run, encoder: models.Encoder, data: Any) -> tuple[Recipe, DataSet, int | None]:
+    """A finished run's recipe, its data as its encoder takes them, and the side of what that sees."""
+    recipe, data_set = run.recipe, None
     how = None if recipe.encoder.options.get("pretrained") is None else encoder.preprocessing  # the file may be gone
-    data_set = None
     if data is not None:
         other, data_set = bind(recipe, data)
         if other.data.digest != recipe.data.digest:
@@ -160,8 +213,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
         recipe = with_path_of_start(recipe, run)
     run.check_data(recipe)
     data_set, train, _ = load_data(recipe, data_set, how)
-    size = view_size(recipe, data_set, train)
-    return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
+    return recipe, data_set, view_size(recipe, data_set, train)
 
 
 def subject_on(

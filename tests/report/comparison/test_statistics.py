@@ -31,6 +31,10 @@ def test_mcnemar_is_the_exact_binomial_test(b: int, c: int) -> None:
     # scipy's binomial is good to about 12 digits at these sizes; ours adds nothing to it
     assert found.p == pytest.approx(exact(b, c), rel=1e-10)
     assert statistics.mcnemar(second, first).p == found.p
+    difference = first.astype(float) - second
+    assert found.difference == pytest.approx(difference.mean())
+    # the square root takes half of the digits of a difference of equals
+    assert found.error == pytest.approx(difference.std() / len(first) ** 0.5, abs=1e-8)
 
 
 def test_rows_must_be_the_same() -> None:

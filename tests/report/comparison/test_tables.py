@@ -63,7 +63,7 @@ def test_one_seed_has_no_interval_and_rows_are_paired(tmp_path: Path) -> None:
     page = comparison.page([write_run(tmp_path / "a", name="a", right=a), write_run(tmp_path / "b", name="b", right=b)])
     (table,) = tables(page, "Paired statistics")
     # 14 against 2: 2 (1 + 16 + 120) / 2^16 = 0.00418
-    assert words(table) == [["a", "b", "14", "2", "0.004", "a is right more often"]]
+    assert words(table) == [["a", "b", "+40.0 ± 11.2", "14", "2", "0.004", "a is right more often"]]
     said = " ".join(part.text for part in parts(page, "Paired statistics") if isinstance(part, Text))
     assert "nothing about seeds" in said
     assert "Student" not in said

@@ -11,6 +11,8 @@ import dataclasses
 from typing import Any
 
 from kontrast.checks import whole_number
+from kontrast.evaluate.classifier import Classifier
+from kontrast.evaluate.protocol import Protocol
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 from kontrast.registry import FAMILIES
@@ -69,3 +71,43 @@ def evaluate(
         )
     result: Result = part.run(subject, seed=whole_number("seed", seed, least=0), progress=progress)
     return dataclasses.replace(result, name=PROTOCOLS.canonical(protocol))
+
+
+def fit_classifier(
+    subject: Subject, protocol: str = "probe", *, seed: int = 0, progress: Progress | None = None, **options: Any
+) -> Classifier:
+    """Fit the linear classifier that a linear protocol tests, for features as the encoder gives them.
+
+    Args:
+        subject: features and labels, or an encoder and data.
+        protocol: one that fits a linear classifier of features: ``probe`` or ``logistic``.
+        seed: as for `evaluate`; with the same seed the result is the same.
+        progress: is called with ``(what, done, of)``.
+        **options: the protocol's own.
+
+    Returns:
+        The classifier, with the result of the protocol.
+
+    Raises:
+        ValueError: an unknown name or option, or a protocol that is no linear classifier of features.
+
+    >>> import torch
+    >>> corners, labels = torch.eye(3).repeat_interleave(4, 0), torch.arange(3).repeat_interleave(4)
+    >>> subject = Subject.from_features(corners, labels, corners, labels)
+    >>> classifier = fit_classifier(subject, "logistic")
+    >>> classifier.result.value == evaluate(subject, "logistic").value
+    True
+    >>> fit_classifier(subject, "knn20")
+    Traceback (most recent call last):
+        ...
+    ValueError: knn20 fits no linear classifier of features. Use one that does: logistic, probe
+    """
+    part = PROTOCOLS.make(protocol, **options)
+    classifier: Classifier | None = part.classifier(
+        subject, seed=whole_number("seed", seed, least=0), progress=progress
+    )
+    if classifier is None:
+        linear = [name for name in names() if PROTOCOLS[name].classifier is not Protocol.classifier]
+        raise ValueError(f"{protocol} fits no linear classifier of features. Use one that does: {', '.join(linear)}")
+    result = dataclasses.replace(classifier.result, name=PROTOCOLS.canonical(protocol))
+    return dataclasses.replace(classifier, result=result)

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import number, whole_number
-from kontrast.evaluate.protocol import Protocol, limit_rows, standardise
+from kontrast.evaluate.classifier import Classifier
+from kontrast.evaluate.protocol import Protocol, Standardisation, limit_rows
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
 
@@ -43,14 +44,22 @@ class Logistic(Protocol):
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Fit, then test once; ``seed`` only chooses the rows of a ``limit``."""
-        train, test = subject.features(progress)
+        return self.classifier(subject, seed=seed, progress=progress).result
+
+    def classifier(self, subject: Subject, *, seed: int, progress: Progress | None) -> Classifier:
+        """The minimum of (1), for plain features."""
+        train, x_test = subject.features(progress)
         x, y = limit_rows(train, subject.train_labels, self.limit, seed)
-        x, x_test = standardise(x, test) if self.standardize else (x, test)
+        standardised = Standardisation.of(x) if self.standardize else None
+        if standardised is not None:
+            x, x_test = standardised(x), standardised(x_test)
         w, b, end = self.fit(x, y, subject.num_classes)
         kind = "standardised features" if self.standardize else "features as they are"
         words = f"logistic regression, L-BFGS, C = {self.C:g}, {kind}"
         about = self.about(subject, words, seed=seed, train_rows=len(y), details={"C": self.C, **end})
-        return Result.of_scores(torch.addmm(b, x_test, w.T), subject.test_labels, **about)
+        result = Result.of_scores(torch.addmm(b, x_test, w.T), subject.test_labels, **about)
+        weight, bias = (w, b) if standardised is None else standardised.unfold(w, b)
+        return Classifier(weight=weight, bias=bias, result=result)
 
     @torch.no_grad()
     def fit(self, x: Tensor, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor, dict[str, Any]]:

@@ -24,8 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kontrast.checks import number, whole_number
+from kontrast.evaluate.classifier import Classifier
 from kontrast.evaluate.heads import Heads, train_heads
-from kontrast.evaluate.protocol import Protocol, limit_rows, standardise
+from kontrast.evaluate.protocol import Protocol, Standardisation, limit_rows
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject, hold_out
 
@@ -69,9 +70,14 @@ class Probe(Protocol):
 
     def run(self, subject: Subject, *, seed: int, progress: Progress | None) -> Result:
         """Choose, train, test."""
+        return self.classifier(subject, seed=seed, progress=progress).result
+
+    def classifier(self, subject: Subject, *, seed: int, progress: Progress | None) -> Classifier:
+        """The head of step 4, for plain features."""
         train, test = subject.features(progress)
         x, y = limit_rows(train, subject.train_labels, self.limit, seed)
-        x, x_test = standardise(x, test)
+        standardised = Standardisation.of(x)
+        x, x_test = standardised(x), standardised(test)
         rate, decay, details = self.choose(x, y, subject.num_classes, seed=seed, progress=progress)
         heads = self._train(x, y, subject.num_classes, [(rate, decay)], seed, progress, "probe, the chosen head")
         count = len(self.learning_rates) * len(self.weight_decays)
@@ -80,7 +86,9 @@ class Probe(Protocol):
             f"decay, by loss) on {100 * self.held_out:g} % of train, then all of train"
         )
         about = self.about(subject, words, seed=seed, train_rows=len(y), epochs=self.epochs, details=details)
-        return Result.of_scores(heads.scores(x_test, 0), subject.test_labels, **about)
+        result = Result.of_scores(heads.scores(x_test, 0), subject.test_labels, **about)
+        weight, bias = standardised.unfold(heads.weight[0], heads.bias[0])
+        return Classifier(weight=weight, bias=bias, result=result)
 
     def choose(
         self, x: Tensor, labels: Tensor, num_classes: int, *, seed: int, progress: Progress | None = None

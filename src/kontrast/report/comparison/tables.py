@@ -16,10 +16,9 @@ from kontrast.report.comparison.statistics import (
     by_seed,
     holm,
     leaders,
-    mcnemar,
+    paired_test,
     predictor,
     right,
-    same_rows,
     seed_leaders,
     titles,
 )
@@ -171,11 +170,11 @@ NONE = (
 def paired_parts(runs: Sequence[ComparedRun]) -> list[Part]:
     """Both kinds of pairs; a sentence if there is none."""
     parts: list[Part] = []
-    if (over_seeds := _seeds(runs)) is not None:
-        parts += [over_seeds, Text(SEEDS, "note")]
+    if (by_seed_table := over_seeds(runs)) is not None:
+        parts += [by_seed_table, Text(SEEDS, "note")]
     if (over_rows := _rows(runs)) is not None:
         by_row: list[Part] = [over_rows, Text(ROWS, "note")]
-        parts += by_row if over_seeds is None else [Fold("run by run, on the same test rows", by_row)]
+        parts += by_row if by_seed_table is None else [Fold("run by run, on the same test rows", by_row)]
     return parts or [Text(NONE, "note")]
 
 
@@ -185,7 +184,8 @@ def _pairs(count: int) -> list[tuple[int, int]]:
     return every if len(every) <= MOST_PAIRS else [(0, i) for i in range(1, count)]
 
 
-def _seeds(runs: Sequence[ComparedRun]) -> Table | None:
+def over_seeds(runs: Sequence[ComparedRun]) -> Table | None:
+    """Pairs of recipes on the same seeds; None if no two have two seeds in common."""
     names = groups(runs)
     rows: list[list[Cell]] = []
     protocols = by_protocol(runs)
@@ -229,28 +229,43 @@ def _rows(runs: Sequence[ComparedRun]) -> Table | None:
     every = len(pairs) <= MOST_PAIRS
     tested = []
     for a, b in pairs if every else [(a, b) for a, b in pairs if a.group == have[0].group]:
-        first, second = right(a), right(b)
-        if first is not None and second is not None and predictor(a) == predictor(b) and same_rows(a, b):
-            tested.append((a, b, mcnemar(first[0], second[0])))
+        if (test := paired_test(a, b)) is not None:
+            tested.append((a, b, test))
     if not tested:
         return None
     adjusted = holm([test.p for _, _, test in tested])
     rows: list[list[Cell]] = []
     for (a, b, test), p in zip(tested, adjusted, strict=True):
-        row: list[Cell] = [a.label, b.label, str(test.only_first), str(test.only_second), _p(test.p)]
-        row += [_p(p)] if len(tested) > 1 else []
+        gap = points(test.difference, test.error)
+        row: list[Cell] = [a.label, b.label, gap, str(test.only_first), str(test.only_second), p_value(test.p)]
+        row += [p_value(p)] if len(tested) > 1 else []
         better = a.label if test.only_first > test.only_second else b.label
         row.append(Mark(f"{better} is right more often", "good") if p < LEVEL else Mark("no difference found", "watch"))
         rows.append(row)
-    columns = ["first", "second", "only the first is right", "only the second is right", "p"]
+    columns = ["first", "second", "first − second, points", "only the first is right", "only the second is right", "p"]
     columns += (["p, Holm"] if len(tested) > 1 else []) + [f"at p < {LEVEL}"]
     rows_of = tested[0][2].rows
     against = "" if every else f"; against {have[0].group} only, because there are many pairs"
     return Table(columns, rows, f"Paired by test row: {predictor(tested[0][0])}, {rows_of:,} rows{against}")
 
 
-def _p(value: float) -> str:
+def p_value(value: float) -> str:
+    """A chance as it is printed.
+
+    >>> p_value(0.04), p_value(0.00002)
+    ('0.040', '2e-05')
+    """
     return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+
+
+def points(difference: float, error: float | None) -> str:
+    """A difference of accuracies in points, with its standard error.
+
+    >>> points(-0.0123, 0.004), points(0.02, None)
+    ('−1.2 ± 0.4', '+2.0')
+    """
+    text = f"{100 * difference:+.1f}" + ("" if error is None else f" ± {100 * error:.1f}")
+    return text.replace("-", "−")
 
 
 # ----------------------------------------------------------------------------------------------- geometry, and the runs

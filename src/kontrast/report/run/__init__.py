@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from kontrast.recipe import Recipe
-from kontrast.report.page import Page
+from kontrast.report.page import Page, Part, Text
 from kontrast.report.records import RunRecord, find_others, read
 from kontrast.report.run import accuracy, curves, embedding, geometry, pictures, summary, verdict
 from kontrast.runs import Run
 
-__all__ = ["page"]
+__all__ = ["headline", "page"]
 
 SECTIONS = (
     verdict.section,
@@ -47,6 +47,17 @@ def page(path: Path) -> Page:
     record = replace(record, others=find_others(record))
     sections = [section for make in SECTIONS if (section := make(record)) is not None]
     return Page(record.name, subtitle(record), sections)
+
+
+def headline(path: Path) -> list[Part]:
+    """What a run shows of itself: its name and status, what it is, and the first section of its page.
+
+    Raises:
+        ValueError: It is not a run's folder.
+    """
+    record = read(path)
+    name = Text(f"{record.path.name}: {record.status}", "title")
+    return [name, Text(subtitle(record), "note"), *summary.result(record).parts]
 
 
 def subtitle(record: RunRecord) -> str:

@@ -6,11 +6,15 @@ neighbour.
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
+import altair as alt
 from numpy.typing import NDArray
 
 from kontrast.recipe import Part, View
+from kontrast.report.drawing import Json, chart_of
+from kontrast.report.figures import COLOURS, INK, LIGHT
 from kontrast.report.page import Gallery, Picture, Section, Strip, Text, data_url
 from kontrast.report.records import RunRecord
 
@@ -118,3 +122,39 @@ def _truth(run: RunRecord) -> dict[int, int]:
         total = len(run.arrays.get("predictions", labels))
         return dict(enumerate(labels.tolist())) if total == len(labels) else {}
     return dict(zip(rows.tolist(), labels.tolist(), strict=True))
+
+
+SIDE, LINE = 56, 84  # pixels of a picture, and from one to the next
+BESIDE = 2  # queries in a line
+
+
+def chart(section: Section) -> Any:
+    """The gallery of `neighbours` as an Altair chart: `BESIDE` queries in a line, each followed by its neighbours.
+
+    >>> picture = Picture("data:image/webp;base64,", "cat")
+    >>> chart(Section("Nearest neighbours", [Gallery([Strip(picture, [picture, picture])])])).to_dict()["height"]
+    84
+    """
+    (gallery,) = (part for part in section.parts if isinstance(part, Gallery))
+    rows: list[Json] = []
+    step = 1.4 + max(len(strip.others) for strip in gallery.strips)  # from a query to the next one in the line
+    for i, strip in enumerate(gallery.strips):
+        for j, picture in enumerate([strip.first, *strip.others]):
+            sign = {"good": "✓ ", "bad": "✗ "}.get(picture.tone, "")
+            what = {"what": picture.tone or "query", "label": f"{sign}{picture.label}", "about": picture.about}
+            place = {"line": i // BESIDE, "place": i % BESIDE * step + j}
+            rows.append({**place, "image": picture.source, **what})
+    wide, high = 1 + max(row["place"] for row in rows), 1 + max(row["line"] for row in rows)
+    base = chart_of(rows).encode(
+        x=alt.X("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, wide - 0.5], nice=False)),
+        y=alt.Y("line:Q", axis=None, scale=alt.Scale(domain=[-0.5, high - 0.5], reverse=True)),
+        tooltip=["label:N", "about:N"],
+    )
+    tones = alt.Scale(domain=["query", "good", "bad"], range=[LIGHT[INK], *COLOURS[2:3], *COLOURS[1:2]])
+    pictures = base.mark_image(width=SIDE, height=SIDE).encode(url="image:N")
+    words = base.mark_text(dy=SIDE // 2 + 8, fontSize=10, limit=LINE - 4).encode(
+        text="label:N", color=alt.Color("what:N", scale=tones, legend=None)
+    )
+    title = {"text": section.title, "subtitle": wrap(gallery.caption, 110), "anchor": "start"}
+    size = {"width": round(LINE * wide), "height": LINE * high}
+    return alt.layer(pictures, words).properties(title=title, **size).configure_view(stroke=None)

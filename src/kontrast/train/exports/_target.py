@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from kontrast import models
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.train.encoder_files import DIGEST, crop_of, describe_resize, load, preparing_code, read_card
+from kontrast.train.exports._head import RESULT, Head
 
 TOLERANCE = 1e-4
 """The largest difference between the features of a copy and the run's, relative to the largest feature. Rounding in
@@ -31,6 +33,7 @@ class Source:
         encoder: The encoder in eval mode, on the CPU, in ordinary memory layout.
         recipe: The recipe; None if the folder has none.
         result: The content of result.json; None if the folder has none.
+        head: The classifier to put behind the encoder; None to export the encoder alone.
     """
 
     path: Path
@@ -38,6 +41,7 @@ class Source:
     encoder: models.Encoder
     recipe: Recipe | None
     result: dict[str, Any] | None
+    head: Head | None = None
 
     @staticmethod
     def read(run: Run) -> Source:
@@ -73,9 +77,8 @@ class Source:
     @property
     def results(self) -> list[dict[str, Any]]:
         """The run's accuracies with their protocols, without confusion tables and the like."""
-        keys = ("name", "protocol", "value", "error", "split", "train_rows", "test_rows", "epochs", "seed")
         every = (self.result or {}).get("results") or self.card.get("results") or []
-        return [{key: result[key] for key in keys} for result in every]
+        return [{key: result[key] for key in RESULT} for result in every]
 
     def samples(self, rows: int) -> Tensor:
         """Inputs to compare features on: normalised random pixels, or vectors from the standard normal."""
@@ -104,19 +107,44 @@ class Source:
                 x = self.samples(rows)
                 check_agreement(other(x), self.encoder(x), what)
 
+    def check_predictions(self, other: Callable[[Tensor], Tensor], what: str, *, normalised: bool = True) -> None:
+        """Compare the logits of a classifier with those of the encoder and its head, on real rows of the data.
+
+        Logits that agree give the same class, but for rows where two classes are as near as rounding.
+
+        Args:
+            other: Gives logits ``[n, K]`` of inputs.
+            what: Its name, for the error.
+            normalised: Whether it takes normalised inputs.
+
+        Raises:
+            ValueError: They differ by more than rounding.
+        """
+        assert self.head is not None
+        x = (self.head.rows - self.statistic("mean")) / self.statistic("std")
+        with torch.no_grad():
+            mine = self.head.classifier.logits(self.encoder(x))
+            check_agreement(other(x if normalised else self.head.rows), mine, what, "logits")
+
 
 class Target(ABC):
     """Base of the targets: a format that an encoder can be exported to. A new target needs `write`.
 
     Attributes:
         library: The library that loads the format, as model hubs name it.
+        takes_classifier: Whether the format has a place for a classifier behind the encoder.
     """
 
     library: ClassVar[str] = "pytorch"
+    takes_classifier: ClassVar[bool] = False
 
     def refusal(self, source: Source) -> str | None:
         """Why this encoder cannot be exported to the format; None (the default) if it can."""
         return None
+
+    def classifier_refusal(self, source: Source) -> str | None:
+        """Why a classifier cannot be exported behind this encoder; None if it can (the default: `takes_classifier`)."""
+        return None if self.takes_classifier else "the format has no place for a classifier"
 
     @abstractmethod
     def write(self, source: Source, folder: Path) -> str:
@@ -153,8 +181,8 @@ class Target(ABC):
         return preparing_code(source.card["input"])
 
 
-def check_agreement(theirs: Tensor, mine: Tensor, what: str) -> None:
-    """Raise ValueError if features differ by more than `TOLERANCE` of the largest.
+def check_agreement(theirs: Tensor, mine: Tensor, what: str, values: str = "features") -> None:
+    """Raise ValueError if features (or other ``values``) differ by more than `TOLERANCE` of the largest.
 
     >>> check_agreement(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 2.1]]), "the copy")
     Traceback (most recent call last):
@@ -168,7 +196,7 @@ def check_agreement(theirs: Tensor, mine: Tensor, what: str) -> None:
     off = float((theirs - mine).abs().max() / mine.abs().max().clamp_min(torch.finfo(mine.dtype).tiny))
     if not off <= TOLERANCE:
         raise ValueError(
-            f"{what} gives features that differ from the run's by {off:.1e} of the largest; expected at most "
+            f"{what} gives {values} that differ from the run's by {off:.1e} of the largest; expected at most "
             f"{TOLERANCE:.0e}. Nothing was written"
         )
 

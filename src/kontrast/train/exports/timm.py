@@ -4,6 +4,9 @@ config.json names timm's architecture, what it is made with, and how its inputs 
 that timm's own ``resolve_data_config`` finds it; model.safetensors has the weights. ``num_classes=10`` puts a new
 classifier on top. timm's ResNets have torchvision's names and are the same network; the small-image stem has no name in
 timm.
+
+A classifier stands where timm has the model's own, if that is one linear layer of its features; ``num_classes=0`` takes
+it off again.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import save
+from torch import nn
 
 from kontrast.files import write_atomically, write_json
 from kontrast.train.encoder_files import plain_state
@@ -28,6 +32,7 @@ class Timm(Target):
     """config.json and model.safetensors."""
 
     library = "timm"
+    takes_classifier = True
 
     def refusal(self, source: Source) -> str | None:
         try:
@@ -36,15 +41,20 @@ class Timm(Target):
             return str(error)
         return None
 
+    def classifier_refusal(self, source: Source) -> str | None:
+        return None if _place_of_classifier(source) else "timm's model has no single linear layer as its classifier"
+
     def write(self, source: Source, folder: Path) -> str:
-        timm = _timm()
+        timm, head = _timm(), source.head
         architecture, arguments = source.encoder.timm_model()
+        classes = 0 if head is None else len(head.classes)
         defaults = timm.get_pretrained_cfg(architecture, allow_unregistered=True)
         inputs = source.card["input"]
         rgb = source.shape[0] == 3  # timm takes the weights of a first layer for RGB, and adapts them to other channels
         about = {
             "architecture": architecture,
-            "num_classes": 0,
+            "num_classes": classes,
+            **({} if head is None else {"label_names": head.classes}),
             "num_features": source.card["feature_dim"],
             "model_args": arguments,
             "pretrained_cfg": {
@@ -55,19 +65,36 @@ class Timm(Target):
                 "std": inputs["std"],
                 "interpolation": inputs.get("interpolation") or "bilinear",
                 **({"crop_pct": inputs["crop"], "crop_mode": "center"} if "crop" in inputs else {}),
-                "num_classes": 0,
+                "num_classes": classes,
                 "first_conv": getattr(defaults, "first_conv", None) if rgb else None,
                 "classifier": getattr(defaults, "classifier", None),
             },
         }
         write_json(folder / "config.json", about)
         state = plain_state(source.encoder)
+        if head is not None:
+            state |= head.tensors(f"{_place_of_classifier(source)}.")
         write_atomically(folder / "model.safetensors", save(state, metadata={"format": "pt"}))
         with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):  # a network's first weights are drawn
             warnings.simplefilter("ignore")  # timm warns of its own old names
-            model = timm.create_model(f"local-dir:{folder}", pretrained=True)
+            model = timm.create_model(f"local-dir:{folder}", pretrained=True, num_classes=0)
+            whole = timm.create_model(f"local-dir:{folder}", pretrained=True)
         source.check_features(model.eval(), "timm's model")
+        if head is not None:
+            source.check_predictions(whole.eval(), "timm's model")
         return LINES
+
+
+def _place_of_classifier(source: Source) -> str | None:
+    """The name of timm's linear classifier of these features; None if the model has none, or another kind."""
+    architecture, arguments = source.encoder.timm_model()
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+        warnings.simplefilter("ignore")
+        model = _timm().create_model(architecture, pretrained=False, num_classes=2, **arguments)
+    layer = model.get_classifier()
+    if not isinstance(layer, nn.Linear) or layer.in_features != source.card["feature_dim"] or layer.bias is None:
+        return None
+    return next(str(name) for name, part in model.named_modules() if part is layer)
 
 
 def _timm() -> Any:
