@@ -13,7 +13,7 @@
 from kontrast.evaluate.baselines import affordable, baselines
 from kontrast.evaluate.features import extract
 from kontrast.evaluate.heads import Heads, train_heads
-from kontrast.evaluate.neighbours import nearest, votes
+from kontrast.evaluate.neighbours import nearest, nearest_others, votes
 from kontrast.evaluate.protocol import Protocol
 from kontrast.evaluate.protocols import PROTOCOLS, evaluate, names
 from kontrast.evaluate.result import Progress, Result
@@ -34,6 +34,7 @@ __all__ = [
     "hold_out",
     "names",
     "nearest",
+    "nearest_others",
     "train_heads",
     "votes",
 ]
