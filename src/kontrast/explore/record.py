@@ -33,7 +33,7 @@ class Exploration:
 
     Args:
         catalogue: The rows.
-        cosines: Of the nearest other rows, by the centred features, float32 ``[N, k]``.
+        cosines: Of the nearest other rows, by cosine of the features, float32 ``[N, k]``.
         neighbours: These rows, int64 ``[N, k]``.
         places: On the map, float32 ``[N, 2]``.
         trust: The map's trustworthiness (`kontrast.explore.projection`).
@@ -203,14 +203,13 @@ def collect(catalogue: Catalogue, *, seed: int = 0, progress: Progress | None = 
 
     n = len(catalogue)
     begin("neighbours")
-    mean = catalogue.features.mean(0)
-    centred = catalogue.features.float() - mean.float()
-    cosines, neighbours = nearest_others(centred, min(NEIGHBOURS, n - 1))
+    features = catalogue.features.float()
+    cosines, neighbours = nearest_others(features, min(NEIGHBOURS, n - 1))
     begin("near-duplicates")
     small = catalogue.thumbnails
     labels = torch.full((n,), NO_LABEL) if catalogue.labels is None else catalogue.labels
     groups = duplicates(
-        catalogue.features,
+        features,
         neighbours,
         signatures=None if small is None else small.signatures,
         shapes=None if small is None else small.shapes,
@@ -224,18 +223,18 @@ def collect(catalogue: Catalogue, *, seed: int = 0, progress: Progress | None = 
     errors, pairs = None, []
     if catalogue.num_classes:
         errors = label_errors(
-            catalogue.features, labels, catalogue.num_classes, group_of, seed=seed, progress=part("labels")
+            features, labels, catalogue.num_classes, group_of, seed=seed, progress=part("labels")
         )
         if errors is not None:
             pairs = overlaps(labels, errors.classes, neighbours)
     begin("map")
-    places = project(centred, neighbours, progress=part("map"))
+    places = project(features, neighbours, progress=part("map"))
     return Exploration(
         catalogue=catalogue,
         cosines=cosines,
         neighbours=neighbours,
         places=places,
-        trust=trustworthiness(centred, places),
+        trust=trustworthiness(features, places),
         groups=groups,
         outliers=far,
         errors=errors,
