@@ -58,7 +58,9 @@ class Catalogue:
         for name in ("splits", "names", "labels", "thumbnails"):
             value = getattr(self, name)
             if value is not None and len(value) != len(self.features):
-                raise ValueError(f"{name} has {len(value)} entries: must have one for each of {len(self.features)} rows")
+                raise ValueError(
+                    f"{name} has {len(value)} entries: must have one for each of {len(self.features)} rows"
+                )
         if self.labels is not None and self.class_names is not None and len(self.class_names) <= int(self.labels.max()):
             raise ValueError(f"class_names has {len(self.class_names)}, and a label is {int(self.labels.max())}")
 

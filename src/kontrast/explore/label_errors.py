@@ -39,7 +39,16 @@ from kontrast.evaluate import train_heads
 FOLDS = 5
 FEWEST = 5
 DOUBT, LIKELY = 0.85, 0.5
-PAIRS = ((0.01, 0.01), (0.003, 0.1), (0.003, 0.001), (0.01, 0.1), (0.03, 0.01), (0.03, 0.1), (0.001, 0.1), (0.03, 0.001))
+PAIRS = (
+    (0.01, 0.01),
+    (0.003, 0.1),
+    (0.003, 0.001),
+    (0.01, 0.1),
+    (0.03, 0.01),
+    (0.03, 0.1),
+    (0.001, 0.1),
+    (0.03, 0.001),
+)
 """Learning rates and weight decays, the most likely first: of many classes only some are tried."""
 TRIED_ROWS, TRIED_SCORES = 5000, 2000  # rows for the choice; heads × classes
 EPOCHS, STEPS = 30, 1000  # as many epochs, unless so many steps are fewer
@@ -112,7 +121,9 @@ def label_errors(
     p = _cross_fitted(x, y, len(known), folds, keep, pair, seed, report)
     own = p.gather(1, y[:, None])[:, 0]
     keep = own > 1 - DOUBT
-    short = torch.bincount(y[keep], minlength=len(known)) < FEWEST  # nothing is learned of a class that is doubted whole
+    short = (
+        torch.bincount(y[keep], minlength=len(known)) < FEWEST
+    )  # nothing is learned of a class that is doubted whole
     keep |= short[y]
     p = _cross_fitted(x, y, len(known), folds, keep, pair, seed, report)
     error = _error(p, y)
@@ -163,9 +174,18 @@ def _choose(x: Tensor, y: Tensor, classes: int, folds: Tensor, seed: int) -> tup
     train = train[some.sort().values]
     rates, decays = zip(*pairs, strict=True)
     heads = train_heads(
-        x[train], y[train], classes, learning_rates=rates, weight_decays=decays, epochs=EPOCHS, batch_size=BATCH, seed=seed
+        x[train],
+        y[train],
+        classes,
+        learning_rates=rates,
+        weight_decays=decays,
+        epochs=EPOCHS,
+        batch_size=BATCH,
+        seed=seed,
     )
-    losses = [float(F.cross_entropy(heads.scores(x[test], g), y[test]).nan_to_num(torch.inf)) for g in range(len(pairs))]
+    losses = [
+        float(F.cross_entropy(heads.scores(x[test], g), y[test]).nan_to_num(torch.inf)) for g in range(len(pairs))
+    ]
     return pairs[min(range(len(pairs)), key=losses.__getitem__)]
 
 

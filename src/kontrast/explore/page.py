@@ -245,9 +245,7 @@ def _overlaps(found: Exploration) -> list[Part]:
     return [note, _list("overlaps", "pairs", said, entries, table(found.overlaps))]
 
 
-def _list(
-    name: str, kind: str, said: str, entries: Sequence[dict[str, Any]], lines: Table, only: str = ""
-) -> Widget:
+def _list(name: str, kind: str, said: str, entries: Sequence[dict[str, Any]], lines: Table, only: str = "") -> Widget:
     data = {
         "kind": kind,
         "said": said,

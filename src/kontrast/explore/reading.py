@@ -91,7 +91,12 @@ def read(
 
         features.append(
             extract(
-                net, part.rows, **how, batch_size=batch_size, device=pick_device(device), workers=workers,
+                net,
+                part.rows,
+                **how,
+                batch_size=batch_size,
+                device=pick_device(device),
+                workers=workers,
                 progress=report,
             )  # fmt: skip
         )
@@ -121,9 +126,7 @@ def _prepare(encoder: Any, data: Any) -> tuple[DataSet, Any, dict[str, Any]]:
     shape = data_set.train.inputs.shape
     if data_set.kind != inputs["kind"] or (not is_image and shape != tuple(inputs["shape"])):
         what = f"{data_set.kind}s {'of several sizes' if shape is None else shape}"
-        raise ValueError(
-            f"{data_set.name} holds {what}; this encoder takes {inputs['kind']}s {tuple(inputs['shape'])}"
-        )
+        raise ValueError(f"{data_set.name} holds {what}; this encoder takes {inputs['kind']}s {tuple(inputs['shape'])}")
     how = {
         "mean": inputs["mean"],
         "std": inputs["std"],
@@ -273,9 +276,7 @@ def _labels(parts: Sequence[_Part]) -> Tensor | None:
     return torch.cat([y if (y := part.rows.labels) is not None else no for part, no in zip(parts, none, strict=True)])
 
 
-def _thumbnails(
-    data: DataSet, parts: Sequence[_Part], workers: int, progress: Progress | None
-) -> Thumbnails | None:
+def _thumbnails(data: DataSet, parts: Sequence[_Part], workers: int, progress: Progress | None) -> Thumbnails | None:
     if data.kind != "image":
         return None
     rows = sum(len(part.rows) for part in parts)

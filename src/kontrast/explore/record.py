@@ -222,9 +222,7 @@ def collect(catalogue: Catalogue, *, seed: int = 0, progress: Progress | None = 
     far = outliers(cosines, neighbours, group_of)
     errors, pairs = None, []
     if catalogue.num_classes:
-        errors = label_errors(
-            features, labels, catalogue.num_classes, group_of, seed=seed, progress=part("labels")
-        )
+        errors = label_errors(features, labels, catalogue.num_classes, group_of, seed=seed, progress=part("labels"))
         if errors is not None:
             pairs = overlaps(labels, errors.classes, neighbours)
     begin("map")
