@@ -37,6 +37,7 @@ from kontrast.files import expanded, open_regular
 from kontrast.registry import FAMILIES, STRENGTHS, check_operation, nearest, one_line, quoted
 
 one_is_a_list = BeforeValidator(lambda value: (value,) if isinstance(value, str | dict) else value)
+one_number_is_a_list = BeforeValidator(lambda value: (value,) if isinstance(value, int | float) else value)
 LENGTHS = ("train.epochs", "train.steps")  # one of the two
 Word = Annotated[str, Field(max_length=200)]
 Place = Annotated[str, Field(max_length=4096)]  # of a file or folder; systems take no longer ones
@@ -78,6 +79,8 @@ class Data(Section):
 
     ``noise`` is the fraction of training labels replaced, ``changed`` always by another class, ``redrawn`` uniformly.
     ``validation`` holds out that fraction of the training rows. ``split`` is what the encoder learns from.
+    ``mean``, ``std`` (one number, or one for each channel), ``interpolation`` and ``crop`` (the share of the shorter
+    side that evaluation keeps) are those of a pretrained encoder's checkpoint, else of the data, unless they are set.
     ``given`` and ``digest`` are set if the data came from Python, as an object: what it was, and a digest of its
     content.
     """
@@ -85,6 +88,10 @@ class Data(Section):
     name: Place = "fashion-mini"
     split: Literal["train", "unlabelled"] = "train"
     size: int | None = Field(None, ge=1)
+    mean: Annotated[tuple[float, ...], one_number_is_a_list] | None = None
+    std: Annotated[tuple[Annotated[float, Field(gt=0)], ...], one_number_is_a_list] | None = None
+    interpolation: Literal["bilinear", "bicubic"] | None = None
+    crop: float | None = Field(None, gt=0, le=1)
     channels: Literal[1, 3] | None = None
     labelled: bool | None = None
     limit: int | None = Field(None, ge=1)

@@ -278,7 +278,7 @@ class Family(Mapping[str, Any]):
             PartError: the part's file cannot be read, or its class is none of this family; the error names the file.
 
         >>> FAMILIES["encoder"].options("mlp")
-        {'hidden': 256, 'features': 128, 'depth': 2, 'batch_norm': True, 'pretrained': None, 'norm': None}
+        {'hidden': 256, 'features': 128, 'depth': 2, ..., 'pretrained': None, 'norm': None, 'allow_missing': None}
         """
         _, member, _ = self._resolve(name)
         if not isinstance(member, Member):
@@ -686,7 +686,7 @@ FAMILIES: dict[str, Family] = {
             aliases=("models", "backbones"),
             supplied=("in_channels", "image_size", "in_features"),
             base="Encoder",
-            common={"pretrained": None, "norm": None},
+            common={"pretrained": None, "norm": None, "allow_missing": None},
         ),
         Family("head", "kontrast.models.heads", aliases=("projectors",), supplied=("in_dim",)),
         Family(
@@ -705,7 +705,7 @@ FAMILIES: dict[str, Family] = {
             "kontrast.augment.operations",
             plural="augmentations",
             aliases=("operations",),
-            supplied=("size",),
+            supplied=("size", "interpolation"),
             base="Operation",
             dataclasses=True,
             typed=False,

@@ -142,6 +142,8 @@ def test_timms_batch_norm_with_an_activation(tmp_path: Path) -> None:
 
 def test_a_tag_is_refused_and_the_message_says_what_to_do() -> None:
     """It trained random weights without a word; timm need not be there to be told so."""
-    says = r"timm/resnet50.a1_in1k: the tag 'a1_in1k' .* encoder=timm/resnet50 for random .* encoder.pretrained=FILE"
+    says = (
+        r"timm/resnet50.a1_in1k: the tag 'a1_in1k' .* encoder.pretrained=true .* encoder.pretrained=FILE .* for random"
+    )
     with pytest.raises(ValueError, match=says):
         models.encoder("timm/resnet50.a1_in1k")

@@ -14,7 +14,10 @@ from tests.train.small import ALL, recipe
 def test_every_option_is_written_out_and_resolving_again_changes_nothing(method: str) -> None:
     whole = resolve(recipe(method))
     assert whole.method.options.keys() == methods.options_of(method).keys()
-    assert whole.encoder.options.keys() == {"pretrained", "norm", "hidden", "features", "depth", "batch_norm"}
+    assert whole.encoder.options.keys() == {
+        *("pretrained", "norm", "allow_missing"),
+        *("hidden", "features", "depth", "batch_norm"),
+    }
     assert whole.optim.options.keys() >= {"lr", "momentum", "weight_decay"}
     assert resolve(whole) == whole
     assert Recipe.of(whole.model_dump(mode="json")) == whole
@@ -68,7 +71,8 @@ def test_the_number_of_views_must_be_the_methods(method: str, views: int) -> Non
 
 def test_timm_takes_its_own_options() -> None:
     made = resolve(recipe("supcon", encoder="timm/resnet18").override({"encoder.drop_rate": 0.1}))
-    assert made.encoder.options == {"pretrained": None, "norm": None, "channels_last": True, "drop_rate": 0.1}
+    of_start = {"pretrained": None, "norm": None, "allow_missing": None}
+    assert made.encoder.options == {**of_start, "channels_last": True, "drop_rate": 0.1}
 
 
 def test_views_are_written_out() -> None:

@@ -76,8 +76,14 @@ class CropAtDecoding:
         ]
         if self.size[1] == 1:  # a column of bytes comes out wrong of torch's own way (2.15), or not at all
             parts = [part.float() for part in parts]
-        views = torch.cat([F.interpolate(part, self.size, mode="bilinear", antialias=True) for part in parts])
-        views = views.round_().to(image.dtype) if views.is_floating_point() and image.dtype == torch.uint8 else views
+        views = torch.cat(
+            [
+                F.interpolate(part, self.size, mode=crop.interpolation, antialias=True)
+                for part, crop in zip(parts, self.crops, strict=True)
+            ]
+        )
+        if views.is_floating_point() and image.dtype == torch.uint8:
+            views = views.round_().clamp_(0, 255).to(image.dtype)
         return views if len(self.crops) > 1 else views[0]
 
 

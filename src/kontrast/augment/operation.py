@@ -354,6 +354,11 @@ class Separable(Operation):
 
     writes: ClassVar[bool] = False
 
+    @property
+    def overshoots(self) -> bool:
+        """Whether it may leave 0…1, so that the result is clamped before anything else is applied."""
+        return False
+
     @abstractmethod
     def fold(self, maps: Maps, params: Params, size: Size, device: torch.device) -> Maps:
         """These maps, followed by this operation on images that now have this size."""
@@ -378,6 +383,8 @@ def apply_maps(operations: Sequence[Separable], params: Sequence[Params], images
     maps = Maps()
     for operation, draws, size in zip(operations, params, sizes, strict=False):
         maps = operation.fold(maps, draws, size, images.device)
+        if operation.overshoots:
+            images, maps = maps(images).clamp_(0, 1), Maps()
     return maps(images)
 
 

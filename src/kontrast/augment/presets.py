@@ -296,6 +296,7 @@ def preset(
     size: Pixels | None = None,
     mean: Numbers | None = None,
     std: Numbers | None = None,
+    interpolation: str = "bilinear",
     **options: Any,
 ) -> Compose:
     """Make the augmentation of this name; with ``mean`` and ``std`` it normalises, images last and vectors first.
@@ -305,6 +306,7 @@ def preset(
         size: pixels of the output, one number or (height, width). Required by presets that crop.
         mean: per channel for pixels in 0…1, or per feature of vectors.
         std: the same; give both or neither.
+        interpolation: how resized crops resize, "bilinear" or "bicubic".
         **options: the preset's own options (`options_of`); for images also the strengths (see the module).
 
     Returns:
@@ -331,7 +333,16 @@ def preset(
     elif takes["size"].default is inspect.Parameter.empty or strengths.get("scale") is not None:
         raise ValueError(f"preset {name!r} needs size=, the pixels of the output: 32, or (height, width)")
     operations = _apply_strengths(PRESETS.make(name, size, **options), size, strengths)
-    return _with_normalize(operations, mean, std, kind=kind_of(name))
+    return _with_normalize(_interpolate(operations, interpolation), mean, std, kind=kind_of(name))
+
+
+def _interpolate(operations: list[Operation], interpolation: str) -> list[Operation]:
+    """The operations, with resized crops that resize in this way."""
+    is_crop = [isinstance(operation, RandomResizedCrop) for operation in operations]
+    return [
+        dataclasses.replace(o, interpolation=interpolation) if crop else o  # type: ignore[type-var]
+        for o, crop in zip(operations, is_crop, strict=True)
+    ]
 
 
 def _with_normalize(operations: list[Operation], mean: Numbers | None, std: Numbers | None, *, kind: str) -> Compose:
@@ -394,7 +405,12 @@ Description = str | Mapping[str, Any] | Sequence[Step]
 
 
 def view(
-    description: Description, *, size: Pixels | None = None, mean: Numbers | None = None, std: Numbers | None = None
+    description: Description,
+    *,
+    size: Pixels | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    interpolation: str = "bilinear",
 ) -> Compose:
     """Make one view from its description in a recipe: a preset, or a list of operations.
 
@@ -403,6 +419,7 @@ def view(
         size: pixels of the output, as for `preset`.
         mean: with ``std``, what the view is normalised with.
         std: give both or neither.
+        interpolation: how resized crops resize, "bilinear" or "bicubic".
 
     Returns:
         The operations as one.
@@ -419,9 +436,9 @@ def view(
     """
     if not isinstance(description, str | Mapping):
         operations = [_operation(name, options, size) for name, options in _parse_steps(description)]
-        return _with_normalize(operations, mean, std, kind=kind_of(description))
+        return _with_normalize(_interpolate(operations, interpolation), mean, std, kind=kind_of(description))
     options = _as_mapping(description)
-    return preset(options.pop("name"), size=size, mean=mean, std=std, **options)
+    return preset(options.pop("name"), size=size, mean=mean, std=std, interpolation=interpolation, **options)
 
 
 def kind_of(description: Description) -> Literal["image", "vector", "any"]:

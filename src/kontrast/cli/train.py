@@ -76,7 +76,7 @@ def _print_recipe(recipe: Recipe) -> None:
     from kontrast.train.micro_batch import AUTO, with_size_of_run
 
     recipe = with_size_of_run(recipe)
-    models.refuse_tag(recipe.encoder.name)
+    models.refuse_tag(recipe.encoder.name, recipe.encoder.options.get("pretrained"))
     print(recipe.to_yaml(), end="")
     if recipe.train.micro_batch == AUTO:  # a part of the hash, and so of the folder's name
         print_out("# train.micro_batch is chosen when it is run")

@@ -14,7 +14,7 @@ from kontrast.data.cache import CachedImages
 from kontrast.data.dataset import DataSet, Inputs, Memory, Options, Rows, Split, channel_statistics
 from kontrast.data.identity import bind, check_in_reach, separate_data
 from kontrast.data.image_files import Folder
-from kontrast.data.images import CentreCrop, Crop, ImageError, decode
+from kontrast.data.images import INTERPOLATIONS, CentreCrop, Crop, ImageError, Interpolation, decode
 from kontrast.data.loader import (
     SAMPLERS,
     Batch,
@@ -31,6 +31,7 @@ from kontrast.data.loader import (
 from kontrast.data.loading import SETS, load, names, noisy_labels
 
 __all__ = [
+    "INTERPOLATIONS",
     "SAMPLERS",
     "SETS",
     "Batch",
@@ -43,6 +44,7 @@ __all__ = [
     "ImageError",
     "InOrder",
     "Inputs",
+    "Interpolation",
     "Loader",
     "Memory",
     "Options",

@@ -29,7 +29,16 @@ from torch import Tensor
 
 from kontrast.checks import unmasked
 from kontrast.data.dataset import DataSet, Inputs, Memory, Options, Split, channel_statistics, crop_each
-from kontrast.data.images import CentreCrop, Crop, ImageError, as_uint8, from_value, native_type, with_channels
+from kontrast.data.images import (
+    CentreCrop,
+    Crop,
+    ImageError,
+    Interpolation,
+    as_uint8,
+    from_value,
+    native_type,
+    with_channels,
+)
 from kontrast.files import DAMAGE, NotRegularFile, open_regular, read_npz
 from kontrast.recipe import no_such_data
 from kontrast.registry import one_line, quoted
@@ -52,6 +61,7 @@ def from_arrays(
     name: str = "arrays",
     layout: str | None = None,
     size: int | None = None,
+    interpolation: Interpolation = "bilinear",
     channels: int | None = None,
     labelled: bool | None = None,
     note: str = "",
@@ -68,6 +78,7 @@ def from_arrays(
         name: of the data set.
         layout: "HWC" or "CHW", where the shape of images allows both.
         size: as in `Options`.
+        interpolation: as in `Options`.
         channels: as in `Options`.
         labelled: as in `Options`.
         note: source and licence.
@@ -88,7 +99,7 @@ def from_arrays(
     if labelled is False:  # before they are checked: labels of −1 throughout are a reason to drop them
         y_train, y_test, class_names = None, None, None
     train, test, unlabelled = (
-        None if x is None else Memory(_inputs(key, x, layout, size, channels))
+        None if x is None else Memory(_inputs(key, x, layout, size, interpolation, channels))
         for key, x in (("x_train", x_train), ("x_test", x_test), ("x_unlabelled", x_unlabelled))
     )
     if train is None or not len(train):
@@ -246,7 +257,9 @@ def _labels(key: str, labels: Any) -> np.ndarray[Any, Any]:
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
-def _inputs(key: str, values: Any, layout: str | None, size: int | None, channels: int | None) -> Tensor:
+def _inputs(
+    key: str, values: Any, layout: str | None, size: int | None, interpolation: Interpolation, channels: int | None
+) -> Tensor:
     """Convert rows to uint8 ``[N, C, H, W]`` or float32 ``[N, D]``."""
     if isinstance(values, Tensor):
         x = values.detach().cpu()
@@ -283,10 +296,10 @@ def _inputs(key: str, values: Any, layout: str | None, size: int | None, channel
     except ImageError as error:
         raise ValueError(f"{key}: {error}") from None
     images = images if channels is None else with_channels(images, channels)
-    return images if size is None else resize_images(images, size)
+    return images if size is None else resize_images(images, size, interpolation)
 
 
-def resize_images(images: Tensor, size: int) -> Tensor:
+def resize_images(images: Tensor, size: int, interpolation: Interpolation = "bilinear") -> Tensor:
     """Resize images ``[N, C, H, W]`` to ``size`` pixels square, a chunk at a time.
 
     >>> resize_images(torch.zeros(2, 3, 8, 6, dtype=torch.uint8), 4).shape
@@ -294,7 +307,8 @@ def resize_images(images: Tensor, size: int) -> Tensor:
     """
     if tuple(images.shape[2:]) == (size, size):
         return images
-    return torch.cat([CentreCrop(size)(images[i : i + 1024]) for i in range(0, len(images), 1024)])
+    crop = CentreCrop(size, interpolation=interpolation)
+    return torch.cat([crop(images[i : i + 1024]) for i in range(0, len(images), 1024)])
 
 
 def _channels_first(key: str, x: Tensor, layout: str | None) -> Tensor:
@@ -397,10 +411,10 @@ def _collect(source: Any, options: Options) -> tuple[Memory | Items, list[Any] |
         raise ValueError(f"the {type(source).__name__} is empty: must have at least one item")
     rows: list[Tensor] = []
     labels: list[Any] = []
-    size, num_bytes = options.size, 0
+    num_bytes = 0
     shapes: set[tuple[int, ...]] = set()
     channels = options.channels
-    crop = None if size is None else CentreCrop(size)
+    crop = options.centre_crop
     for i in range(len(source)):
         row, label = _value(source[i], i, channels, labelled=options.labelled is not False)
         if row.ndim == 3:

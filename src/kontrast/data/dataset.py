@@ -25,7 +25,7 @@ from typing import Literal, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from kontrast.data.images import CentreCrop, Crop
+from kontrast.data.images import INTERPOLATIONS, CentreCrop, Crop, Interpolation
 from kontrast.files import expanded
 
 
@@ -281,7 +281,7 @@ def _turn(labels: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DataSet:
-    """A data set: its splits, the names of its classes, and the statistics it is normalised with.
+    """A data set: its splits, the names of its classes, and how an encoder's inputs are made of its rows.
 
     Args:
         name: a short name.
@@ -292,6 +292,10 @@ class DataSet:
         kind: "image" or "vector".
         mean: per channel for pixels in 0…1, per feature for vectors.
         std: the same.
+        size: pixels of the side at which an encoder sees the middle of each image; None for the images' own size (224
+            if they have several).
+        crop: the share of the shorter side that this middle has; None for all of images of one size, 0.875 of others.
+        interpolation: how images are resized for an encoder, "bilinear" or "bicubic".
         note: the source of the data and their licence.
         skipped: files that could not be read, each with the reason.
 
@@ -311,6 +315,9 @@ class DataSet:
     kind: Literal["image", "vector"] = "image"
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    size: int | None = None
+    crop: float | None = None
+    interpolation: Interpolation = "bilinear"
     note: str = ""
     skipped: tuple[tuple[str, str], ...] = ()
 
@@ -364,6 +371,7 @@ class Options:
         root: the folder of named sets (default: ``$KONTRAST_DATA``, else ``~/.cache/kontrast``).
         download: whether missing files may be downloaded.
         size: resize every image to this many pixels square; None keeps the sizes.
+        interpolation: how it is resized, "bilinear" or "bicubic".
         channels: 3 (RGB) or 1 (grey); None keeps the channels of arrays and sets, and makes images of folders RGB.
         labelled: False drops labels and treats subfolders as plain folders; True requires labels; None takes what is
             there.
@@ -384,6 +392,7 @@ class Options:
     root: Path | None = None
     download: bool = True
     size: int | None = None
+    interpolation: Interpolation = "bilinear"
     channels: int | None = None
     labelled: bool | None = None
     memory: int = 2_000_000_000
@@ -395,6 +404,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
             raise ValueError(f"size={self.size!r}: must be a number of pixels, 1 or more, or None")
+        if self.interpolation not in INTERPOLATIONS:
+            raise ValueError(f"interpolation={self.interpolation!r}: must be one of {', '.join(INTERPOLATIONS)}")
         if self.channels not in (None, 1, 3):
             raise ValueError(
                 f"channels={self.channels!r}: must be 3 (RGB), 1 (grey), or None to keep the channels of the data"
@@ -413,6 +424,11 @@ class Options:
         if self.max_bad is None:
             return max(10, files // 100)
         return int(self.max_bad * files) if 0 < self.max_bad < 1 else int(self.max_bad)
+
+    @property
+    def centre_crop(self) -> CentreCrop | None:
+        """What brings every image to ``size``; None without a size."""
+        return None if self.size is None else CentreCrop(self.size, interpolation=self.interpolation)
 
     @property
     def where(self) -> Path:

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from kontrast.data.cache import fingerprint, open_or_write, write_cache
 from kontrast.data.dataset import Inputs, Memory, Options, check_seeds
-from kontrast.data.images import CentreCrop, Crop, ImageError, decode
+from kontrast.data.images import Crop, ImageError, decode
 from kontrast.registry import one_line
 
 SHOWN = 10  # skipped files that a message names
@@ -333,7 +333,7 @@ def store(listing: Listing, options: Options) -> tuple[Inputs, Listing]:
             listing = check_images(listing, options)
         shape = _shape(listing, options)
         if shape is None or options.size is not None or not _fits(listing, shape, options):
-            crop = None if options.size is None else CentreCrop(options.size)
+            crop = options.centre_crop
             limit = options.bad_limit(len(listing))
             return Folder(listing.paths, shape=shape, crop=crop, channels=options.channels or 3, max_bad=limit), listing
     bad: dict[int, str] = {}
@@ -364,7 +364,7 @@ def _decode_chunks(
     listing: Listing, options: Options, shape: tuple[int, int, int], bad: dict[int, str]
 ) -> Iterator[Tensor]:
     """Decode all images in threads, in chunks uint8 ``[n, *shape]``; unreadable files are added to ``bad``."""
-    crop = None if options.size is None else CentreCrop(options.size)
+    crop = options.centre_crop
 
     def image(path: str) -> Tensor | str:
         try:
@@ -392,9 +392,10 @@ def _decode_chunks(
 def _open_or_write_cache(listing: Listing, options: Options, folder: Path) -> tuple[Inputs, Listing]:
     """The images in a cache file, which is written first if there is none or the folder has changed."""
     channels = options.channels or 3
-    key = fingerprint(listing.folder, listing.names, size=options.size, channels=channels)
+    how = {} if options.interpolation == "bilinear" else {"interpolation": options.interpolation}
+    key = fingerprint(listing.folder, listing.names, size=options.size, channels=channels, **how)
     place = hashlib.blake2b(os.fsencode(listing.folder.resolve()), digest_size=4).hexdigest()
-    tag = f"{options.size or 'own'}-{'rgb' if channels == 3 else 'grey'}"
+    tag = "-".join([str(options.size or "own"), "rgb" if channels == 3 else "grey", *how.values()])
     path = folder / f"{listing.folder.resolve().name}-{place}-{tag}.kimg"
 
     def write() -> None:

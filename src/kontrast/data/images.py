@@ -25,7 +25,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -40,6 +40,8 @@ If it also has ``size`` (H, W) and ``box(height, width, seed) → (top, left, he
 at a smaller scale are (JPEG), as far as the box still covers ``size``. If it has ``of_reduced(image, seed, full)``,
 that is called instead with the (height, width) of the whole image, so that the draw does not depend on the scale.
 """
+Interpolation = Literal["bilinear", "bicubic"]
+INTERPOLATIONS: tuple[Interpolation, ...] = ("bilinear", "bicubic")
 MOST_PIXELS = 89_478_485  # what PIL itself begins to warn at: 256 MB of RGB
 NEVER = ("EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG")  # PIL hands EPS, a program, to Ghostscript; films, no pixels
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # its messages about damaged files do not go to the terminal
@@ -229,11 +231,12 @@ def as_uint8(pixels: Tensor) -> Tensor:
 
 
 class CentreCrop:
-    """The central square of an image, resized to ``size`` pixels, bilinear with antialiasing.
+    """The central square of an image, resized to ``size`` pixels, with antialiasing.
 
     Args:
         size: pixels of the output, square.
         fraction: the share of the shorter side that is kept: 0.875 is the usual "resize 256, crop 224".
+        interpolation: "bilinear" or "bicubic".
 
     Raises:
         ValueError: a value outside its range.
@@ -244,13 +247,17 @@ class CentreCrop:
     (1, 0, 6, 6)
     """
 
-    def __init__(self, size: int, fraction: float = 1.0) -> None:
+    def __init__(self, size: int, fraction: float = 1.0, interpolation: Interpolation = "bilinear") -> None:
         if size < 1 or not 0 < fraction <= 1:
             raise ValueError(f"size={size}, fraction={fraction}: must be size ≥ 1 and 0 < fraction ≤ 1")
-        self.size, self.fraction = (size, size), fraction
+        if interpolation not in INTERPOLATIONS:
+            raise ValueError(f"interpolation={interpolation!r}: must be one of {', '.join(INTERPOLATIONS)}")
+        self.size, self.fraction, self.interpolation = (size, size), fraction, interpolation
 
     def __repr__(self) -> str:
-        return f"CentreCrop({self.size[0]}" + (f", fraction={self.fraction})" if self.fraction < 1 else ")")
+        fraction = f", fraction={self.fraction}" if self.fraction < 1 else ""
+        other = "" if self.interpolation == "bilinear" else f", interpolation={self.interpolation!r}"
+        return f"CentreCrop({self.size[0]}{fraction}{other})"
 
     def box(self, height: int, width: int, seed: int = 0) -> tuple[int, int, int, int]:
         """(top, left, height, width) of the square that is kept; nothing is drawn, so ``seed`` has no effect."""
@@ -265,10 +272,10 @@ class CentreCrop:
             return part.contiguous()
         batch = part[None] if part.ndim == 3 else part
         if self.size[1] == 1:  # a column of bytes comes out wrong of torch's own way (2.15), or not at all
-            one = functional.interpolate(batch.float(), self.size, mode="bilinear", antialias=True)
-            resized = one.round_().to(batch.dtype)
+            one = functional.interpolate(batch.float(), self.size, mode=self.interpolation, antialias=True)
+            resized = one.round_().clamp_(0, 255).to(batch.dtype)
         else:
-            resized = functional.interpolate(batch, self.size, mode="bilinear", antialias=True)
+            resized = functional.interpolate(batch, self.size, mode=self.interpolation, antialias=True)
         return resized[0] if image.ndim == 3 else resized
 
 

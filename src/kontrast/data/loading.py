@@ -82,8 +82,8 @@ def load(
         noise: the share of training labels to replace (`noisy_labels`).
         noise_kind: "changed" or "redrawn".
         layout: "HWC" or "CHW" for arrays of images, where their shape allows both.
-        **options: those of `kontrast.data.Options`: ``download``, ``size``, ``channels``, ``labelled``, ``memory``,
-            ``cache``, ``verify``, ``check``, ``max_bad``.
+        **options: those of `kontrast.data.Options`: ``download``, ``size``, ``interpolation``, ``channels``,
+            ``labelled``, ``memory``, ``cache``, ``verify``, ``check``, ``max_bad``.
 
     Returns:
         The data set.
@@ -146,7 +146,8 @@ def _open_source(source: Any, test: Any, layout: str | None, options: Options) -
 
 
 def _array_options(layout: str | None, options: Options) -> dict[str, Any]:
-    return {"layout": layout, "size": options.size, "channels": options.channels, "labelled": options.labelled}
+    resizing = {"size": options.size, "interpolation": options.interpolation, "channels": options.channels}
+    return {"layout": layout, "labelled": options.labelled, **resizing}
 
 
 def _test_paths(test: Any) -> PathList | None:

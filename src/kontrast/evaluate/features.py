@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from kontrast.augment import Compose, preset
 from kontrast.augment.operation import Numbers
 from kontrast.checks import whole_number
-from kontrast.data import CentreCrop, DataSet, InOrder, Loader, Split
+from kontrast.data import CentreCrop, DataSet, InOrder, Interpolation, Loader, Split
 from kontrast.evaluate.activations import rows_at_once
 from kontrast.evaluate.result import Progress
 
@@ -34,6 +34,7 @@ def extract(
     device: torch.device | str | None = None,
     size: int | None = None,
     fraction: float | None = None,
+    interpolation: Interpolation = "bilinear",
     workers: int = 0,
     progress: Progress | None = None,
 ) -> Tensor:
@@ -50,6 +51,7 @@ def extract(
         device: Where the encoder runs; its own device by default.
         size: Pixels of the side, for images of several sizes (224, say).
         fraction: Bring this part of the middle of every image to ``size``.
+        interpolation: How images are resized, "bilinear" or "bicubic".
         workers: Processes that read images.
         progress: Called with ``("features", done, of)``.
 
@@ -69,6 +71,7 @@ def extract(
         "device": device,
         "size": size,
         "fraction": fraction,
+        "interpolation": interpolation,
         "workers": workers,
         "progress": progress,
     }
@@ -91,6 +94,7 @@ def features_of(
     device: torch.device | str | None = None,
     size: int | None = None,
     fraction: float | None = None,
+    interpolation: Interpolation = "bilinear",
     workers: int = 0,
     progress: Progress | None = None,
 ) -> Iterator[Tensor]:
@@ -101,7 +105,7 @@ def features_of(
     >>> [list(h.shape) for h in features_of(nn.Linear(2, 4), split, mean=None, std=None, batch_size=2)]
     [[2, 4], [2, 4], [1, 4]]
     """
-    prepare, crop = normalisation(mean, std), middle(split, size, fraction)
+    prepare, crop = normalisation(mean, std), middle(split, size, fraction, interpolation)
     if batch_size is not None:
         whole_number("batch_size", batch_size, least=1)
     count = 0
@@ -133,20 +137,30 @@ def normalisation(mean: Numbers | None, std: Numbers | None) -> Compose:
 def fraction_of(data: DataSet) -> float | None:
     """The part of an image's middle that every split is read with; None if all images have one size.
 
-    By the training images: if they differ in size it is `FRACTION`; if only test images do, those are read whole.
+    The data's own ``crop``, if they have one; else by the training images: if they differ in size it is `FRACTION`; if
+    only test images do, those are read whole.
     """
+    if data.crop is not None:
+        return data.crop
     if data.train.inputs.shape is None:
         return FRACTION
     return 1.0 if data.test is not None and data.test.inputs.shape is None else None
 
 
-def middle(split: Split, size: int | None, fraction: float | None = None) -> CentreCrop | None:
+def has_several_sizes(data: DataSet) -> bool:
+    """Whether the training or test images differ in size."""
+    return any(split is not None and split.inputs.shape is None for split in (data.train, data.test))
+
+
+def middle(
+    split: Split, size: int | None, fraction: float | None = None, interpolation: Interpolation = "bilinear"
+) -> CentreCrop | None:
     """The crop that images are read with; None if they are read whole."""
     if fraction is not None:
         if size is None:
             raise ValueError(f"fraction is {fraction} without a size; give size=…, the pixels that the encoder takes")
         is_whole = fraction == 1 and split.inputs.shape is not None and split.inputs.shape[1:] == (size, size)
-        return None if is_whole else CentreCrop(size, fraction=fraction)
+        return None if is_whole else CentreCrop(size, fraction, interpolation)
     if split.inputs.shape is not None:
         if size is not None and split.inputs.shape[1:] != (size, size):
             raise ValueError(
@@ -156,7 +170,7 @@ def middle(split: Split, size: int | None, fraction: float | None = None) -> Cen
         return None
     if size is None:
         raise ValueError("these images differ in size; give size=…, the pixels that the encoder takes (224, say)")
-    return CentreCrop(size, fraction=FRACTION)
+    return CentreCrop(size, FRACTION, interpolation)
 
 
 def check_output(h: object, rows: int) -> Tensor:

@@ -167,6 +167,7 @@ class Subject:
             "device": device,
             "size": size,
             "fraction": None if size is None else fraction_of(data),
+            "interpolation": data.interpolation,
             "workers": workers,
         }
         subject._cache = None if cache is None else Path(cache)
@@ -206,7 +207,10 @@ class Subject:
             if self._cache is None:
                 self._features[which] = extract(self.encoder, splits[which], **self._extraction, progress=progress)
                 return self._features[which]
-            key = _features_key(self.encoder, self.data, *(self._extraction[k] for k in ("mean", "std", "size")))
+            options = [self._extraction[k] for k in ("mean", "std", "size")]
+            if self.data.crop is not None or self.data.interpolation != "bilinear":  # else the key is what it was
+                options += [self._extraction["fraction"], self.data.interpolation]
+            key = _features_key(self.encoder, self.data, *options)
             arrays = runs.read_features(self._cache, key)
             if arrays is None:
                 train, test = (extract(self.encoder, s, **self._extraction, progress=progress) for s in splits.values())

@@ -104,7 +104,7 @@ def read(baseline: Baseline) -> Row:
 def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The task: evaluate the flattened inputs by each protocol of the recipe."""
     from kontrast.evaluate import baselines
-    from kontrast.evaluate.features import fraction_of
+    from kontrast.evaluate.features import has_several_sizes
     from kontrast.train.job import load_data, view_size
 
     whole = Recipe.of({**NO_TRAINING, **recipe})
@@ -114,7 +114,7 @@ def raw_pixels(folder: Path, *, recipe: Mapping[str, Any]) -> dict[str, Any]:
     rows = len(data.train) + (0 if data.test is None else len(data.test))
     if (size_in_bytes := 4 * rows * math.prod(shape)) > MOST_BYTES:
         return {"results": [], "note": f"raw pixels take {size_in_bytes / 2**30:.1f} GB; at most 2 GB are evaluated"}
-    how: dict[str, Any] = {"seed": whole.seed, "size": None if fraction_of(data) is None else size}
+    how: dict[str, Any] = {"seed": whole.seed, "size": size if has_several_sizes(data) else None}
     records = []
     for protocol in whole.evaluate.protocols:
         [result] = baselines(data, [protocol.name], **how, **protocol.options)

@@ -18,11 +18,14 @@ from kontrast.models.batch_norm import (
     sync_batch_norm,
     unshuffle,
 )
-from kontrast.models.encoders import FAMILY, Encoder, encoder, names, norm_of, refuse_tag, takes_vectors
+from kontrast.models.encoders import FAMILY, Encoder, encoder, missing_error, names, norm_of, refuse_tag, takes_vectors
 from kontrast.models.encoders._base import ImageEncoder, seeded
 from kontrast.models.heads import HEADS, LinearHead, MLPHead, NoHead, head
 from kontrast.models.memory_bank import MemoryBank
 from kontrast.models.momentum import MomentumPair, momentum_at
+from kontrast.models.preprocessing import Preprocessing
+from kontrast.models.pretrained import Weights, find_weights
+from kontrast.models.published import Published
 from kontrast.models.queue import Queue
 from kontrast.models.weights import Loaded, fit_weights, load_weights
 
@@ -37,13 +40,18 @@ __all__ = [
     "MemoryBank",
     "MomentumPair",
     "NoHead",
+    "Preprocessing",
+    "Published",
     "Queue",
     "SplitBatchNorm",
     "SyncBatchNorm",
+    "Weights",
     "encoder",
+    "find_weights",
     "fit_weights",
     "head",
     "load_weights",
+    "missing_error",
     "momentum_at",
     "names",
     "norm_of",

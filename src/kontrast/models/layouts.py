@@ -1,4 +1,4 @@
-"""How other projects name the parts of a ResNet, and how their networks differ from ours.
+"""How other projects name the parts of a ResNet or an EfficientNet, and how their networks differ from ours.
 
 | names in the file | whose | read as torchvision's |
 |---|---|---|
@@ -6,11 +6,24 @@
 | ``0.weight``, ``1.weight``, ``4.0.conv1.weight``, … ``7.…`` | lightly: a Sequential of a torchvision ResNet's children | ``conv1.weight``, ``bn1.weight``, ``layer1.0.conv1.weight``, … ``layer4.…`` |
 | the same with ``2.…`` to ``5.…`` | lightly: a Sequential of a ResNetGenerator's children | the same, with the note `WITHOUT_RELU` |
 
+and of an EfficientNet (B0 to B8, Lite0 to Lite4) by lukemelas' EfficientNet-PyTorch and the packages that go back to it:
+
+| names in the file | read as timm's |
+|---|---|
+| ``_conv_stem.weight``, ``_bn0.…``, ``_conv_head.weight``, ``_bn1.…``, ``_fc.…`` | ``conv_stem.weight``, ``bn1.…``, ``conv_head.weight``, ``bn2.…``, ``classifier.…`` |
+| ``_blocks.3._expand_conv.weight`` and ``_bn0``, ``_depthwise_conv`` and ``_bn1``, ``_project_conv`` and ``_bn2`` | ``blocks.2.0.conv_pw.weight`` and ``bn1``, ``conv_dw`` and ``bn2``, ``conv_pwl`` and ``bn3`` |
+| ``_blocks.0._depthwise_conv.weight`` and ``_bn1``, ``_project_conv`` and ``_bn2`` (a block that does not expand) | ``blocks.0.0.conv_dw.weight`` and ``bn1``, ``conv_pw`` and ``bn2`` |
+| ``_se_reduce.…``, ``_se_expand.…`` | ``se.conv_reduce.…``, ``se.conv_expand.…`` |
+
+Its blocks are numbered through, timm's by stage. A stage begins where the depthwise convolution gets another size, or the
+block's output another number of channels; of two stages alike in both (B0's fourth and fifth differ in channels) there are
+none in this family.
+
 The prefixes of those names (``encoder.module.``, ``backbone.``, ``module.encoder_q.``) are found by
 `kontrast.models.weights`.
 
 Sources: SupContrast's networks/resnet_big.py; lightly's models/resnet.py and its examples; solo-learn's
-solo/methods/base.py.
+solo/methods/base.py; EfficientNet-PyTorch's model.py.
 """  # noqa: E501 (a table)
 
 from __future__ import annotations
@@ -25,6 +38,19 @@ from torch import Tensor
 STAGE = re.compile(r"((?:[^.]+\.)*?)(\d+)\.0\.conv1\.weight")
 SHORTCUT = re.compile(r"(\blayer\d+\.\d+)\.shortcut\.")
 STAGES = 4
+BLOCK = re.compile(r"((?:[^.]+\.)*?)_blocks\.(\d+)\.(_\w+)\.(.+)")
+WHOLE = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier"}
+SQUEEZE = {"_se_reduce": "se.conv_reduce", "_se_expand": "se.conv_expand"}
+EXPANDING = {
+    **SQUEEZE,
+    "_expand_conv": "conv_pw",
+    "_bn0": "bn1",
+    "_depthwise_conv": "conv_dw",
+    "_bn1": "bn2",
+    "_project_conv": "conv_pwl",
+    "_bn2": "bn3",
+}
+DEPTHWISE = {**SQUEEZE, "_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 WITHOUT_RELU = (
     "The children of lightly's ResNetGenerator, put into a Sequential, have no ReLU behind the first batch norm, and "
     "this module has: encoder.relu = torch.nn.Identity() makes the features the same"
@@ -42,10 +68,11 @@ class Layout:
     name: str
     table: Mapping[str, Tensor]
     notes: tuple[str, ...] = ()
+    library: str = "torchvision"
 
 
 def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
-    """The table as it is, and again with torchvision's names if it has those of another project.
+    """The table as it is, and again with torchvision's or timm's names if it has those of another project.
 
     >>> import torch
     >>> file = {"backbone.0.weight": torch.zeros(1)} | {f"backbone.{i}.0.conv1.weight": torch.zeros(1) for i in (4, 5, 6, 7)}
@@ -59,6 +86,50 @@ def layouts(table: Mapping[str, Tensor]) -> Iterator[Layout]:
     changes += ["shortcut"] if plain != names else []
     if changes:
         yield Layout(" and ".join(changes), dict(zip(plain, table.values(), strict=True)), notes)
+    efficient = _rename_efficientnet(table)
+    if efficient is not None:
+        yield Layout("an EfficientNet's numbers", efficient, library="timm")
+
+
+def _rename_efficientnet(table: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
+    """lukemelas' EfficientNet by timm's names; None if the table is none."""
+    places = _efficientnet_places(table)
+    if not places:
+        return None
+    renamed = {}
+    for name, tensor in table.items():
+        match = BLOCK.fullmatch(name)
+        if match is None or (match[1], int(match[2])) not in places:
+            first, part = next(((n, p) for n, p in WHOLE.items() if f".{n}." in f".{name}"), ("", ""))
+            renamed[name.replace(f"{first}.", f"{part}.", 1) if first else name] = tensor
+            continue
+        before, number, part, rest = match[1], int(match[2]), match[3], match[4]
+        expands = f"{before}_blocks.{number}._expand_conv.weight" in table
+        part = (EXPANDING if expands else DEPTHWISE).get(part, part)
+        stage, place = places[before, number]
+        renamed[f"{before}blocks.{stage}.{place}.{part}.{rest}"] = tensor
+    return renamed
+
+
+def _efficientnet_places(table: Mapping[str, Tensor]) -> dict[tuple[str, int], tuple[int, int]]:
+    """Stage and place of each block of lukemelas' numbers, by what stands before them."""
+    kinds: dict[str, dict[int, tuple[int, int]]] = {}
+    for name, tensor in table.items():
+        match = BLOCK.fullmatch(name)
+        if match is None or match[3] != "_project_conv" or match[4] != "weight" or tensor.ndim != 4:
+            continue
+        before, number = match[1], int(match[2])
+        depthwise = table.get(f"{before}_blocks.{number}._depthwise_conv.weight")
+        if depthwise is not None and depthwise.ndim == 4:
+            kinds.setdefault(before, {})[number] = tensor.shape[0], depthwise.shape[-1]
+    places = {}
+    for before, blocks in kinds.items():
+        stage = place = -1
+        last: tuple[int, int] | None = None
+        for number, kind in sorted(blocks.items()):
+            stage, place = (stage, place + 1) if kind == last else (stage + 1, 0)
+            places[before, number], last = (stage, place), kind
+    return places
 
 
 def _rename_children(table: Mapping[str, Tensor]) -> tuple[list[str], tuple[str, ...]]:

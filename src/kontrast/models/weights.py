@@ -25,7 +25,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +85,10 @@ class Loaded:
         missing: The module's tensors that the file lacks; they did not change.
         unexpected: Tensors of the file under the prefix that the module lacks.
         mismatched: Those of ``missing`` that the file has with another shape.
-        layout: Which of the file's names were read as torchvision's; empty if none.
+        layout: Which of the file's names were read as another library's; empty if none.
         notes: Other differences between the file's network and the module.
+        resampled: Those of ``loaded`` that were brought to another size, such as position embeddings.
+        library: The library whose names they were read as.
 
     >>> print(Loaded("encoder.pt", "state_dict", "module.", ["weight"], missing=["bias"]))
     1 tensors from encoder.pt, table 'state_dict', prefix 'module.' taken off; missing: bias
@@ -102,13 +104,15 @@ class Loaded:
     mismatched: list[str] = field(default_factory=list)
     layout: str = ""
     notes: list[str] = field(default_factory=list)
+    resampled: list[str] = field(default_factory=list)
+    library: str = "torchvision"
 
     def __str__(self) -> str:
         table = f", table {self.table!r}" if self.table else ""
         prefix = f", prefix {self.prefix!r} taken off" if self.prefix else ""
-        layout = f", {self.layout} read as torchvision's names" if self.layout else ""
+        layout = f", {self.layout} read as {self.library}'s names" if self.layout else ""
         lines = [f"{len(self.loaded)} tensors from {self.source}{table}{prefix}{layout}"]
-        for name in ("adapted", "missing", "mismatched", "unexpected"):
+        for name in ("adapted", "resampled", "missing", "mismatched", "unexpected"):
             names = getattr(self, name)
             if names:
                 lines.append(f"{name}: {_few(names)}")
@@ -158,12 +162,18 @@ def load_weights(
     more = f"the file has {len(report.foreign)} tensors that {type(module).__name__} has not, of no head: is it of"
     if strict and report.foreign:
         raise ValueError(f"{more} another network? {report}. Make that one, or load with strict=False")
+    take_weights(module, report, tensors)
+    return report
+
+
+def take_weights(module: nn.Module, report: Loaded, tensors: Mapping[str, Tensor]) -> None:
+    """Load what `fit_weights` found, and warn of what does not fit."""
     if report.missing or report.foreign or report.notes:
         notes = ["Those missing keep their start."] if report.missing else []
-        notes += [f"{more[0].upper()}{more[1:]} another network?"] if report.foreign else []
-        warnings.warn(f"{report}. {' '.join([*notes, *report.notes])}", stacklevel=2)
+        more = f"The file has {len(report.foreign)} tensors that {type(module).__name__} has not, of no head"
+        notes += [f"{more}: is it of another network?"] if report.foreign else []
+        warnings.warn(f"{report}. {' '.join([*notes, *report.notes])}", stacklevel=3)
     module.load_state_dict(tensors, strict=False)
-    return report
 
 
 def fit_weights(
@@ -202,15 +212,63 @@ def fit_weights(
             for first in dict.fromkeys(("", shared)):  # the names of the module without their first part, too
                 short = {name.removeprefix(first): tensor for name, tensor in targets.items()}
                 for before in _prefixes(table, short) if prefix is None else [prefix]:
-                    empty = Loaded(label, ".".join(path), before, [], layout=layout.name, notes=list(layout.notes))
+                    about: dict[str, Any] = {
+                        "layout": layout.name,
+                        "notes": list(layout.notes),
+                        "library": layout.library,
+                    }
+                    empty = Loaded(label, ".".join(path), before, [], **about)
                     tensors, report = _fit(table, short, first, empty)
                     report.notes.extend(differences(content, table, before, short))
                     rank = (len(report.loaded), learns, not layout.name, -len(before))
                     if tensors and (best is None or rank > best[0]):
                         best = (rank, report, tensors)
+                        fitted = table
+    if best is None or best[1].missing:  # the network may know how to read it
+        wanted = tables.items() if best is None else [(tuple(filter(None, best[1].table.split("."))), fitted)]
+        for path, table in wanted:
+            before = "" if best is None else best[1].prefix
+            found = _convert(module, table, targets, Loaded(label, ".".join(path), before, []))
+            if found is not None and (best is None or len(found[1].loaded) > len(best[1].loaded)):
+                best = (0, False, False, 0), found[1], found[0]
     if best is None:
         raise ValueError(_nothing_fits(label, list(tables.values()), targets))
     return best[1], best[2]
+
+
+def _convert(
+    module: nn.Module, table: Mapping[str, Tensor], targets: Mapping[str, Tensor], report: Loaded
+) -> tuple[dict[str, Tensor], Loaded] | None:
+    """Fit what the network itself makes of a table (`Encoder.converted`); None if it makes nothing of it.
+
+    If that is not all of the network, tensors that fit as they are stay as they are: a conversion of whole checkpoints
+    may take an encoder without its classifier for a file of another version.
+    """
+    convert, inside = getattr(module, "converted", None), getattr(module, "plain_prefix", "")
+    if convert is None:
+        return None
+    plain = {
+        name.removeprefix(report.prefix).removeprefix(inside): tensor
+        for name, tensor in table.items()
+        if name.startswith(report.prefix)
+    }
+    converted = convert(plain)
+    if converted is None:
+        return None
+    short = {name.removeprefix(inside): tensor for name, tensor in targets.items()}
+    as_they_are = {name: t for name, t in plain.items() if name in short and t.shape == short[name].shape}
+    empty: tuple[str, ...] = ("adapted", "missing", "unexpected", "mismatched", "resampled")
+    mostly = {**{name: t for name, t in converted.items() if name in plain}, **as_they_are}
+    for table in (converted, mostly):
+        lists: dict[str, Any] = {name: [] for name in empty}
+        tensors, found = _fit(table, short, inside, replace(report, prefix="", loaded=[], **lists))
+        if not found.missing:
+            break
+    for name in tensors:
+        was = plain.get(name.removeprefix(inside))
+        if was is not None and was.shape != tensors[name].shape and name not in found.adapted:
+            found.resampled.append(name)
+    return (tensors, replace(found, prefix=report.prefix)) if tensors else None
 
 
 def _tables(

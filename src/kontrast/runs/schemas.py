@@ -316,6 +316,7 @@ class ModelInput(FileModel):
     std: list[Annotated[float, Field(allow_inf_nan=False)]]
     range: str | None = None
     crop: float | None = None
+    interpolation: Literal["bilinear", "bicubic"] | None = None
     resize: str | None = None
 
     @field_validator("shape")

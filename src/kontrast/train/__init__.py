@@ -8,9 +8,9 @@
 """
 
 from kontrast.runs import Run
-from kontrast.train.encoder_files import load
 from kontrast.train.evaluation import protocol_defaults, subject_of
 from kontrast.train.job import Job, make_job
+from kontrast.train.loading import load
 from kontrast.train.loop import Training
 from kontrast.train.machine import pick_device
 from kontrast.train.resolving import resolve

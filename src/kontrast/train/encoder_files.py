@@ -6,11 +6,13 @@ for ``timm/…``, those of a `torch.nn.Sequential` for ``mlp``, those of a class
 inputs, and has the lines that load the weights without kontrast (with it, if only kontrast has the encoder) and
 those that turn an image file into an input:
 
-    (1)  s = round(f · min(H, W));   the middle s × s pixels, resized to S × S: bilinear, with antialiasing
+    (1)  s = round(f · min(H, W));   the middle s × s pixels, resized to S × S with antialiasing
 
 f is the card's ``crop``: 1 where training and evaluation had images at one size (their own, or ``data.size``), 0.875
-where images of several sizes were evaluated at their middle. A JPEG is decoded at 1/2, 1/4 or 1/8 as long as s stays at
-least S. The lines give exactly the pixels of `kontrast.data.images`, but for transparent and 16-bit images.
+where images of several sizes were evaluated at their middle, and what the checkpoint says after a pretrained start.
+The resize is the card's ``interpolation``, bilinear or bicubic (cards of older runs lack it: bilinear). A JPEG is
+decoded at 1/2, 1/4 or 1/8 as long as s stays at least S. The lines give exactly the pixels of `kontrast.data.images`,
+but for transparent and 16-bit images.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from torch import Tensor
 import kontrast
 from kontrast import models
 from kontrast.data.folder import OTHER
-from kontrast.evaluate.features import FRACTION
 from kontrast.files import RUN_AGAIN, read_regular
 from kontrast.registry import FAMILIES, one_line
 from kontrast.runs import Run
+from kontrast.train import preparing
 from kontrast.train.job import Job, options_of_inputs
 
 KONTRAST = """from kontrast import models
@@ -52,7 +54,7 @@ def prepared(path):  # an image file → float32 [1, {channels}, {size}, {size}]
     height, width = image.shape[-2:]
     side = {after}
     top, left = (height - side) // 2, (width - side) // 2
-    image = F.resized_crop(image, top, left, side, side, [{size}, {size}], antialias=True)
+    image = F.resized_crop(image, top, left, side, side, [{size}, {size}], {how}antialias=True)
     image = F.to_dtype(image, torch.float32, scale=True)
     return {last}[None]"""
 DIGEST = "weights_sha256"
@@ -84,8 +86,8 @@ def card(job: Job, encoder: models.Encoder) -> dict[str, Any]:
         "mean": list(data.mean),
         "std": list(data.std),
     }
-    if data.kind == "image":  # as evaluated: loaded at one size, or of several sizes and read at their middle
-        inputs["crop"] = FRACTION if job.train.inputs.shape is None else 1.0
+    if (how := job.preprocessing) is not None:
+        inputs["crop"], inputs["interpolation"] = how.crop, how.interpolation
         inputs["resize"] = describe_resize(inputs)
     unread = [file for file, why in data.skipped if why != OTHER]
     of_training = FAMILIES["encoder"].common  # how an encoder starts and is trained, not what it is
@@ -119,13 +121,13 @@ def loading_code(encoder: models.Encoder, name: str, options: Mapping[str, Any],
 
 
 def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
-    """Load the encoder of a finished run from model.json and the weights alone: `kontrast.load`.
+    """Load the encoder of a finished run from model.json and the weights alone; `kontrast.load` calls it.
 
     Args:
         run: The run, or its folder; an export to safetensors works too.
 
     Returns:
-        The encoder, in eval mode, on the CPU.
+        The encoder, in eval mode, on the CPU; it knows its preprocessing.
 
     Raises:
         ValueError: The folder has no encoder, or its files are damaged.
@@ -143,7 +145,18 @@ def load(run: str | os.PathLike[str] | Run) -> models.Encoder:
         encoder.load_state_dict({encoder.plain_prefix + key: value for key, value in state.items()})
     except (TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"{run.card_file} is damaged ({one_line(str(error)[:200])}); {RUN_AGAIN}") from error
+    inputs = read_card(run)["input"]
+    if inputs["kind"] == "image":
+        encoder.preprocessing, encoder.embedder = preprocessing_of(run, inputs), preparing.embed
+    else:
+        encoder.standardisation, encoder.embedder = (inputs["mean"], inputs["std"]), preparing.embed_vectors
     return encoder.eval()
+
+
+def preprocessing_of(run: Run, inputs: Mapping[str, Any]) -> models.Preprocessing | None:
+    """What a run's images went through, by its card; None for vectors."""
+    crop = crop_of(run, inputs)
+    return models.Preprocessing.of_card(inputs if crop is None else {**inputs, "crop": crop})
 
 
 def read_card(run: Run) -> dict[str, Any]:
@@ -194,7 +207,8 @@ def describe_resize(inputs: Mapping[str, Any]) -> str | None:
         return None
     fraction, (_, height, width) = float(inputs["crop"]), inputs["shape"]
     part = "as large as the image has it" if fraction == 1 else f"{fraction:g} of the shorter side"
-    return f"the middle square, {part}, resized to {height}×{width} (bilinear, with antialiasing)"
+    how = inputs.get("interpolation") or "bilinear"
+    return f"the middle square, {part}, resized to {height}×{width} ({how}, with antialiasing)"
 
 
 def preparing_code(inputs: Mapping[str, Any], *, normalise: bool = True) -> str | None:
@@ -209,4 +223,5 @@ def preparing_code(inputs: Mapping[str, Any], *, normalise: bool = True) -> str 
     mean, std = ([float(value) for value in inputs[key]] for key in ("mean", "std"))
     last = f"F.normalize(image, {mean}, {std})" if normalise else "image"
     mode = "RGB" if channels == 3 else "L"
-    return PREPARE.format(channels=channels, size=size, before=before, after=after, mode=mode, last=last)
+    how = "interpolation=F.InterpolationMode.BICUBIC, " if inputs.get("interpolation") == "bicubic" else ""
+    return PREPARE.format(channels=channels, size=size, before=before, after=after, how=how, mode=mode, last=last)

@@ -13,7 +13,7 @@ from torch import nn
 from kontrast import augment, methods
 from kontrast.data import DataSet, bind
 from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
-from kontrast.evaluate.features import fraction_of
+from kontrast.evaluate.features import fraction_of, has_several_sizes
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
 from kontrast.train.encoder_files import load
@@ -37,7 +37,7 @@ def evaluate_job(job: Job) -> tuple[list[Result], Subject | None]:
     results = _by_protocols(job, subject)
     for name, options in _baselines(job):
         announce(job.recipe, f"evaluating, raw {'pixel' if job.data.kind == 'image' else 'vector'}s: {name}")
-        size = None if fraction_of(job.data) is None else job.size
+        size = job.size if has_several_sizes(job.data) else None
         how: dict[str, Any] = {"batch_size": job.recipe.evaluate.batch_size, "workers": job.recipe.run.workers}
         results += baselines(job.data, [name], seed=job.recipe.seed, size=size, **how, **options)
     return results, subject
@@ -140,6 +140,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
     """
     run = Run(run)
     encoder, recipe = load(run), run.recipe
+    how = None if recipe.encoder.options.get("pretrained") is None else encoder.preprocessing  # the file may be gone
     data_set = None
     if data is not None:
         other, data_set = bind(recipe, data)
@@ -152,7 +153,7 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
     else:
         recipe = with_path_of_start(recipe, run)
     run.check_data(recipe)
-    data_set, train, _ = load_data(recipe, data_set)
+    data_set, train, _ = load_data(recipe, data_set, how)
     size = view_size(recipe, data_set, train)
     return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
 
@@ -225,5 +226,5 @@ def _subject(
         workers=recipe.run.workers,
         size=None if fraction_of(data) is None else size,
         cache=cache,
-        augmentation=augment.view(view, size=size),
+        augmentation=augment.view(view, size=size, interpolation=data.interpolation),
     )

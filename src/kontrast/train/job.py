@@ -10,7 +10,7 @@ import copy
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -29,7 +29,9 @@ from kontrast.data import (
     load,
     seed_of,
 )
+from kontrast.evaluate.features import FRACTION
 from kontrast.recipe import Recipe
+from kontrast.train import preparing
 from kontrast.train.memory import explain_out_of_memory, keep_freed_memory
 
 LARGE = 224  # pixels a side of views of images that have no one size
@@ -70,6 +72,16 @@ class Job:
     def input_shape(self) -> tuple[int, ...]:
         """The shape of one input of the encoder in evaluation: ``(D,)`` or ``(C, S, S)``."""
         return shape_of_inputs(self.data, self.size)
+
+    @property
+    def preprocessing(self) -> models.Preprocessing | None:
+        """How an image becomes an input in evaluation; None for vectors."""
+        if self.size is None:
+            return None
+        data = self.data
+        whole = FRACTION if self.train.inputs.shape is None else 1.0
+        crop = whole if data.crop is None else data.crop
+        return models.Preprocessing(self.size, data.mean, data.std, data.interpolation, crop)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -177,12 +189,16 @@ def _check_protocols(recipe: Recipe, data: DataSet) -> None:
             )
 
 
-def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet, Split, Split | None]:
-    """Load the data of a recipe.
+def load_data(
+    recipe: Recipe, data_set: DataSet | None = None, preprocessing: models.Preprocessing | None = None
+) -> tuple[DataSet, Split, Split | None]:
+    """Load the data of a recipe, read as its encoder's checkpoint wants them, unless the recipe says otherwise.
 
     Args:
         recipe: The recipe.
         data_set: The data set of a recipe whose data came from Python (`kontrast.data.bind`).
+        preprocessing: How images are read, whatever the recipe says: that of a finished run. None: as the checkpoint of
+            ``encoder.pretrained`` and the recipe say.
 
     Returns:
         The data set, the rows that the encoder learns from, and those held out of them (None without validation).
@@ -193,9 +209,14 @@ def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet,
     section, run = recipe.data, recipe.run
     if data_set is None:
         check_in_reach(recipe)
+    weights = models.find_weights(recipe.encoder.name, recipe.encoder.options.get("pretrained"))
+    checkpoint = None if weights is None else weights.preprocessing
     options: dict[str, Any] = {"root": run.data_root, "cache": run.cache or None}
     for name in ("size", "channels", "labelled", "limit", "test_limit"):
         options[name] = getattr(section, name)
+    if section.size is not None:
+        how = preprocessing or checkpoint
+        options["interpolation"] = section.interpolation or ("bilinear" if how is None else how.interpolation)
     data = load(
         section.name if data_set is None else data_set,
         seed=recipe.seed,
@@ -203,6 +224,10 @@ def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet,
         noise_kind=section.noise_kind,
         **options,
     )
+    if preprocessing is None:
+        data = _prepare(recipe, data, checkpoint)
+    elif data.kind == "image":
+        data = preparing.prepare(data, preprocessing)
     if section.split == "train":
         train = data.train
     else:
@@ -213,6 +238,31 @@ def load_data(recipe: Recipe, data_set: DataSet | None = None) -> tuple[DataSet,
         return data, train, None
     is_held_out = held_out(train, section.validation, recipe.seed)
     return data, train.subset((~is_held_out).nonzero()[:, 0]), train.subset(is_held_out.nonzero()[:, 0])
+
+
+def _prepare(recipe: Recipe, data: DataSet, preprocessing: models.Preprocessing | None) -> DataSet:
+    """The data set, read as the checkpoint's images were, and then as the recipe says."""
+    section = recipe.data
+    asked: dict[str, Any] = {}
+    if preprocessing is not None and data.kind == "image":
+        data = preparing.prepare(data, preprocessing, whole=section.size is not None)
+        if recipe.augment.size is not None and section.size is None:
+            asked["size"] = recipe.augment.size
+    for name in ("mean", "std"):
+        values = getattr(section, name)
+        if values is not None:
+            if len(values) not in (1, len(data.mean)):
+                raise ValueError(
+                    f"data.{name}={list(values)}: must be one number, or {len(data.mean)}, one for each "
+                    f"{'channel' if data.kind == 'image' else 'feature'} of {data.name!r}"
+                )
+            asked[name] = values * len(data.mean) if len(values) == 1 else values
+    for name in ("interpolation", "crop"):
+        if getattr(section, name) is not None:
+            if data.kind == "vector":
+                raise ValueError(f"data.{name}: must be left out for {data.name!r}, which holds vectors")
+            asked[name] = getattr(section, name)
+    return replace(data, **asked) if asked else data
 
 
 def held_out(split: Split, fraction: float, seed: int) -> Tensor:
@@ -265,6 +315,8 @@ def view_size(recipe: Recipe, data: DataSet, train: Split) -> int | None:
     shape = train.inputs.shape
     if data.kind == "vector":
         return None
+    if data.size is not None:
+        return data.size
     if shape is None:
         return recipe.augment.size or LARGE
     if shape[1] != shape[2]:
@@ -317,13 +369,13 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
             name = augment.title(view)
             hint = "vector-noise" if data.kind == "vector" else "a preset for images (`kontrast list augmentations`)"
             raise ValueError(f"augment.views={name}: must be for {data.kind}s, as {data.name!r} holds them. Use {hint}")
-        operations.append(augment.view(view, size=size, mean=data.mean, std=data.std))
+        operations.append(augment.view(view, size=size, mean=data.mean, std=data.std, interpolation=data.interpolation))
     views = augment.Views(operations)
     if data.kind == "vector":
         return views, None
     if data.train.inputs.shape is not None:
-        if recipe.augment.size is not None:
-            _check_that_views_crop(recipe, views, data.train.inputs.shape)
+        if size is not None and data.train.inputs.shape[1:] != (size, size):
+            _check_that_views_crop(recipe, views, data.train.inputs.shape, size)
         return views, None
     try:
         crop, rest = augment.at_decoding(views)
@@ -338,14 +390,19 @@ def _views(recipe: Recipe, data: DataSet, size: int | None) -> tuple[augment.Vie
     return rest, crop
 
 
-def _check_that_views_crop(recipe: Recipe, views: augment.Views, shape: tuple[int, ...]) -> None:
-    """Raise unless every view of an image of this shape has the side ``augment.size``."""
-    size, result = recipe.augment.size, views(torch.zeros(1, *shape))
+def _check_that_views_crop(recipe: Recipe, views: augment.Views, shape: tuple[int, ...], size: int) -> None:
+    """Raise unless every view of an image of this shape has the side that ``augment.size`` or the checkpoint wants."""
+    why = f"augment.size={size}" if recipe.augment.size else f"the encoder's checkpoint takes {size}×{size} pixels"
+    hint = "leave augment.size out" if recipe.augment.size else f"data.size={size}"
+    try:
+        result = views(torch.zeros(1, *shape))
+    except ValueError as error:
+        raise ValueError(f"{why}, and the views do not make that of {shape[1]}×{shape[2]} pixels: {error}") from error
     for view, pixels in zip(
         recipe.augment.described, result.unbind(1) if isinstance(result, Tensor) else result, strict=True
     ):
         if pixels.shape[-1] != size:
             raise ValueError(
-                f"augment.size={size}: the view {augment.title(view)!r} does not crop, so its images stay "
-                f"{shape[1]}×{shape[2]} pixels. Use views that crop (weak, crop-flip …), or leave augment.size out"
+                f"{why}: the view {augment.title(view)!r} does not crop, so its images stay "
+                f"{shape[1]}×{shape[2]} pixels. Use views that crop (weak, crop-flip …), or {hint}"
             )

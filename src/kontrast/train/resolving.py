@@ -40,6 +40,10 @@ def resolve(recipe: Recipe) -> Recipe:
     }
     # Batch norm is frozen for a pretrained start that does not say otherwise, and not for a random one.
     options = parts["encoder"].options
+    for name in ("pretrained", "allow_missing"):
+        options[name] = None if options[name] is False else options[name]  # the same run as without
+    if options["allow_missing"] not in (None, True):
+        raise ValueError(f"encoder.allow_missing={quoted(options['allow_missing'])}: must be true or false")
     norm = models.norm_of(options["norm"], options["pretrained"])
     parts["encoder"] = Part.model_validate({"name": parts["encoder"].name, **options, "norm": norm})
     # The options of protocols stay unwritten: their defaults belong to the protocol.

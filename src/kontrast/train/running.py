@@ -205,7 +205,11 @@ class Session:
         run.note("training", **about, **first, **mark, **machine(job.device))
         if job.start is not None and job.start.loaded is not None:
             evaluation.announce(recipe, start.describe_start(job.start) or "")
-            run.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm})
+            preprocessing = job.preprocessing
+            if preprocessing is not None:
+                evaluation.announce(recipe, f"images are read as {preprocessing}")
+            used = None if preprocessing is None else preprocessing.record()
+            run.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm, "input": used})
 
     # ---------------------------------------------------------------------------------------------- after the last step
 

@@ -1,8 +1,9 @@
 r"""Where an encoder starts: checked before the data are read, described when it is loaded, compared with the end.
 
 `check_start` reads the file of `encoder.pretrained` and compares it with the encoder that the recipe names. Before the
-data are read nobody knows the channels and the size of the images, so an encoder of 3 channels is made (on torch's meta
-device: it has shapes and no memory), and a file is refused if it has less than half of the encoder's tensors.
+data are read nobody knows the channels of the images, so an encoder of 3 channels is made (on torch's meta device: it
+has shapes and no memory), and a file is refused if it lacks tensors of the encoder, unless ``encoder.allow_missing`` is
+set, or has less than half of them. Published weights are fetched here.
 
 `compare_with_start` evaluates a pretrained encoder as it was before the first step, by the same protocol and on the
 same rows as at the end. With right_i, right'_i in {0, 1} for test row i at the start and at the end, and M rows:
@@ -15,6 +16,7 @@ The error is that of paired rows: rows that are right both times, or wrong both 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -33,8 +35,8 @@ def check_start(recipe: Recipe) -> None:
     """Raise if the encoder cannot start as a resolved recipe says; no data are read.
 
     Raises:
-        ValueError: the encoder's name has a tag of timm's, or the file of ``encoder.pretrained`` is missing, damaged,
-            or of another network.
+        ValueError: the encoder's name has a tag of timm's and starts at random, or the file of ``encoder.pretrained`` is
+            missing, damaged, or of another network, or published weights cannot be had.
         OSError: the file may not be read.
 
     >>> check_start(Recipe.of({"method": "supcon", "train": {"epochs": 1}, "encoder": {"name": "mlp", "pretrained": "x"}}))
@@ -43,15 +45,16 @@ def check_start(recipe: Recipe) -> None:
     ValueError: encoder.pretrained=x: no file x; expected a .safetensors file, a torch.save file or a run folder
     """  # noqa: E501
     part = recipe.encoder
-    models.refuse_tag(part.name)
-    file = part.options.get("pretrained")
-    if file is None:
+    models.refuse_tag(part.name, part.options.get("pretrained"))
+    weights = models.find_weights(part.name, part.options.get("pretrained"))
+    if weights is None:
         return
-    encoder = _shapes_of(recipe)
+    encoder, file = _shapes_of(recipe, weights), weights.label
     try:
-        report, tensors = models.fit_weights(encoder, file)
+        report, tensors = models.fit_weights(encoder, weights.content(encoder))
     except ValueError as error:
         raise ValueError(f"encoder.pretrained={file}: {error}") from None
+    report = replace(report, source=weights.name)
     expected, available = len(_without_counters(encoder.state_dict())), len(_without_counters(tensors))
     if available < LEAST * expected:
         raise ValueError(
@@ -59,16 +62,21 @@ def check_start(recipe: Recipe) -> None:
             f"{part.name}, so most of it would start from random weights ({report}). Use the encoder that the file is "
             "of, or give the file's tensors this encoder's names."
         )
+    of_size = set(report.mismatched)  # the first layer, until the channels and the size of the images are known
+    report = replace(report, missing=[name for name in report.missing if name not in of_size])
+    if report.missing and not part.options.get("allow_missing"):
+        raise ValueError(models.missing_error(part.name, file, report))
 
 
-def _shapes_of(recipe: Recipe) -> models.Encoder:
+def _shapes_of(recipe: Recipe, weights: models.Weights) -> models.Encoder:
     """The recipe's encoder for images of 3 channels, or vectors of one number: right in all but its first layer."""
     of_training = FAMILIES["encoder"].common  # how it starts and is trained, not what it is
     options = {name: value for name, value in recipe.encoder.options.items() if name not in of_training}
     if models.takes_vectors(recipe.encoder.name):
         options |= {"in_features": 1}
     else:
-        options |= {"in_channels": recipe.data.channels or 3, "image_size": recipe.data.size or recipe.augment.size}
+        size = recipe.data.size or recipe.augment.size or getattr(weights.preprocessing, "size", None)
+        options |= {"in_channels": recipe.data.channels or 3, "image_size": size}
     try:
         with torch.device("meta"):
             return models.encoder(recipe.encoder.name, **options)

@@ -115,6 +115,7 @@ def features(job: Job, split: Split) -> Tensor:
     """The features of the plain rows of a split, on the CPU."""
     fraction = fraction_of(job.data) if job.size is not None else None
     how: dict[str, Any] = {} if fraction is None else {"size": job.size, "fraction": fraction}
+    how |= {"interpolation": job.data.interpolation}
     how |= {"device": job.device, "batch_size": job.recipe.evaluate.batch_size}
     return extract(job.method.encoder, split, mean=job.data.mean, std=job.data.std, **how)
 

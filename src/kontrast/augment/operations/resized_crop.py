@@ -5,6 +5,8 @@ r"""Random resized crop: a random part of the image, of random area and shape, b
     (3)  top ~ U{0, …, H−h},  left ~ U{0, …, W−w}
     (4)  antialiased bilinear weights of output pixel i over the crop's pixels j, with t = h/H' (axis by axis):
          a_ij ∝ max(0, 1 − |j + ½ − t(i + ½)| / max(t, 1)),   Σ_j a_ij = 1
+    (5)  bicubic: the same with k(x) = 3/2 x³ − 5/2 x² + 1 for x ≤ 1, −1/2 x³ + 5/2 x² − 4x + 2 for 1 < x < 2, else 0,
+         of x = |j + ½ − t(i + ½)| / max(t, 1); k is negative in places, so the result is clamped to 0…1
 
 (Szegedy et al. 2015; torchvision's RandomResizedCrop and its antialiased resize, on which (1) to (4) are modelled.)
 
@@ -15,7 +17,7 @@ distribution.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -23,9 +25,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kontrast.augment.operation import Maps, Params, Separable, Size, height_and_width, image_size, interval
+from kontrast.checks import one_of
 from kontrast.registry import quoted
 
 TRIES = 10
+INTERPOLATIONS = ("bilinear", "bicubic")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class RandomResizedCrop(Separable):
         size: pixels of the output, one number or (height, width).
         scale: the range of the crop's share of the area, (low, high); a number is (number, 1).
         ratio: the range of width/height, (low, high).
+        interpolation: "bilinear" or "bicubic" (of a recipe: that of the data, ``data.interpolation``).
 
     Raises:
         ValueError: a value outside its range.
@@ -52,11 +57,17 @@ class RandomResizedCrop(Separable):
     size: int | tuple[int, int]
     scale: tuple[float, float] = (0.08, 1.0)
     ratio: tuple[float, float] = (3 / 4, 4 / 3)
+    interpolation: str = field(default="bilinear", repr=False)
 
     def __post_init__(self) -> None:
+        one_of("interpolation", self.interpolation, INTERPOLATIONS)
         image_size("size", self.size)
         object.__setattr__(self, "scale", crop_scale(self.scale))
         interval("ratio", self.ratio)
+
+    @property
+    def overshoots(self) -> bool:
+        return self.interpolation == "bicubic"
 
     def output_size(self, size: Size) -> Size:
         return image_size("size", self.size)
@@ -88,10 +99,11 @@ class RandomResizedCrop(Separable):
         return height, width
 
     def fold(self, maps: Maps, params: Params, size: Size, device: torch.device) -> Maps:
-        """These maps, followed by (4)."""
+        """These maps, followed by (4) or (5)."""
         (full_h, full_w), (out_h, out_w) = size, self.output_size(size)
-        rows = bilinear(params["top"].to(device), params["height"].to(device), out_h, full_h)
-        columns = bilinear(params["left"].to(device), params["width"].to(device), out_w, full_w)
+        weights = bicubic if self.interpolation == "bicubic" else bilinear
+        rows = weights(params["top"].to(device), params["height"].to(device), out_h, full_h)
+        columns = weights(params["left"].to(device), params["width"].to(device), out_w, full_w)
         return maps.then(rows, columns)
 
     def _one_by_one(self, images: Tensor, params: Params) -> Tensor:
@@ -100,8 +112,8 @@ class RandomResizedCrop(Separable):
         boxes = torch.stack([params[k] for k in ("top", "left", "height", "width")], 1).tolist()
         for i, (top, left, h, w) in enumerate(boxes):
             crop = images[i : i + 1, :, top : top + h, left : left + w]
-            out[i] = F.interpolate(crop, out_size, mode="bilinear", antialias=True)[0]
-        return out
+            out[i] = F.interpolate(crop, out_size, mode=self.interpolation, antialias=True)[0]
+        return out.clamp_(0, 1) if self.overshoots else out
 
 
 def bilinear(start: Tensor, length: Tensor, out: int, full: int) -> Tensor:
@@ -118,6 +130,19 @@ def bilinear(start: Tensor, length: Tensor, out: int, full: int) -> Tensor:
     inside = (pixel > start) & (pixel < start + length)
     weights.mul_(inside[:, None])
     return weights.div_(weights.sum(2, keepdim=True))
+
+
+def bicubic(start: Tensor, length: Tensor, out: int, full: int) -> Tensor:
+    """(5) as matrices [n, out, full], as `bilinear` gives those of (4)."""
+    start, length = start.float().view(-1, 1), length.float().view(-1, 1)
+    t = length / out
+    centre = start + (torch.arange(out, device=start.device) + 0.5) * t  # [n, out]
+    pixel = torch.arange(full, device=start.device) + 0.5
+    x = (pixel - centre[..., None]).abs_().div_(t.clamp(min=1.0)[..., None])
+    near, far = ((1.5 * x - 2.5) * x).mul_(x).add_(1), ((-0.5 * x + 2.5) * x - 4).mul_(x).add_(2)
+    inside = (pixel > start) & (pixel < start + length)
+    weights = torch.where(x <= 1, near, far.where(x < 2, 0.0)) * inside[:, None]
+    return weights / weights.sum(2, keepdim=True)
 
 
 def crop_scale(value: Any) -> tuple[float, float]:

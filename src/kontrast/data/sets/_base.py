@@ -72,7 +72,7 @@ class NamedSet(abc.ABC):
                 "images.transpose(0, 3, 1, 2)"
             )
         size = self.options.size
-        pixels = pixels.contiguous() if size is None else resize_images(pixels, size)
+        pixels = pixels.contiguous() if size is None else resize_images(pixels, size, self.options.interpolation)
         return Split(Memory(pixels), None if labels is None else torch.as_tensor(labels).to(torch.int64))
 
     def assemble(

@@ -47,9 +47,9 @@ class STL10(NamedSet):
     def _unlabelled(self, path: Path) -> Split:
         """Read the 100,000 images a chunk at a time: torchvision's loader holds all of them twice."""
         pixels = np.memmap(path, np.uint8, "r").reshape(-1, 3, 96, 96)  # each image lies column by column
-        size = self.options.size or 96
+        size, how = self.options.size or 96, self.options.interpolation
         images = torch.empty(len(pixels), 3, size, size, dtype=torch.uint8)
         for start in range(0, len(pixels), 1024):
             rows = slice(start, start + 1024)
-            images[rows] = resize_images(torch.from_numpy(pixels[rows].transpose(0, 1, 3, 2).copy()), size)
+            images[rows] = resize_images(torch.from_numpy(pixels[rows].transpose(0, 1, 3, 2).copy()), size, how)
         return Split(Memory(images))

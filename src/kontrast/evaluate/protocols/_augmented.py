@@ -126,8 +126,8 @@ class AugmentedProbe(Protocol):
         """The protocol's own option if set, else the paper's augmentation for images of this size."""
         if isinstance(self.augmentation, Operation):
             return self.augmentation
-        size = size_of(subject)
-        return default(size) if self.augmentation is None else preset(self.augmentation, size=size)
+        size, how = size_of(subject), subject.extraction["interpolation"]
+        return default(size) if self.augmentation is None else preset(self.augmentation, size=size, interpolation=how)
 
     def describe_augmentation(self, words: str) -> str:
         """The words for the augmentation: the paper's, unless the option replaces it."""
@@ -138,10 +138,10 @@ def size_of(subject: Subject) -> int | tuple[int, int]:
     """The pixels of the images that go into the encoder."""
     assert subject.data is not None
     shape, size = subject.data.train.inputs.shape, subject.extraction["size"]
-    if shape is None:
-        if size is None:
-            raise ValueError("these images differ in size; give Subject.from_encoder size=…, what the encoder takes")
+    if size is not None:
         return int(size)
+    if shape is None:
+        raise ValueError("these images differ in size; give Subject.from_encoder size=…, what the encoder takes")
     return int(shape[1]), int(shape[2])
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from kontrast.checks import one_of, size
+from kontrast.models.preprocessing import Preprocessing
+from kontrast.models.published import Published
 from kontrast.models.weights import Loaded
 
 ImageSize = int | tuple[int, int]
@@ -39,6 +42,12 @@ class Encoder(nn.Module):
     feature_dim: int
     norm: str | None = None  # "frozen", or "train" (the same as None)
     loaded: Loaded | None = None  # the report of a pretrained start
+    preprocessing: Preprocessing | None = None
+    """How images become inputs, where the checkpoint says it: timm's configuration, torchvision's, a run's card."""
+    standardisation: tuple[list[float], list[float]] | None = None
+    """Mean and std of the vectors that an encoder of vectors learned from; set by `kontrast.load` for a run."""
+    embedder: Callable[..., Tensor] | None = None
+    """What `embed` calls with the encoder; `kontrast.load` sets it, since encoders themselves read no files."""
     largest_image: int | None = None
     """The longest side in pixels that it is made for; None for no limit. Larger images work, but slowly."""
     plain_prefix: ClassVar[str] = ""
@@ -53,7 +62,75 @@ class Encoder(nn.Module):
                     part.training = False  # not eval(): what else the part holds (timm's dropout) goes with the encoder
         return self
 
+    def embed(
+        self,
+        images: Any,
+        *,
+        batch_size: int | None = None,
+        device: str | torch.device | None = None,
+        progress: Callable[[str, int, int], object] | None = None,
+    ) -> Tensor:
+        """The features of images (or vectors, of an encoder of vectors), as their evaluation would have them.
+
+        Images get the encoder's own preprocessing: EXIF orientation, its channels, size, crop and normalisation.
+
+        Args:
+            images: A list of paths, PIL images or arrays (``[H, W]`` or ``[H, W, C]``; tensors ``[C, H, W]``), or one
+                of them; an array of images ``[N, H, W, C]``. Vectors: ``[N, D]``, or one ``[D]``.
+            batch_size: How many go through the encoder at once; None measures one and chooses.
+            device: Where it runs; its own device by default.
+            progress: Called with ``("features", done, of)``.
+
+        Returns:
+            float32 ``[N, feature_dim]`` on the CPU.
+
+        Raises:
+            ValueError: An image cannot be read or has another type (the error names it), there is none, or the encoder
+                does not know its preprocessing.
+
+        >>> Encoder().embed([])
+        Traceback (most recent call last):
+            ...
+        ValueError: this encoder does not know how images become its inputs: load it with kontrast.load, as ...
+        """
+        if self.embedder is None:
+            raise ValueError(
+                "this encoder does not know how images become its inputs: load it with kontrast.load, as in "
+                'kontrast.load("timm/resnet50", pretrained=True) or kontrast.load(run)'
+            )
+        return self.embedder(self, images, batch_size=batch_size, device=device, progress=progress)
+
     # ------------------------------------------------------------------------------------- what others ask it
+
+    @classmethod
+    def published(cls, name: str, weights: str | None = None) -> Published | None:
+        """Weights that the encoder's library publishes; None (the default) if there are none.
+
+        Args:
+            name: The encoder's whole name, ``"timm/resnet50.a1_in1k"``.
+            weights: Their name; None for the usual ones.
+
+        Raises:
+            ValueError: There are some, but none of this name.
+        """
+        return None
+
+    @classmethod
+    def preprocessing_of_file(cls, name: str, file: Path) -> Preprocessing | None:
+        """What the images of a file of weights went through, by the encoder's name or the file's; None by default."""
+        return None
+
+    def converted(self, table: Mapping[str, Tensor]) -> Mapping[str, Tensor] | None:
+        """Convert tensors with the names of the plain model, or of where it was published, to this network's sizes.
+
+        Args:
+            table: The tensors of a file.
+
+        Returns:
+            Tensors by the plain model's names, such as position embeddings of another image size; None (the default) if
+            the encoder knows no conversion.
+        """
+        return None
 
     @classmethod
     def options_for(cls, feature_dim: int) -> dict[str, Any]:

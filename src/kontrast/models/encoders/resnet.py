@@ -12,14 +12,22 @@ work too. It is the same at 32.
 from __future__ import annotations
 
 import copy
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
+import torch
 from torch import Tensor, nn
 from torchvision import models  # type: ignore[import-untyped]
 from torchvision.models.resnet import BasicBlock, Bottleneck  # type: ignore[import-untyped]
 
 from kontrast.checks import size
 from kontrast.models.encoders._base import LOAD, SMALL, ImageEncoder, ImageSize, is_small, loading_code
+from kontrast.models.preprocessing import Preprocessing
+from kontrast.models.published import Published
+from kontrast.registry import quoted
 
 BLOCKS: dict[int, tuple[type[BasicBlock | Bottleneck], list[int]]] = {
     18: (BasicBlock, [2, 2, 2, 2]),
@@ -68,6 +76,27 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
         return models.ResNet.forward(self, self._prepare(images))  # type: ignore[no-any-return]
 
+    @classmethod
+    def published(cls, name: str, weights: str | None = None) -> Published | None:
+        known = models.get_model_weights(name)
+        if weights is not None and weights not in known.__members__:
+            names = list(known.__members__)
+            near = difflib.get_close_matches(weights.upper(), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise ValueError(f"torchvision has no weights {quoted(weights)} of {name}{hint} Known: {', '.join(names)}")
+        one = known[weights or "DEFAULT"]
+        file = Path(torch.hub.get_dir(), "checkpoints", Path(urlparse(one.url).path).name)
+
+        def read(network: nn.Module) -> Mapping[str, Any]:
+            return one.get_state_dict(progress=False, check_hash=True)  # type: ignore[no-any-return]
+
+        return Published(f"{name} {one.name}", one.url, str(file), _preprocessing(one), read, file.is_file)
+
+    @classmethod
+    def preprocessing_of_file(cls, name: str, file: Path) -> Preprocessing | None:
+        known = {Path(urlparse(one.url).path).name: one for one in models.get_model_weights(name)}
+        return _preprocessing(known[file.name]) if file.name in known else None
+
     def loading_code(self) -> str:
         lines = [f"torchvision.models.{self.name}()"]
         conv = f"model.conv1 = torch.nn.Conv2d({self.in_channels}, 64"
@@ -93,6 +122,13 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
     @property
     def _has_small_stem(self) -> bool:
         return self.conv1.kernel_size == (3, 3)
+
+
+def _preprocessing(weights: Any) -> Preprocessing:
+    """What torchvision's own transforms of these weights do."""
+    of = weights.transforms()
+    (size,), (resized,) = of.crop_size, of.resize_size
+    return Preprocessing(size, tuple(of.mean), tuple(of.std), of.interpolation.value, size / resized)
 
 
 ENTRIES: dict[str, tuple[type[ResNet], dict[str, Any], str]] = {

@@ -7,14 +7,23 @@ layer to other numbers of channels itself.
 from __future__ import annotations
 
 import difflib
+import importlib.util
+import sys
 import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kontrast.checks import size
 from kontrast.models.encoders._base import LOAD, ImageEncoder, ImageSize, height_and_width, keywords, loading_code
+from kontrast.models.preprocessing import INTERPOLATIONS, Preprocessing
+from kontrast.models.published import Published
+from kontrast.models.weights import read_tensors
+from kontrast.registry import nearest, quoted
 
 FILES = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")
 
@@ -83,11 +92,122 @@ class TimmEncoder(ImageEncoder):
         """``images [N, in_channels, H, W]`` → ``h [N, feature_dim]``."""
         return self.net(self._prepare(images))  # type: ignore[no-any-return]
 
+    @classmethod
+    def published(cls, name: str, weights: str | None = None) -> Published | None:
+        config = _config(name, weights)
+        if config is None:
+            return None
+        address, file, is_on_hub = _place(config)
+
+        def read(network: nn.Module) -> Mapping[str, Any]:
+            assert isinstance(network, TimmEncoder)
+            return _read(network.net, config, file())
+
+        folder = f"`hf download {config.hf_hub_id}` does" if is_on_hub else str(_in_torch_hub(config.url))
+        preprocessing = _preprocessing(config)
+        return Published(
+            f"timm/{config.architecture}.{config.tag}", address, folder, preprocessing, read, lambda: bool(file())
+        )
+
+    @classmethod
+    def preprocessing_of_file(cls, name: str, file: Path) -> Preprocessing | None:
+        config = _config(name)
+        return None if config is None else _preprocessing(config)
+
+    def converted(self, table: Mapping[str, Tensor]) -> Mapping[str, Tensor] | None:
+        """By timm's own filter of this kind of network: other projects' names, position embeddings of another size."""
+        filters = (
+            getattr(sys.modules[kind.__module__], "checkpoint_filter_fn", None) for kind in type(self.net).__mro__
+        )
+        convert = next((filter_ for filter_ in filters if filter_ is not None), None)
+        if convert is None:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = convert(dict(table), self.net)
+            return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+        except Exception:  # of a file that it is not made for, anything: then there is no conversion
+            return None
+
     def loading_code(self) -> str:
         return loading_code(f"import timm\n{LOAD}", f"timm.create_model({self.model!r}, {keywords(self.arguments)})")
 
     def timm_model(self) -> tuple[str, dict[str, Any]]:
         return self.model, {name: value for name, value in self.arguments.items() if name != "num_classes"}
+
+
+def _config(name: str, weights: str | None = None) -> Any:
+    """timm's configuration of the weights of a name and tag; None if it publishes none for the name.
+
+    Raises:
+        ValueError: There are weights for the name, but none of this tag.
+    """
+    timm = _timm()
+    model, _, tag = name.removeprefix("timm/").partition(".")
+    tag = weights or tag
+    if not timm.is_model(model):
+        return None  # making it says what is wrong
+    tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{model}.*")] or (
+        [""] if timm.is_model_pretrained(model) else []
+    )
+    if tag and tag not in tags:
+        text = f"Known: {', '.join(tags)}" if tags else "It has none"
+        raise ValueError(f"timm {timm.__version__} has no weights {quoted(tag)} of {model}{nearest(tag, tags)} {text}")
+    return timm.get_pretrained_cfg(f"{model}.{tag}" if tag else model) if tags else None
+
+
+def _preprocessing(config: Any) -> Preprocessing:
+    """What timm's evaluation does with images, by the configuration of the weights."""
+    how: Any = config.interpolation if config.interpolation in INTERPOLATIONS else "bicubic"
+    return Preprocessing(
+        min(config.input_size[1:]), tuple(config.mean), tuple(config.std), how, min(config.crop_pct, 1.0)
+    )
+
+
+def _place(config: Any) -> tuple[str, Callable[[], str | None], bool]:
+    """The address of the weights, what finds their file in the cache, and whether they come from the hub."""
+    hub = importlib.util.find_spec("huggingface_hub") if config.hf_hub_id else None
+    if hub is None:
+        return config.url, lambda: str(file) if (file := _in_torch_hub(config.url)).is_file() else None, False
+    import huggingface_hub
+    from huggingface_hub.constants import ENDPOINT
+
+    names = [config.hf_hub_filename] if config.hf_hub_filename else ["model.safetensors", "pytorch_model.bin"]
+    repository, _, revision = config.hf_hub_id.partition("@")
+
+    def file() -> str | None:
+        for name in names:
+            found = huggingface_hub.try_to_load_from_cache(repository, name, revision=revision or None)
+            if isinstance(found, str):
+                return found
+        return None
+
+    return f"{ENDPOINT}/{repository}/resolve/{revision or 'main'}/{names[0]}", file, True
+
+
+def _in_torch_hub(url: str) -> Path:
+    return Path(torch.hub.get_dir(), "checkpoints", Path(urlparse(url).path).name)
+
+
+def _read(net: nn.Module, config: Any, file: str | None) -> Mapping[str, Any]:
+    """The tensors that timm loads, from its cache or from the network."""
+    if file is not None and not config.custom_load:
+        return read_tensors(Path(file))
+    timm = _timm()
+    found: dict[str, Any] = {}
+
+    def keep(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
+        found.update(state)
+        return {}
+
+    about = {**config.to_dict(), "first_conv": None, "classifier": None}  # both are ours to fit
+    if file is not None:
+        about["file"] = file
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        timm.models.load_pretrained(net, about, num_classes=0, filter_fn=keep, strict=False)
+    return found or net.state_dict()  # networks with a format of their own load it themselves
 
 
 ENTRIES: dict[str, tuple[type[TimmEncoder], dict[str, Any], str]] = {

@@ -53,7 +53,7 @@ class Timm(Target):
                 "fixed_input_size": bool(getattr(defaults, "fixed_input_size", False)),
                 "mean": inputs["mean"],
                 "std": inputs["std"],
-                "interpolation": "bilinear",
+                "interpolation": inputs.get("interpolation") or "bilinear",
                 **({"crop_pct": inputs["crop"], "crop_mode": "center"} if "crop" in inputs else {}),
                 "num_classes": 0,
                 "first_conv": getattr(defaults, "first_conv", None) if rgb else None,
