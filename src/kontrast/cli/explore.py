@@ -11,7 +11,7 @@ from rich.table import Table
 
 from kontrast.cli._arguments import AsJson, Seed
 from kontrast.cli._completion import complete_part, complete_run
-from kontrast.cli._console import print_out, print_path, progress_bar, say_loading, table
+from kontrast.cli._console import print_err, print_out, print_path, progress_bar, say_loading, table
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 def explore(
     encoder: Annotated[
-        Path,
+        str,
         typer.Argument(
-            help="The folder of a finished run, or an .npz file of kontrast embed.", autocompletion=complete_run
+            help="The folder of a finished run, an encoder's name with --weights (timm/resnet50), or an .npz file of "
+            "kontrast embed.",
+            autocompletion=complete_run,
         ),
     ],
     data: Annotated[
@@ -32,6 +34,10 @@ def explore(
             "out with a file of features.",
             autocompletion=complete_part("data set"),
         ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(help="The weights of an encoder by name: true (of its library), a name of theirs, or a file."),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page's file, or a folder.")] = Path("explore"),
     split: Annotated[str | None, typer.Option(help="One split alone: train, test or unlabelled.")] = None,
@@ -58,11 +64,21 @@ def explore(
     from kontrast.files import expanded
 
     file = writing.check(expanded(out, "--out"))
-    with progress_bar("exploring") as progress:
+    with progress_bar("exploring") as bar:
+        seen = ""
+
+        def progress(what: str, done: int, of: int) -> None:
+            nonlocal seen
+            if what != seen:
+                print_err(f"{what} …")
+                seen = what
+            bar(what, done, of)
+
         found = stage.explore(
             encoder,
             None if not data else data[0] if len(data) == 1 else data,
             file,
+            pretrained=True if weights == "true" else weights,
             split=split,
             limit=limit,
             index=index,

@@ -18,7 +18,6 @@ Each measure is a pure function of features (`kontrast.explore.duplicates`, `out
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from kontrast.explore import reading, writing
@@ -54,6 +53,7 @@ def explore(
     data: Any = None,
     out: str | os.PathLike[str] | None = None,
     *,
+    pretrained: Any = None,
     split: str | None = None,
     limit: int | None = None,
     batch_size: int | None = None,
@@ -66,9 +66,11 @@ def explore(
     """Explore data with an encoder, and write a page and the lists beside it.
 
     Args:
-        encoder: A finished run, its folder, or an .npz file of `kontrast embed`.
+        encoder: A finished run, its folder, an encoder or its name (`kontrast.load`), or an .npz file of
+            `kontrast embed`.
         data: What `kontrast.data.load` takes; None with a file of features.
         out: The page's file, or a folder; None writes nothing.
+        pretrained: The weights of an encoder by name: True, a file, a run's folder, or a name.
         split: One split alone; None is all of them.
         limit: At most so many rows.
         batch_size: Rows that go through the encoder at once.
@@ -91,6 +93,7 @@ def explore(
     rows = reading.read(
         encoder,
         data,
+        pretrained=pretrained,
         split=split,
         limit=limit,
         batch_size=batch_size,

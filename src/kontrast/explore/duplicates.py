@@ -1,14 +1,14 @@
 r"""Near-duplicates: copies of an image, resized or encoded again, and shots that are nearly the same.
 
 Encoders put look-alikes near each other whether or not they are one picture. So neighbours are only candidates, and
-pixels decide. Of each image there is the signature g, 32 × 32 pixels of the whole image (`kontrast.explore.thumbnails`),
-grey for (1) to (3):
+pixels decide. Of each image there is the signature g, 32 × 32 pixels of the whole image
+(`kontrast.explore.thumbnails`), grey for (1) to (3):
 
     (1)  candidates      the `NEAREST` nearest others by cosine of the features, and as many by the correlation of g
                          averaged to 8 × 8
     (2)  c(g, h)         the correlation of the pixels of two signatures, with a floor of one grey level of noise
-    (3)  f               c of their fine detail, g minus g averaged to 8 × 8: a sky above a sea has a high (2) with every
-                         other one, and no (3)
+    (3)  f               c of their fine detail, g minus g averaged to 8 × 8: a sky above a sea has a high (2) with
+                         every other one, and no (3)
     (4)  near-duplicates c ≥ `ALIKE`, f ≥ `DETAIL`, and colours that differ by at most 8 levels + 2 standard deviations
                          (root mean square), proportions by at most `STRETCH`
 
@@ -106,14 +106,14 @@ def duplicates(
 def _same_pixels(neighbours: Tensor, signatures: Tensor, shapes: Tensor) -> tuple[Tensor, Tensor]:
     """The pairs of (4), ``[P, 2]``, and the smaller of (2) and (3)."""
     n = len(signatures)
-    coarse = torch.cat([_coarse(_grey(part)).flatten(1) for part in signatures.split(BLOCK)])
+    coarse = torch.cat([_coarse(_grey(part)).flatten(1) for part in torch.split(signatures, BLOCK)])
     coarse -= coarse.mean(1, keepdim=True)
     by_pixels = nearest_others(coarse, min(NEAREST, n - 1))[1]
     candidates = _pairs(torch.cat([neighbours[:, :NEAREST], by_pixels], 1))
     ratio = (shapes[:, 1].double() / shapes[:, 0].double()).log()
     candidates = candidates[(ratio[candidates[:, 0]] - ratio[candidates[:, 1]]).abs() <= STRETCH]
     kept, similarity = [candidates[:0]], [torch.empty(0)]
-    for part in candidates.split(BLOCK):
+    for part in torch.split(candidates, BLOCK):
         a, b = (signatures[part[:, side]] for side in (0, 1))
         grey_a, grey_b = _grey(a), _grey(b)
         alike = _correlation(grey_a, grey_b)
@@ -132,7 +132,7 @@ def _same_features(features: Tensor, neighbours: Tensor) -> tuple[Tensor, Tensor
     length = torch.linalg.vector_norm(centred, dim=1)
     candidates = _pairs(neighbours[:, :NEAREST])
     kept = []
-    for part in candidates.split(BLOCK):
+    for part in torch.split(candidates, BLOCK):
         a, b = part.unbind(1)
         apart = torch.linalg.vector_norm(centred[a] - centred[b], dim=1)
         kept.append(part[apart <= SAME * torch.minimum(length[a], length[b])])
@@ -144,7 +144,7 @@ def _pairs(neighbours: Tensor) -> Tensor:
     """Each pair of a row and a neighbour once, the smaller row first, ``[P, 2]``."""
     n, k = neighbours.shape
     here, there = torch.arange(n).repeat_interleave(k), neighbours.flatten()
-    pairs = (torch.minimum(here, there) * n + torch.maximum(here, there)).unique()
+    pairs = torch.unique(torch.minimum(here, there) * n + torch.maximum(here, there))
     return torch.stack([pairs // n, pairs % n], 1)
 
 

@@ -221,7 +221,7 @@ def _temperature(scores: Tensor, y: Tensor) -> float:
 
 def _error(p: Tensor, y: Tensor) -> Tensor:
     """Steps 3 and 4."""
-    n, classes = p.shape
+    classes = p.shape[1]
     own = p.gather(1, y[:, None])[:, 0]
     sizes = torch.bincount(y, minlength=classes).float()
     threshold = torch.zeros(classes).index_add_(0, y, own) / sizes.clamp_min(1)

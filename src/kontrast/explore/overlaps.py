@@ -56,7 +56,8 @@ def overlaps(labels: Tensor, probabilities: Tensor, neighbours: Tensor) -> list[
         At most `MOST` pairs.
 
     >>> p = torch.tensor([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    >>> [(pair.classes, round(pair.overlap, 2)) for pair in overlaps(torch.tensor([0, 0, 1, 2]), p, torch.zeros(4, 1).long())]
+    >>> pairs = overlaps(torch.tensor([0, 0, 1, 2]), p, torch.zeros(4, 1).long())
+    >>> [(pair.classes, round(pair.overlap, 2)) for pair in pairs]
     [((0, 1), 0.4)]
     """
     classes = probabilities.shape[1]

@@ -171,9 +171,9 @@ def _near_duplicates(found: Exploration) -> list[Part]:
 
 
 _COPIES = (
-    "Copies, resized or encoded again, and shots that are nearly the same. Neighbours among the features are candidates; "
-    "pixels decide. A leak has rows of the test split and of another: the accuracy on those test rows is not that of "
-    "unseen images."
+    "Copies, resized or encoded again, and shots that are nearly the same. Neighbours among the features are "
+    "candidates; pixels decide. A leak has rows of the test split and of another: the accuracy on those test rows is "
+    "not that of unseen images."
 )
 _SAME = "Rows whose features are the same. A leak has rows of the test split and of another."
 
@@ -184,9 +184,9 @@ def _note(found: Exploration, text: str) -> list[Part]:
 
 def _label_errors(found: Exploration) -> list[Part]:
     note = Text(
-        "Classifiers that have not seen a row judge its label. The probability says how often such a label is wrong, by "
-        "Bayes from what the classifier sees and from how often labels of that class hold. Look before you correct: rows "
-        "between two classes, and rows that show both, are here too.",
+        "Classifiers that have not seen a row judge its label. The probability says how often such a label is wrong, "
+        "by Bayes from what the classifier sees and from how often labels of that class hold. Look before you correct: "
+        "rows between two classes, and rows that show both, are here too.",
         "note",
     )
     errors = found.errors

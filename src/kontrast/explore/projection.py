@@ -16,12 +16,12 @@ y_j^y, and Z follows from a fourth, c = ‖y_j‖², because w = (1 + d²) w². 
 
 Deviates: Linderman et al. use the weights of a Gaussian with a perplexity and quadratic interpolation within boxes of
 side 1. Uniform weights of fewer neighbours give the same maps (Böhm et al. 2022) and need no search for widths; nodes
-`SPACING` apart with cubic weights have a thousandth of error in the forces on a quarter of the nodes.
+`SPACING` apart with cubic weights have less than a hundredth of error in the forces on fewer nodes.
 
-The start is the plane of largest variance, the first quarter of the steps has the attraction (the first sum) twelvefold,
-and the rate is N over that factor (Belkina et al. 2019; Kobak & Berens 2019). Nothing is drawn at random. Distances
-between groups, and sizes of groups, mean nothing on such a map; `trustworthiness` says how much of the neighbourhoods
-is to be believed.
+The start is the plane of largest variance, the first quarter of the steps has the attraction (the first sum)
+twelvefold, and the rate is N over that factor (Belkina et al. 2019; Kobak & Berens 2019). Nothing is drawn at random.
+Distances between groups, and sizes of groups, mean nothing on such a map; `trustworthiness` says how much of the
+neighbourhoods is to be believed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def pca(x: Tensor) -> Tensor:
     _, vectors = torch.linalg.eigh((centred.T @ centred).double())
     plane = vectors[:, -2:].flip(1)
     signs = plane.gather(0, plane.abs().argmax(0, keepdim=True)).sign()
-    return centred @ (plane * torch.where(signs == 0, 1.0, signs)).to(x.dtype)
+    coordinates: Tensor = centred @ (plane * torch.where(signs == 0, 1.0, signs)).to(x.dtype)
+    return coordinates
 
 
 @torch.no_grad()
@@ -80,7 +81,8 @@ def project(
     Returns:
         float32 ``[N, 2]``, about 0.
 
-    >>> x = torch.eye(4).repeat_interleave(25, 0) + 0.1 * torch.randn(100, 4, generator=torch.Generator().manual_seed(0))
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> x = torch.eye(4).repeat_interleave(25, 0) + 0.1 * torch.randn(100, 4, generator=draw)
     >>> near = torch.cdist(x, x).fill_diagonal_(9).topk(15, largest=False).indices
     >>> y = project(x, near)
     >>> trustworthiness(x, y, k=10) > 0.9
@@ -119,7 +121,7 @@ def affinities(neighbours: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     n, k = neighbours.shape
     here, there = torch.arange(n).repeat_interleave(k), neighbours.flatten()
-    pairs, counts = torch.cat([here * n + there, there * n + here]).unique(return_counts=True)
+    pairs, counts = torch.unique(torch.cat([here * n + there, there * n + here]), return_counts=True)
     return pairs // n, pairs % n, counts.float() / (2 * n * k)
 
 
@@ -190,7 +192,7 @@ def trustworthiness(features: Tensor, places: Tensor, *, k: int = NEIGHBOURS, ro
     queries = torch.arange(0, count, max(1, count // rows))[:rows]
     unit = directions(features, torch.float32)
     total = 0.0
-    for part in queries.split(max(1, 2**24 // count)):
+    for part in torch.split(queries, max(1, 2**24 // count)):
         own = torch.arange(len(part))
         cosine = unit[part] @ unit.T
         cosine[own, part] = -torch.inf

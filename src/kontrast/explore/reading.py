@@ -16,18 +16,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kontrast import models
 from kontrast.data import DataSet, Rows, Split
 from kontrast.data import load as load_data
 from kontrast.data.arrays import number_labels
 from kontrast.evaluate import extract
+from kontrast.evaluate.features import fraction_of
 from kontrast.explore import thumbnails
 from kontrast.explore.catalogue import NO_LABEL, Catalogue
 from kontrast.explore.thumbnails import Thumbnails
 from kontrast.files import expanded, read_npz
 from kontrast.registry import one_line
 from kontrast.runs import Run
-from kontrast.train.encoder_files import crop_of, load, read_card
-from kontrast.train.machine import pick_device
+from kontrast.train import embedding, load, pick_device
+from kontrast.train.loading import is_run
 
 SPLITS = ("train", "test", "unlabelled")
 ONE_FILE = 5000  # rows whose pictures stand inside the page
@@ -48,6 +50,7 @@ def read(
     encoder: Any,
     data: Any = None,
     *,
+    pretrained: Any = None,
     split: str | None = None,
     limit: int | None = None,
     batch_size: int | None = None,
@@ -58,8 +61,10 @@ def read(
     """Embed data and read its thumbnails.
 
     Args:
-        encoder: A finished run, or its folder; or an .npz file that `kontrast embed` wrote, whose features are taken.
+        encoder: A finished run, its folder, an encoder or its name (`kontrast.load`); or an .npz file that
+            `kontrast embed` wrote, whose features are taken.
         data: What `kontrast.data.load` takes; None with a file of features, for its rows without pictures.
+        pretrained: The weights of an encoder by name.
         split: One split alone; None is all of them.
         limit: At most so many rows altogether, of each split its share, classes even.
         batch_size: Rows that go through the encoder at once; None measures one row and chooses.
@@ -79,7 +84,8 @@ def read(
         return _of_file(expanded(encoder), data, split, limit, workers, progress)
     if data is None:
         raise ValueError("data: must be given with an encoder: a folder of images, an array file, or a set's name")
-    data_set, net, how = _prepare(encoder, data)
+    prepared = _prepare(encoder, pretrained, data)
+    data_set = prepared.data
     parts = _parts(data_set, split, limit)
     done, of = 0, sum(len(part.numbers) for part in parts)
     features = []
@@ -89,17 +95,20 @@ def read(
             if progress is not None:
                 progress("features", before + at, of)
 
-        features.append(
-            extract(
-                net,
-                part.rows,
-                **how,
-                batch_size=batch_size,
-                device=pick_device(device),
-                workers=workers,
-                progress=report,
-            )  # fmt: skip
+        rows = extract(
+            prepared.encoder,
+            part.rows,
+            mean=data_set.mean,
+            std=data_set.std,
+            size=prepared.size,
+            fraction=None if prepared.size is None else fraction_of(data_set),
+            interpolation=data_set.interpolation,
+            batch_size=batch_size,
+            device=pick_device(device),
+            workers=workers,
+            progress=report,
         )
+        features.append(rows)
         done += len(part.numbers)
     return Catalogue(
         features=torch.cat(features),
@@ -113,27 +122,11 @@ def read(
     )
 
 
-def _prepare(encoder: Any, data: Any) -> tuple[DataSet, Any, dict[str, Any]]:
-    """The data as a run's encoder takes them, the encoder, and how it reads."""
-    run = Run(encoder)
-    card = read_card(run)
-    inputs = card["input"]
-    is_image, fraction = inputs["kind"] == "image", crop_of(run, inputs)
-    options: dict[str, Any] = {"channels": inputs["shape"][0]} if is_image else {}
-    if fraction == 1:
-        options["size"] = inputs["shape"][1]
-    data_set = _load(data, **options)
-    shape = data_set.train.inputs.shape
-    if data_set.kind != inputs["kind"] or (not is_image and shape != tuple(inputs["shape"])):
-        what = f"{data_set.kind}s {'of several sizes' if shape is None else shape}"
-        raise ValueError(f"{data_set.name} holds {what}; this encoder takes {inputs['kind']}s {tuple(inputs['shape'])}")
-    how = {
-        "mean": inputs["mean"],
-        "std": inputs["std"],
-        "size": inputs["shape"][1] if is_image else None,
-        "fraction": fraction,
-    }
-    return data_set, load(run), how
+def _prepare(encoder: Any, pretrained: Any, data: Any) -> embedding.Prepared:
+    """The encoder, and the data as it takes them."""
+    if isinstance(encoder, str | os.PathLike) and (pretrained is not None or not is_run(encoder)):
+        encoder = load(encoder, pretrained=pretrained)
+    return embedding.prepare(encoder, data)
 
 
 def _load(data: Any, **options: Any) -> DataSet:
@@ -216,8 +209,8 @@ def _match(
     if len(features) != sum(len(part.rows) for part in parts):
         counts = ", ".join(f"{part.name} {len(part.rows):,}" for part in parts)
         raise ValueError(
-            f"{path} has {len(features):,} rows and no files' names, and the data have {counts}: name the split that was "
-            "embedded (--split)"
+            f"{path} has {len(features):,} rows and no files' names, and the data have {counts}: name the split that "
+            "was embedded (--split)"
         )
     return list(parts), torch.arange(len(features))
 
@@ -289,4 +282,7 @@ def _thumbnails(data: DataSet, parts: Sequence[_Part], workers: int, progress: P
 
 
 def _describe(encoder: Any) -> str:
-    return Run(encoder).path.name
+    """What the features are from, in a few words."""
+    if isinstance(encoder, models.Encoder):
+        return type(encoder).__name__
+    return Run(encoder).path.name if is_run(encoder) else str(encoder)

@@ -2,8 +2,8 @@
 
 Every image is read once, whole, decoded at a smaller scale where its format can (JPEG):
 
-- its *thumbnail* has its proportions, its longer side is at most ``side`` pixels; it is never enlarged. It stands in the
-  upper left corner of a cell ``side × side`` of a *sheet*, a picture of `ROW` × `ROW` cells, in the order of the rows;
+- its *thumbnail* has its proportions, its longer side is at most ``side`` pixels; it is never enlarged. It stands in
+  the upper left corner of a cell ``side × side`` of a *sheet*, a picture of `ROW` × `ROW` cells in the rows' order;
 - its *signature* is the whole image squeezed to `SIGNATURE` × `SIGNATURE` pixels, RGB. Resizing and encoding again
   change it little (`kontrast.explore.duplicates`).
 
