@@ -16,12 +16,12 @@ y_j^y, and Z follows from a fourth, c = ‖y_j‖², because w = (1 + d²) w². 
 
 Deviates: Linderman et al. use the weights of a Gaussian with a perplexity and quadratic interpolation within boxes of
 side 1. Uniform weights of fewer neighbours give the same maps (Böhm et al. 2022) and need no search for widths; nodes
-`SPACING` apart with cubic weights have less than a hundredth of error in the forces on fewer nodes.
+`SPACING` apart with cubic weights have an error of about a hundredth in the forces on fewer nodes.
 
 The start is the plane of largest variance, the first quarter of the steps has the attraction (the first sum)
 twelvefold, and the rate is N over that factor (Belkina et al. 2019; Kobak & Berens 2019). Nothing is drawn at random.
-Distances between groups, and sizes of groups, mean nothing on such a map; `trustworthiness` says how much of the
-neighbourhoods is to be believed.
+Of up to `FEW` rows all pairs are summed. Distances between groups, and sizes of groups, mean nothing on such a map;
+`trustworthiness` says how much of the neighbourhoods is to be believed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ STEPS = 500
 SPACING = 0.4  # of the grid's nodes; the kernel's width is 1
 FEWEST_NODES, MOST_NODES = 64, 1024  # along a side
 MOMENTUM = 0.8
+LEAST_RATE = 50.0
+FEW = 1000  # rows whose pairs are quicker than a grid
 LARGEST_STEP = 5.0
 
 
@@ -100,10 +102,9 @@ def project(
         pull = _attraction(y, rows, columns, p)
         push, z = _repulsion(y)
         gradient = factor * pull - push / z
-        # The rate N/FACTOR goes with gradients of (3) over N (p sums to 1); a gain for each coordinate, as always.
         same = gradient.sign() == update.sign()
         gains = torch.where(same, gains * 0.8, gains + 0.2).clamp_min_(0.01)
-        update = MOMENTUM * update - (4 * max(len(y) / FACTOR, 50.0)) * gains * gradient
+        update = MOMENTUM * update - max(len(y) / FACTOR, LEAST_RATE) * gains * gradient  # without the 4 of (3)
         length = torch.linalg.vector_norm(update, dim=1, keepdim=True)
         update = update * (LARGEST_STEP / length).clamp_max(1.0)
         y = y + update
@@ -133,7 +134,18 @@ def _attraction(y: Tensor, rows: Tensor, columns: Tensor, p: Tensor) -> Tensor:
 
 
 def _repulsion(y: Tensor) -> tuple[Tensor, Tensor]:
-    """Σ_j w_ij² (y_i − y_j) and Z, by (4)."""
+    """Σ_j w_ij² (y_i − y_j) and Z: term by term for few rows, else by (4)."""
+    return _by_pairs(y) if len(y) <= FEW else _by_grid(y)
+
+
+def _by_pairs(y: Tensor) -> tuple[Tensor, Tensor]:
+    w = (torch.cdist(y, y, compute_mode="donot_use_mm_for_euclid_dist").square_() + 1).reciprocal_()
+    z = w.double().sum() - len(y)
+    w.square_()
+    return y * w.sum(1, keepdim=True) - w @ y, z.clamp_min(1e-12).float()
+
+
+def _by_grid(y: Tensor) -> tuple[Tensor, Tensor]:
     low = y.amin(0)
     span = float((y.amax(0) - low).max())
     nodes = min(MOST_NODES, max(FEWEST_NODES, math.ceil(span / SPACING) + 4))
