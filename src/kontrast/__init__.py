@@ -3,7 +3,7 @@
 The package is an arrow of stages. A stage may import what stands left of it, never what stands right::
 
     data → augment → models → losses → geometry → theory → optim → methods → evaluate → train → doctor → report
-         → recipes → pipeline → adaptation → experiments → cli
+         → explore → recipes → pipeline → adaptation → experiments → cli
 
 Each stage is a folder, ``pipeline`` (the main job) one file. The first four do not import each other, ``report`` never
 imports torch, and the root modules (``checks``, ``registry``, ``recipe``, ``runs``, ``sphere``, ``simplex``,
@@ -56,6 +56,7 @@ ARROW = (
     "train",
     "doctor",
     "report",
+    "explore",
     "recipes",
     "pipeline",
     "adaptation",

@@ -26,8 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS = (
-    "demo", "train", "adapt", "evaluate", "embed", "export", "geometry", "doctor", "verify", "reproduce", "ledger",
-    "report", "tune", "list", "show", "bench",
+    "demo", "train", "adapt", "evaluate", "embed", "explore", "export", "geometry", "doctor", "verify", "reproduce",
+    "ledger",    "report", "tune", "list", "show", "bench",
 )  # fmt: skip
 """In the order of ``kontrast --help``. Each has a module with a function of its name, or an app of further commands."""
 for name in COMMANDS:

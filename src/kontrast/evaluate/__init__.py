@@ -14,7 +14,7 @@ from kontrast.evaluate.baselines import affordable, baselines
 from kontrast.evaluate.classifier import Classifier
 from kontrast.evaluate.features import extract
 from kontrast.evaluate.heads import Heads, train_heads
-from kontrast.evaluate.neighbours import nearest, votes
+from kontrast.evaluate.neighbours import nearest, nearest_others, votes
 from kontrast.evaluate.protocol import Protocol
 from kontrast.evaluate.protocols import PROTOCOLS, evaluate, fit_classifier, names
 from kontrast.evaluate.result import Progress, Result
@@ -37,6 +37,7 @@ __all__ = [
     "hold_out",
     "names",
     "nearest",
+    "nearest_others",
     "train_heads",
     "votes",
 ]

@@ -70,6 +70,30 @@ def nearest(query: Any, keys: Any, k: int) -> tuple[Tensor, Tensor]:
     return _unpack_value(best), unpack_index(best)
 
 
+def nearest_others(features: Any, k: int) -> tuple[Tensor, Tensor]:
+    """Find the k nearest other rows of every row (1); a row is not its own neighbour, its copies are.
+
+    Args:
+        features: ``[N, D]``, a tensor or an array.
+        k: 1 to N − 1.
+
+    Returns:
+        Cosines, float32 ``[N, k]``, descending, and the rows, int64 ``[N, k]``.
+
+    Raises:
+        ValueError: Another shape or type, or another ``k``.
+
+    >>> nearest_others(torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), 1)[1].T
+    tensor([[1, 0, 0]])
+    """
+    if not 1 <= k < len(features):
+        raise ValueError(f"k={k}: must be 1 to {len(features) - 1}, the number of other rows")
+    similarity, rows = nearest(features, features, k + 1)
+    own = rows == torch.arange(len(rows), device=rows.device)[:, None]
+    own[:, -1] |= ~own.any(1)  # a row with more than k equals may not be among its own nearest
+    return similarity[~own].view(-1, k), rows[~own].view(-1, k)
+
+
 def votes(query: Tensor, keys: Tensor, labels: Tensor, num_classes: int, *, k: int, temperature: float) -> Tensor:
     """Let the k nearest keys vote for their labels, with weights exp(s/τ).
 

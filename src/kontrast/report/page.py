@@ -166,11 +166,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page."""
+    """A whole page.
+
+    ``beside`` is the name of the folder with its pictures, if they do not stand inside the file.
+    """
 
     title: str
     subtitle: str
     sections: Sequence[Section]
+    beside: str = ""
 
 
 def figures(page: Page) -> list[Figure]:
@@ -236,8 +240,15 @@ def render(page: Page) -> str:
     script = _resource("page.js") + "".join(writer.scripts)
     scripts = [library(), script] if writer.has_charts else [script]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    # Pictures beside the page: 'self' where a server shows it, file: where it is opened from the disk.
+    sources = "data: 'self' file:" if page.beside else "data:"
+    complete = (
+        f"It loads its pictures from the folder {escape(page.beside)} beside it, and sends nothing."
+        if page.beside
+        else "This file is complete: it loads nothing and sends nothing."
+    )
     policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src {sources}; "
         "base-uri 'none'; form-action 'none'"
     )
     return f"""<!DOCTYPE html>
@@ -259,7 +270,7 @@ def render(page: Page) -> str:
 <button type="button" id="theme" aria-label="Light or dark" hidden></button></header>
 <main id="content">
 {body}</main>
-<footer>Made by kontrast {kontrast.__version__}. This file is complete: it loads nothing and sends nothing.</footer>
+<footer>Made by kontrast {kontrast.__version__}. {complete}</footer>
 </div>
 {"".join(f"<script>{script}</script>" for script in scripts)}
 </body>

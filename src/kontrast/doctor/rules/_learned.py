@@ -31,7 +31,7 @@ from torch import Tensor
 from kontrast import losses
 from kontrast.doctor.rule import Missing, Record, percent, quantity
 from kontrast.doctor.rules._setup import queue_of
-from kontrast.evaluate.neighbours import nearest
+from kontrast.evaluate import neighbours
 from kontrast.geometry import TooFewSamples, penalty_entropy
 
 FEWEST_LINES = 5  # for a course
@@ -206,10 +206,7 @@ def nearest_others(features: Tensor, classes: int, k: int | None = None) -> Tens
     """The k nearest other rows of each row, ``[N, k]``; k is 20, in small classes a quarter of one, at least 8."""
     n = len(features)
     k = min(max(FEWEST_NEIGHBOURS, min(NEIGHBOURS, n // (4 * classes))) if k is None else k, n - 1)
-    rows = nearest(features, features, k + 1)[1]
-    own = rows == torch.arange(n)[:, None]
-    own[:, -1] |= ~own.any(1)  # a row with more than k equals may not be among its own nearest
-    return rows[~own].view(n, k)
+    return neighbours.nearest_others(features, k)[1]
 
 
 def label_shares(rows: Tensor, labels: Tensor) -> Tensor:
