@@ -27,7 +27,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     "demo", "train", "adapt", "evaluate", "embed", "explore", "export", "geometry", "doctor", "verify", "reproduce",
-    "ledger",    "report", "tune", "list", "show", "bench",
+    "ledger", "report", "tune", "list", "show", "bench",
 )  # fmt: skip
 """In the order of ``kontrast --help``. Each has a module with a function of its name, or an app of further commands."""
 for name in COMMANDS:
