@@ -38,6 +38,7 @@ ROOT = (
     "simplex",
     "energy",
     "engine",
+    "eager",
     "closed_forms",
     "distributed",
     "openmp",

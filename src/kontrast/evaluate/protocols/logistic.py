@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import number, whole_number
+from kontrast.eager import LBFGS
 from kontrast.evaluate.protocol import Protocol, limit_rows, standardise
 from kontrast.evaluate.result import Progress, Result
 from kontrast.evaluate.subject import Subject
@@ -73,7 +74,7 @@ class Logistic(Protocol):
             flat.grad = gradient
             return value
 
-        search = torch.optim.LBFGS(
+        search = LBFGS(
             [flat],
             max_iter=self.iterations,
             max_eval=2 * self.iterations,
