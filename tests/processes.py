@@ -25,7 +25,14 @@ def run_on_ranks(check: Check, world: int, folder: Path) -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     if sys.platform != "win32":  # one server imports the libraries, and every rank is a fork of it
-        multiprocessing.set_forkserver_preload(["torch.distributed", "pytest", "kontrast.train", "kontrast.losses"])
+        libraries = [
+            "torch.distributed",
+            "torch._dynamo",
+            "pytest",
+            "kontrast.train",
+            "kontrast.losses",
+        ]  # DDP loads it
+        multiprocessing.set_forkserver_preload(libraries)
     arguments = (check, world, port, str(folder), dict(os.environ), os.getcwd())
     start = "spawn" if sys.platform == "win32" else "forkserver"
     try:

@@ -136,7 +136,9 @@ def test_the_contracts_of_all_parts_hold_for_the_new_ones(tree: Path) -> None:
 
 def test_the_new_experiment_is_reproduced(tree: Path) -> None:
     """With the page's method on the page's data set."""
-    python(tree, "-m", "kontrast", "reproduce", "stripes-temperature", "--preset", "smoke", "--out", "cells")
+    python(
+        tree, "-m", "kontrast", "reproduce", "stripes-temperature", "--preset", "smoke", "--jobs", "1", "--out", "cells"
+    )
     (file,) = (tree / "cells").glob("stripes-temperature*/result.json")
     result = json.loads(file.read_text())
     assert result["status"] == {"done": 2}

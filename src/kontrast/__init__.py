@@ -39,6 +39,7 @@ ROOT = (
     "simplex",
     "energy",
     "engine",
+    "eager",
     "closed_forms",
     "distributed",
     "openmp",

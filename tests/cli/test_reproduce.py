@@ -34,7 +34,7 @@ FEW = ["wl-table-1", "temperature=[0.1,1.0]", "--preset", "smoke", "--seeds", "2
 
 def test_runs_resumes_and_shows(asking: Asking, tmp_path: Path) -> None:
     out = ["--out", str(tmp_path)]
-    status, text, told = asking("reproduce", *FEW, "--jobs", "2", *out)
+    status, text, told = asking("reproduce", *FEW, "--jobs", "1", *out)  # its worker is a process
     assert status == 0, told
     assert "4 runs, 4 to do" in told
     assert told.count("done in") == 6, "four runs and two baselines"

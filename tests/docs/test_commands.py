@@ -2,13 +2,14 @@
 
 `make test` runs the first of each shape, `make test-all` all of them.
 
-Commands run in this process, one after another in a folder with a user's files in it; torchrun and python in their own.
+Commands and scripts run in this process, one after another in a folder with a user's files in it; torchrun in its own.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -27,7 +28,7 @@ COMMANDS = all_commands()
 ALONE = re.compile(r"cuda|--gpus|\bray\b|/shared|slurm|srun|sbatch", re.IGNORECASE)  # what needs other machines
 
 
-ALIKE = ("--seeds", "-o", "--out")  # options that lead nowhere else in the program
+ALIKE = ("--seeds", "--jobs", "-o", "--out")  # options that lead nowhere else in the program, or here (run_cells_here)
 
 
 def _shape(command: Command) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ def test_runs(
     elif words[0] == "pip":
         done = _pip(words[1:])
     elif words[0] in ("python", "python3"):
-        done = _called(sys.executable, *smoke.script(words[1:], ROOT))
+        done = _script(*smoke.script(words[1:], ROOT), monkeypatch=monkeypatch, capsys=capsys)
     else:
         pytest.fail(f"{words[0]} is run by no test; mark the block: <!-- not run: … -->")
     ill = words[:2] == ["kontrast", "doctor"]  # status 1: a run of two steps may well be
@@ -107,7 +108,7 @@ def test_only_what_cannot_run_here_is_marked_so(command: Command) -> None:
 @pytest.mark.parametrize("command", [*inline(), *(c for c in COMMANDS if c.program == "kontrast")], ids=str)
 def test_names_a_command_and_options_that_there_are(command: Command) -> None:
     """Those in sentences too, whose arguments are words like RUN; marked ones as well."""
-    root: Any = typer.main.get_command(app)
+    root = _root()
     words = command.words[command.words.index("kontrast") + 1 :]
     while words and words[0].startswith("--"):
         assert words.pop(0) in _options(root)
@@ -216,6 +217,14 @@ def _make(words: list[str]) -> Answer:
     return _called("make", "--dry-run", "--directory", str(ROOT), "--old-file", ".venv/.installed", *words)
 
 
+def _script(file: str, *words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Answer:
+    """A script in this process, which has imported what takes it longest."""
+    monkeypatch.setattr(sys, "argv", [file, *words])
+    capsys.readouterr()
+    runpy.run_path(file, run_name="__main__")
+    return Answer(0, *capsys.readouterr())
+
+
 def _called(*words: str) -> Answer:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return Answer(done.returncode, done.stdout, done.stderr)
@@ -228,6 +237,11 @@ def _pip(words: list[str]) -> Answer:
     missing = [name for name in named if name not in extras]
     known = words[0] == "install" and bool({"."} & {word.partition("[")[0] for word in words} or "kontrast" in words[1])
     return Answer(int(bool(missing) or not known), "", f"no extra {missing}; there are {', '.join(extras)}")
+
+
+@functools.cache
+def _root() -> Any:
+    return typer.main.get_command(app)
 
 
 def _options(command: Any) -> list[str]:

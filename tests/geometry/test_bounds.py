@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -197,7 +198,7 @@ def cases() -> list[Case]:
 
 CASES = cases()
 every = pytest.mark.parametrize("case", CASES, ids=str)
-reductions = pytest.mark.parametrize("reduction", ["mean", "sum"])
+REDUCTIONS = ("mean", "sum")
 CLASSIFIERS = ("cross-entropy", "simplex-cross-entropy")
 
 
@@ -247,23 +248,23 @@ def test_another_loss_has_none() -> None:
 
 
 @every
-@reductions
-def test_chance_is_the_loss_of_unrelated_rows(case: Case, reduction: str) -> None:
-    loss = case.make(reduction)
-    inputs = unrelated(case, loss)
-    assert case.stand(loss, inputs).chance == pytest.approx(call(loss, inputs), rel=1e-10, abs=1e-12)
+def test_chance_is_the_loss_of_unrelated_rows(case: Case) -> None:
+    for reduction in REDUCTIONS:
+        loss = case.make(reduction)
+        inputs = unrelated(case, loss)
+        assert case.stand(loss, inputs).chance == pytest.approx(call(loss, inputs), rel=1e-10, abs=1e-12), reduction
 
 
 @every
-@reductions
-def test_collapsed_is_the_loss_of_equal_rows(case: Case, reduction: str) -> None:
-    loss = case.make(reduction)
+def test_collapsed_is_the_loss_of_equal_rows(case: Case) -> None:
     inputs = case.embeddings(lambda total: sphere(1, DIM).repeat(total, 1) * (case.radius or 1.0))
-    at, value = case.stand(loss, inputs), call(loss, inputs)
-    if case.key in CLASSIFIERS:  # the best of them: equal rows elsewhere, or other weights, are not below
-        assert_not_below(value, at.collapsed)
-    else:
-        assert at.collapsed == pytest.approx(value, rel=1e-10, abs=1e-12)
+    for reduction in REDUCTIONS:
+        loss = case.make(reduction)
+        at, value = case.stand(loss, inputs), call(loss, inputs)
+        if case.key in CLASSIFIERS:  # the best of them: equal rows elsewhere, or other weights, are not below
+            assert_not_below(value, at.collapsed, reduction)
+        else:
+            assert at.collapsed == pytest.approx(value, rel=1e-10, abs=1e-12), reduction
 
 
 @every
@@ -280,16 +281,15 @@ def test_sum_is_the_mean_of_all_anchors(case: Case) -> None:
 
 
 @every
-@reductions
-def test_bound_is_not_above_chance_collapsed_or_random_rows(case: Case, reduction: str) -> None:
-    loss = case.make(reduction)
-    for seed in range(5):
+def test_bound_is_not_above_chance_collapsed_or_random_rows(case: Case) -> None:
+    for reduction, seed in itertools.product(REDUCTIONS, range(5)):
+        loss, where = case.make(reduction), f"{reduction}, seed {seed}"
         inputs = random(case, seed, dim=DIM if case.key in CLASSIFIERS else 4)
         at = case.stand(loss, inputs)
-        assert_not_below(at.chance, at.bound, "chance")
-        assert_not_below(call(loss, inputs), at.bound, f"seed {seed}")
+        assert_not_below(at.chance, at.bound, f"chance, {where}")
+        assert_not_below(call(loss, inputs), at.bound, where)
         if case.key not in CLASSIFIERS:
-            assert_not_below(at.collapsed, at.bound, "collapsed")
+            assert_not_below(at.collapsed, at.bound, f"collapsed, {where}")
 
 
 @every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -82,6 +83,16 @@ class Case:
 
     def differentiable(self, inputs: dict[str, Tensor]) -> list[str]:
         return [k for k in inputs if k in EMBEDDINGS and k not in NO_GRADIENT.get(self.cls.__name__, ())]
+
+
+@contextlib.contextmanager
+def at(*values: Any) -> Iterator[None]:
+    """What fails inside says for which values: a test for each of thousands would take as long to start as to run."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"at {', '.join(map(str, values))}")
+        raise
 
 
 def penalties(loss: Loss) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import warnings
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from kontrast.losses import FAMILY, Batch, Loss
 from tests.descent import assert_not_below, descend, in_ball
-from tests.losses.cases import CASES, EMBEDDINGS, FIXED, NO_GRADIENT, PLAIN, Case, D, N, penalties
+from tests.losses.cases import CASES, EMBEDDINGS, FIXED, NO_GRADIENT, PLAIN, Case, D, N, at, penalties
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 each_loss = pytest.mark.parametrize("case", [next(c for c in PLAIN if c.key == k) for k in FAMILY], ids=str)
@@ -55,18 +56,14 @@ def assert_same(
 
 
 @every_case
-@pytest.mark.parametrize("tile", ["auto", 1, 4, 8])  # of 11 anchors: whole, single, and cut unevenly
-def test_tiled_is_reference_per_anchor_and_gradient(case: Case, tile: Any) -> None:
-    loss = case.make(reduction="none", tile=tile).double()
+def test_tiled_is_reference_per_anchor_and_gradient(case: Case) -> None:
     inputs = case.inputs()
-    shape = case.reference(loss, inputs).shape
-    weight = torch.linspace(-1, 2, shape.numel(), dtype=torch.float64)
-    assert_same(
-        value_and_gradients(case, loss, inputs, weight),
-        value_and_gradients(case, loss, inputs, weight, dense=True),
-        rtol=1e-9,
-        atol=1e-11,
-    )
+    weight = torch.linspace(-1, 2, case.reference(case.make().double(), inputs).numel(), dtype=torch.float64)
+    expected = value_and_gradients(case, case.make().double(), inputs, weight, dense=True)
+    for tile in ("auto", 1, 4, 8):  # of 11 anchors: whole, single, and cut unevenly
+        with at(tile):
+            loss = case.make(reduction="none", tile=tile).double()
+            assert_same(value_and_gradients(case, loss, inputs, weight), expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.key in ("supcon", "tcl", "nt-xent")], ids=str)
@@ -82,33 +79,34 @@ def test_tiled_is_reference_where_blocks_are_wider_than_high(case: Case) -> None
 
 
 @every_case
-@pytest.mark.parametrize("temperature", [0.004, 2.0])
-@pytest.mark.parametrize("normalize", [True, False])
-def test_tiled_is_reference_at_other_temperatures_and_norms(case: Case, temperature: float, normalize: bool) -> None:
+def test_tiled_is_reference_at_other_temperatures_and_norms(case: Case) -> None:
     """0.004 and unnormalised rows leave the range in which no maximum is subtracted."""
-    loss = case.make(reduction="none", temperature=temperature, normalize=normalize, tile=4).double()
     inputs = {k: v * 3 if k in EMBEDDINGS else v for k, v in case.inputs(seed=1).items()}
-    assert_same(
-        value_and_gradients(case, loss, inputs),
-        value_and_gradients(case, loss, inputs, dense=True),
-        rtol=1e-8,
-        atol=1e-9,
-    )
+    for temperature, normalize in itertools.product([0.004, 2.0], [True, False]):
+        with at(temperature, normalize):
+            loss = case.make(reduction="none", temperature=temperature, normalize=normalize, tile=4).double()
+            assert_same(
+                value_and_gradients(case, loss, inputs),
+                value_and_gradients(case, loss, inputs, dense=True),
+                rtol=1e-8,
+                atol=1e-9,
+            )
 
 
 @every_case
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_mean_and_sum_reduce_the_values(case: Case, reduction: str) -> None:
+def test_mean_and_sum_reduce_the_values(case: Case) -> None:
     inputs = case.inputs(seed=2)
-    loss = case.make(reduction=reduction).double()
-    values = case.reference(loss, inputs)
-    counted = (values != 0).sum() if hasattr(loss, "no_positive") else values.numel()
-    share = 1 / counted if reduction == "mean" else 1.0
-    value, grads = value_and_gradients(case, loss, inputs)
-    torch.testing.assert_close(value, (values.sum() * share + penalties(loss)).detach())
-    _, expected = value_and_gradients(case, loss, inputs, torch.full_like(values, share), dense=True)
-    for name, gradient in expected.items():
-        torch.testing.assert_close(grads[name], gradient)
+    for reduction in ("mean", "sum"):
+        with at(reduction):
+            loss = case.make(reduction=reduction).double()
+            values = case.reference(loss, inputs)
+            counted = (values != 0).sum() if hasattr(loss, "no_positive") else values.numel()
+            share = 1 / counted if reduction == "mean" else 1.0
+            value, grads = value_and_gradients(case, loss, inputs)
+            torch.testing.assert_close(value, (values.sum() * share + penalties(loss)).detach())
+            _, expected = value_and_gradients(case, loss, inputs, torch.full_like(values, share), dense=True)
+            for name, gradient in expected.items():
+                torch.testing.assert_close(grads[name], gradient)
 
 
 @each_loss
@@ -177,10 +175,14 @@ def test_learned_temperature_of_any_precision(case: Case, dtype: torch.dtype) ->
 
 
 @every_case
-@pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_changing_an_input_before_backward_is_noticed_or_harmless(case: Case, reduction: str) -> None:
+def test_changing_an_input_before_backward_is_noticed_or_harmless(case: Case) -> None:
     """A queue is often written to right after the loss: the gradient must be the old one's, or an error."""
-    loss = case.make(reduction=reduction, normalize=False).double()
+    for reduction in ("mean", "none"):
+        with at(reduction):
+            change_before_backward(case, case.make(reduction=reduction, normalize=False).double())
+
+
+def change_before_backward(case: Case, loss: Any) -> None:
     inputs = case.inputs(seed=15)
     name = case.differentiable(inputs)[0]
     expected = torch.autograd.grad(loss(**{**inputs, name: inputs[name].requires_grad_()}).sum(), inputs[name])[0]
@@ -235,17 +237,19 @@ def test_length_of_rows_does_not_matter_when_normalised(case: Case) -> None:
 
 
 @every_case
-@pytest.mark.parametrize(
-    ("dtype", "temperature"),
-    [
-        *((torch.float16, temperature) for temperature in (1e-3, 0.1)),
-        *((torch.bfloat16, temperature) for temperature in (0.02, 100.0)),
-        *((torch.float32, temperature) for temperature in (1e-3, 0.02)),
-    ],
-    ids=str,
-)
-def test_low_precision_inputs_are_computed_in_float32(case: Case, dtype: torch.dtype, temperature: float) -> None:
+def test_low_precision_inputs_are_computed_in_float32(case: Case) -> None:
     """Against the float64 twin on the same numbers; rounding of similarities is magnified by 1/τ."""
+    for dtype, temperatures in (
+        (torch.float16, (1e-3, 0.1)),
+        (torch.bfloat16, (0.02, 100.0)),
+        (torch.float32, (1e-3, 0.02)),
+    ):
+        for temperature in temperatures:
+            with at(dtype, temperature):
+                compare_with_float64(case, dtype, temperature)
+
+
+def compare_with_float64(case: Case, dtype: torch.dtype, temperature: float) -> None:
     inputs = case.inputs(seed=9, dtype=dtype)
     loss = case.make(temperature=temperature, reduction="none")
     value, grads = value_and_gradients(case, loss, inputs)
@@ -316,9 +320,14 @@ DEGENERATE = {
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.make().normalize], ids=str)
-@pytest.mark.parametrize("rows", DEGENERATE)
-def test_degenerate_rows_give_finite_values_and_gradients(case: Case, rows: str) -> None:
+def test_degenerate_rows_give_finite_values_and_gradients(case: Case) -> None:
     """At the two ends of the temperatures; `tests/torture/test_numerics.py` compares such rows with their twin."""
+    for rows in DEGENERATE:
+        with at(rows):
+            check_degenerate(case, rows)
+
+
+def check_degenerate(case: Case, rows: str) -> None:
     for dtype, temperature, reduction in (
         (torch.float16, 1e-3, "mean"),
         (torch.float16, 100.0, "none"),
@@ -337,8 +346,13 @@ def test_degenerate_rows_give_finite_values_and_gradients(case: Case, rows: str)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.make().normalize], ids=str)
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
-def test_a_zero_row_gets_no_gradient_and_disturbs_no_other(case: Case, dtype: torch.dtype) -> None:
+def test_a_zero_row_gets_no_gradient_and_disturbs_no_other(case: Case) -> None:
+    for dtype in (torch.float16, torch.float32):
+        with at(dtype):
+            check_zero_row(case, dtype)
+
+
+def check_zero_row(case: Case, dtype: torch.dtype) -> None:
     inputs = case.inputs(seed=12, dtype=dtype)
     inputs = {k: DEGENERATE["one zero row"](v).to(dtype) if k in EMBEDDINGS else v for k, v in inputs.items()}
     loss = case.make(temperature=0.5)

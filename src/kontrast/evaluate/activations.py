@@ -117,6 +117,10 @@ def _eager() -> Iterator[None]:
 class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of the storages that operations create, until each is freed."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch loads its compiler at the first operation
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.now = self.peak = 0

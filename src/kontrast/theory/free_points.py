@@ -54,6 +54,7 @@ from torch import Tensor
 
 from kontrast import losses, simplex
 from kontrast.checks import number, one_of, temperature_now, whole_number
+from kontrast.eager import LBFGS
 from kontrast.geometry import bounds, optimum, pairwise_cosines
 from kontrast.registry import quoted
 from kontrast.sphere import unit
@@ -481,7 +482,7 @@ def _sharpen(loss: Objective, points: Tensor, radius: float) -> tuple[Tensor, fl
 def _descend(loss: Objective, start: Tensor, radius: float, **options: Any) -> Tensor:
     """L-BFGS from a start; returns points of the unit sphere."""
     x = unit(start).requires_grad_()
-    optimiser = torch.optim.LBFGS([x], history_size=20, **options)
+    optimiser = LBFGS([x], history_size=20, **options)
 
     def closure() -> Tensor:
         optimiser.zero_grad()

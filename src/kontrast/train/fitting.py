@@ -24,6 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kontrast.eager import LBFGS
 from kontrast.sphere import unit
 from kontrast.train import interaction
 from kontrast.train.job import Job
@@ -72,7 +73,7 @@ def fit_linear(z: Tensor, labels: Tensor, num_classes: int) -> Tensor:
     means = torch.zeros(num_classes, z.shape[1], dtype=z.dtype).index_add_(0, labels, z) / counts[:, None]
     w = SCALE * (means - means.mean(0))  # (1)
     w.requires_grad_()
-    solver = torch.optim.LBFGS([w], max_iter=AT_ONCE, history_size=10, line_search_fn="strong_wolfe")
+    solver = LBFGS([w], max_iter=AT_ONCE, history_size=10, line_search_fn="strong_wolfe")
 
     def objective() -> Tensor:
         solver.zero_grad()

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from kontrast.checks import number, whole_number
+from kontrast.eager import LBFGS
 from kontrast.evaluate.classifier import Classifier
 from kontrast.evaluate.protocol import Protocol, Standardisation, limit_rows
 from kontrast.evaluate.result import Progress, Result
@@ -82,7 +83,7 @@ class Logistic(Protocol):
             flat.grad = gradient
             return value
 
-        search = torch.optim.LBFGS(
+        search = LBFGS(
             [flat],
             max_iter=self.iterations,
             max_eval=2 * self.iterations,

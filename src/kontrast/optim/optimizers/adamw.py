@@ -17,10 +17,12 @@ import torch
 from torch import nn
 
 from kontrast.checks import number
+from kontrast.eager import eager
 from kontrast.optim.optimizers._base import Groups, can_fuse, fuse, groups
 from kontrast.registry import quoted
 
 
+@eager
 class AdamW(torch.optim.AdamW):
     """AdamW, (1)–(3).
 

@@ -27,9 +27,11 @@ import torch
 from torch import Tensor, nn
 
 from kontrast.checks import number
+from kontrast.eager import eager
 from kontrast.optim.optimizers._base import Groups, groups
 
 
+@eager
 class LARS(torch.optim.Optimizer):
     """LARS, (1)–(4), for a whole group of tensors at a time, without waiting for the device.
 

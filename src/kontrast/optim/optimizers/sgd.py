@@ -18,9 +18,11 @@ import torch
 from torch import nn
 
 from kontrast.checks import number
+from kontrast.eager import eager
 from kontrast.optim.optimizers._base import Groups, can_fuse, fuse, groups
 
 
+@eager
 class SGD(torch.optim.SGD):
     """SGD with momentum, (1)–(3).
 
