@@ -34,6 +34,8 @@ from pydantic import (
     model_validator,
 )
 
+from kontrast.runs.displayed import Html
+
 FORMAT = 1
 """Version of the run folder's format, written to run.json. Runs of kontrast 0.1 have none and can be read."""
 LARGEST = 3.4e38  # what float32 holds: charts and tensors take no larger number
@@ -101,8 +103,8 @@ class MonitorChart:
     order: int = 100
 
 
-class FileModel(BaseModel):
-    """Base of the models: strict types, unknown keys are ignored, null counts as missing."""
+class FileModel(Html, BaseModel):
+    """Base of the models: strict types, unknown keys are ignored, null counts as missing; Jupyter shows tables."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
