@@ -93,7 +93,9 @@ def test_it_agrees_on_files_of_every_kind(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not IMAGENETTE.exists(), reason="no imagenette-sample in KONTRAST_TEST_DATA")
 def test_it_agrees_on_real_photos(tmp_path: Path) -> None:
+    """Resized and cropped as published weights often want it."""
     changes = {"data.name": str(IMAGENETTE), "data.limit": None, "data.test_limit": None, "augment": ["strong"] * 2}
+    changes |= {"data.interpolation": "bicubic", "data.crop": 0.9}
     small = {"encoder": {"name": "small-resnet", "stem": "large"}, "augment.size": 64, "train.epochs": 1}
     run = run_recipe(recipe("supcon", tmp_path, **changes, **small, **{"evaluate.protocols": ["probe"]}))
     check(run, IMAGENETTE)

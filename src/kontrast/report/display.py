@@ -6,16 +6,20 @@ user is escaped in both: markup in HTML, a terminal's commands in text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
+
+from pydantic import BaseModel
 
 from kontrast.registry import one_line
 from kontrast.report.comparison.differences import Comparison
 from kontrast.report.page import Fold, Mark, Numbers, Part, Table, Text, fragment
 from kontrast.runs import Run
+from kontrast.runs.schemas import FileModel
 
 COLUMN = 60  # letters of a table's column in plain text; a longer cell is cut
+MOST = 10  # values of a list
 
 
 def html(shown: Any) -> str:
@@ -62,6 +66,53 @@ def _of_comparison(comparison: Comparison) -> Sequence[Part]:
 @parts_of.register
 def _of_table(table: Table) -> Sequence[Part]:
     return [table]
+
+
+@parts_of.register
+def _of_model(model: FileModel) -> Sequence[Part]:
+    """A model of a file: its own words if it has any, its values, and a table of each list of models in it."""
+    parts: list[Part] = []
+    if type(model).__str__ is not BaseModel.__str__:
+        parts.append(Text(str(model)))
+    values = [(name, value) for name, value in model if _is_there(value) and str(value) != str(model)]
+    rows = [[name, _plain(value)] for name, value in values if not _models_in(value)]
+    parts += [Table(["", ""], rows)] if rows else []
+    for name, value in values:
+        models = _models_in(value)
+        if isinstance(value, FileModel):
+            parts.append(Fold(name, parts_of(value)))
+        elif models:
+            columns = [key for key in type(models[0]).model_fields if any(_is_there(getattr(m, key)) for m in models)]
+            cells = [[_plain(getattr(m, key)) for key in columns] for m in models]
+            parts.append(Table(columns, cells, name))
+    return parts
+
+
+def _models_in(value: Any) -> list[FileModel]:
+    found = value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, FileModel)]
+
+
+def _is_there(value: Any) -> bool:
+    return value is not None and (isinstance(value, bool | int | float) or bool(value))
+
+
+def _plain(value: Any) -> str:
+    """A value in words.
+
+    >>> _plain(0.93125), _plain({"a": 1, "b": 2.0}), _plain([1, 2, 3]), _plain(None)
+    ('0.9313', 'a 1, b 2', '1, 2, 3', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("-", "−")
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(one)}" for key, one in value.items())
+    if isinstance(value, list | tuple):
+        more = f" and {len(value) - MOST:,} more" if len(value) > MOST else ""
+        return ", ".join(map(_plain, value[:MOST])) + more
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 # ------------------------------------------------------------------------------------------------ plain text

@@ -1,4 +1,4 @@
-"""`Displayed`: the base of what displays itself, in Jupyter as HTML and by ``print`` as plain text.
+"""The bases of what displays itself: in Jupyter as HTML, by ``print`` as plain text.
 
 What is shown is said by `kontrast.report.display`, which is imported when something is.
 """
@@ -6,13 +6,17 @@ What is shown is said by `kontrast.report.display`, which is imported when somet
 from __future__ import annotations
 
 
-class Displayed:
-    """Base of runs, verdicts, comparisons and tables; `kontrast.report.display.parts_of` knows what each shows."""
+class Html:
+    """Base of what Jupyter shows as HTML: the models of a run's files, whose plain text is pydantic's or their own."""
 
     def _repr_html_(self) -> str:
         from kontrast.report import display
 
         return display.html(self)
+
+
+class Displayed(Html):
+    """Base of runs, comparisons and tables, which are written by ``print`` too."""
 
     def __str__(self) -> str:
         from kontrast.report import display

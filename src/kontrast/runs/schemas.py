@@ -35,6 +35,7 @@ from pydantic import (
 )
 
 from kontrast.registry import quoted
+from kontrast.runs.displayed import Html
 
 FORMAT = 1
 """Version of the run folder's format, written to run.json. Runs of kontrast 0.1 have none and can be read."""
@@ -115,8 +116,8 @@ class MonitorChart:
             )
 
 
-class FileModel(BaseModel):
-    """Base of the models: strict types, unknown keys are ignored, null counts as missing."""
+class FileModel(Html, BaseModel):
+    """Base of the models: strict types, unknown keys are ignored, null counts as missing; Jupyter shows tables."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 

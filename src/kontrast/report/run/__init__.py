@@ -6,18 +6,19 @@ images, a test split, monitors) leaves its section out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from kontrast.recipe import Recipe
-from kontrast.report.page import Page, Part, Text
+from kontrast.report.page import Page, Part, Section, Text
 from kontrast.report.records import RunRecord, find_others, read
 from kontrast.report.run import accuracy, curves, embedding, geometry, pictures, summary, verdict
 from kontrast.runs import Run
 
 __all__ = ["headline", "page"]
 
-SECTIONS = (
+SECTIONS: tuple[Callable[[RunRecord], Section | None], ...] = (
     verdict.section,
     summary.result,
     summary.health,
@@ -50,14 +51,17 @@ def page(path: Path) -> Page:
 
 
 def headline(path: Path) -> list[Part]:
-    """What a run shows of itself: its name and status, what it is, and the first section of its page.
+    """What a run shows of itself: its name and status, what it is, and its page down to the result.
 
     Raises:
         ValueError: It is not a run's folder.
     """
     record = read(path)
-    name = Text(f"{record.path.name}: {record.status}", "title")
-    return [name, Text(subtitle(record), "note"), *summary.result(record).parts]
+    parts: list[Part] = [Text(f"{record.path.name}: {record.status}", "title"), Text(subtitle(record), "note")]
+    for make in SECTIONS[: SECTIONS.index(summary.result) + 1]:
+        section = make(record)
+        parts += [] if section is None else section.parts
+    return parts
 
 
 def subtitle(record: RunRecord) -> str:
