@@ -257,12 +257,12 @@ QUICK = ("train.epochs=1", "encoder.width=2", "evaluate.protocols=[knn20]", "run
 def test_a_folder_is_trained_on_and_the_same_again_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder, runs = classes(tmp_path / "photos", per_class=12, size=(20, 20)), tmp_path / "runs"
+    folder, runs = classes(tmp_path / "photos", per_class=10, size=(20, 20)), tmp_path / "runs"
     dry = ask(monkeypatch, capsys, "train", folder, *QUICK, "--out", runs, "--dry-run")
     assert dry.status == 0, dry.err
     assert not runs.exists()
     assert "#   method=supcon " in dry.out
-    assert "# warning: 24 images are few" in dry.out
+    assert "# warning: 20 images are few" in dry.out
     recipe = tmp_path / "chosen.yaml"
     recipe.write_text(dry.out)
     hashed = Recipe.read(recipe).hash
@@ -272,10 +272,10 @@ def test_a_folder_is_trained_on_and_the_same_again_is_done(
     assert run.path.name == f"supcon-photos-{hashed}"
     assert f"run folder: {run.path}" in done.out
     assert "method=supcon  " in done.err
-    assert "warning: 24 images are few" in done.err
+    assert "warning: 20 images are few" in done.err
     assert run.state.origin["minutes"] == 10
     page = (run.path / "report.html").read_text(encoding="utf-8")
-    assert "2 classes of 12 images" in page, "the page says why"
+    assert "2 classes of 10 images" in page, "the page says why"
     again = ask(monkeypatch, capsys, "train", f"data={folder}", *QUICK, "--out", runs)
     assert f"already done: {run.path}" in again.err
     repeated = shlex.split(next(line for line in dry.out.splitlines() if "kontrast train" in line).partition(": ")[2])
@@ -287,7 +287,7 @@ def test_a_folder_is_trained_on_and_the_same_again_is_done(
 def test_a_method_by_its_name_and_weights_by_an_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = classes(tmp_path / "photos", per_class=12, size=(20, 20))
+    folder = classes(tmp_path / "photos", per_class=10, size=(20, 20))
     dry = ask(monkeypatch, capsys, "train", "simclr", f"data={folder}", *QUICK, "optim.lr=0.3", "--dry-run")
     assert dry.status == 0, dry.err
     path = tmp_path / "chosen.yaml"
@@ -297,7 +297,8 @@ def test_a_method_by_its_name_and_weights_by_an_option(
     bare = ask(monkeypatch, capsys, "train", folder, *QUICK, "--weights", tmp_path / "none.pt", "--dry-run")
     assert bare.status == 2
     assert "must stand beside the encoder that the weights are of" in bare.err
-    absent = ask(monkeypatch, capsys, "train", folder, *QUICK, "encoder=resnet18", "--weights", tmp_path / "none.pt")
+    start = ["encoder=small-resnet", "--weights", tmp_path / "none.pt"]
+    absent = ask(monkeypatch, capsys, "train", folder, *QUICK, *start)
     assert (absent.status, one_paragraph(absent.err)) == (2, True), absent.err
     assert "none.pt" in absent.err
     wrong = ask(monkeypatch, capsys, "train", "supcon-fashion-mini", "--minutes", "5")

@@ -29,7 +29,7 @@ def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    return classes(tmp_path / "photos", per_class=12, size=(20, 20))
+    return classes(tmp_path / "photos", per_class=10, size=(20, 20))
 
 
 def asked(tmp_path: Path, **more: Any) -> dict[str, Any]:
@@ -150,8 +150,16 @@ def test_the_command_repeats_it_exactly(photos: Path, tmp_path: Path) -> None:
     again = prepare(request_of(words[2], words[3:]))
     assert again.recipe.hash == prepared.recipe.hash
     assert again.command == prepared.command
-    assert "2 classes of 12 images" in prepared.recipe.about, "recipe.yaml has the reasons"
+    assert "2 classes of 10 images" in prepared.recipe.about, "recipe.yaml has the reasons"
     assert "held out" in "\n".join(prepared.lines())
+
+
+def test_copies_among_the_rows_that_are_held_out_are_told(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        for i in range(10):
+            write(tmp_path / "photos" / name / f"{i}.png", (60, 60), seed=i // 2)
+    prepared = prepare(request_of(tmp_path / "photos", asked(tmp_path)))
+    assert any("4 of the 4 test images are training images too" in text for text in prepared.warnings)
 
 
 @pytest.mark.parametrize("form", ["folder", "file", "arrays", "paths", "set", "flat", "vectors"])
@@ -182,7 +190,7 @@ def test_every_form_of_data_is_trained_on(form: str, photos: Path, tmp_path: Pat
 
 def test_the_held_out_rows_are_the_same_from_the_recipe_alone(photos: Path, tmp_path: Path) -> None:
     """The data were loaded to look at them; a run that is resumed from its folder loads them itself."""
-    run = kontrast.run(photos, **asked(tmp_path, **{"data.limit": 12}))
+    run = kontrast.run(photos, **asked(tmp_path, **{"data.limit": 10}))
     value = run.value("knn20")
     predictions = run.arrays(["query_predictions"])
     run.result_file.unlink()
@@ -197,9 +205,9 @@ def test_choices_are_printed_with_their_reasons(
 ) -> None:
     kontrast.run(photos, **asked(tmp_path, **{"run.progress": True}))
     told = capsys.readouterr().err
-    assert "photos: 24 images of 20×20 pixels in 2 classes" in told
+    assert "photos: 20 images of 20×20 pixels in 2 classes" in told
     assert "method=supcon" in told
-    assert "2 classes of 12 images" in told
+    assert "2 classes of 10 images" in told
     assert "kontrast train supcon data=" in told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from PIL import Image
 
 from kontrast.data import Memory, Split
 from kontrast.recipe import Recipe
-from kontrast.train.job import Job, held_out, keep_memory, make_job, warn_of_size
+from kontrast.train.job import Job, held_out, keep_memory, load_data, make_job, warn_of_size
 from kontrast.train.resolving import resolve
 from tests.train.small import recipe
 
@@ -54,6 +55,49 @@ def test_pieces() -> None:
     assert job(recipe("supcon")).micro_batches() == 1
     assert job(recipe("supcon", **{"train.micro_batch": 10})).micro_batches() == 4
     assert job(recipe("supcon", **{"train.micro_batch": 100})).micro_batches() == 1
+
+
+# ------------------------------------------------------------------------------------------------ test rows held out
+
+
+def rows(folder: Path, *sizes: int) -> str:
+    """A file of vectors without test rows: as many of each class."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    np.savez(folder / "rows.npz", x_train=np.arange(2 * len(labels)).reshape(-1, 2), y_train=labels)
+    return str(folder / "rows.npz")
+
+
+def test_test_rows_are_held_out_of_each_class_the_same_for_every_seed(tmp_path: Path) -> None:
+    data = {"name": rows(tmp_path, 20, 10, 2, 1), "test": 0.2}
+    settings = {"augment": ["vector-noise"] * 2, "train.batch_size": 4, "data.limit": None, "data.test_limit": None}
+    made = recipe("supcon", tmp_path, **settings).override({f"data.{key}": value for key, value in data.items()})
+    whole, *_ = load_data(made)
+    assert whole.test.labels.bincount().tolist() == [4, 2, 1], "a class with one row keeps it"
+    assert len(whole.train) + len(whole.test) == 33
+    values = {tuple(row) for split in (whole.train, whole.test) for row in split.inputs.values.tolist()}
+    assert len(values) == 33, "no row is in both"
+    noisy = made.override({"seed": 1, "data.noise": 1.0, "data.limit": 8, "data.validation": 0.5})
+    other, train, validation = load_data(noisy)
+    assert torch.equal(other.test.inputs.values, whole.test.inputs.values), "whatever the seed, limit and noise"
+    assert torch.equal(other.test.labels, whole.test.labels), "and their labels are right"
+    assert (len(train), len(validation)) == (4, 4)
+    assert job(made).data.test is not None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "settings", "says"),
+    [
+        ((20, 10), {"data.name": "digits"}, "data.test=0.2: must be left out, as 'digits' has 360 test rows"),
+        ((1, 1, 1), {}, "data.test=0.2: no class of these 3 rows has two"),
+        ((20, 10), {"data.labelled": False}, "data.test=0.2: must be left out, as 'rows' has no labels"),
+    ],
+)
+def test_where_there_are_no_rows_to_hold_out(
+    sizes: tuple[int, ...], settings: dict[str, object], says: str, tmp_path: Path
+) -> None:
+    made = recipe("supcon", tmp_path, **{"data.name": rows(tmp_path, *sizes), "data.test": 0.2, **settings})
+    with pytest.raises(ValueError, match=re.escape(says)):
+        load_data(made)
 
 
 @pytest.mark.parametrize(("size", "asked", "kept"), [(8, True, 1), (8, False, 0), (64, True, 1), (65, True, 0)])

@@ -40,6 +40,7 @@ FEW = 300  # below this a word of warning, without pretrained weights
 TEST_SHARE = 0.2  # held out where there is no test split
 UNEVEN = 2.0  # rows of the largest class for one of the smallest, from which on batches are balanced
 MOST_CLASSES = 64  # in a balanced batch
+WIDTH = 32  # of the small encoder
 FEATURES = 256  # of the small encoder without labels, which a linear probe makes use of
 BATCH, BATCH_PRETRAINED = 128, 32  # a view of 224 pixels needs some 60 MB of activations
 RATES = {"optim.lr": 0.2, "optim.weight_decay": 5e-4, "optim.nesterov": True}
@@ -152,14 +153,13 @@ def choose(facts: Facts, asked: Mapping[str, Any], *, device: Setting = "cpu") -
     method = _method(facts, asked)
     name = method.settings["method"]
     split = asked.get("data.split", method.settings.get("data.split", "train"))
-    rows = facts.unlabelled_rows if split == "unlabelled" else facts.rows
     made = [
         method,
-        _test_rows(facts, asked),
+        _test_rows(facts),
         _view_size(facts, asked),
         _encoder(facts, asked, name, device),
         _views(facts, asked, name),
-        *_batch(facts, asked, name, rows),
+        _batch(facts, asked, name, split),
         _optimiser(facts, asked, name),
     ]
     return without(made, asked)
@@ -188,8 +188,8 @@ def _method(facts: Facts, asked: Mapping[str, Any]) -> Choice:
     return Choice({"method": name, **settings}, reason)
 
 
-def _test_rows(facts: Facts, asked: Mapping[str, Any]) -> Choice:
-    if facts.test_rows or facts.classes < 2 or max(facts.class_sizes) < 2:
+def _test_rows(facts: Facts) -> Choice:
+    if not _needs_test_rows(facts):
         return Choice({}, "")
     reason = "there are no test rows with labels: a fifth of each class is held out to judge by, always the same rows"
     return Choice({"data.test": TEST_SHARE}, reason)
@@ -208,13 +208,11 @@ def _encoder(facts: Facts, asked: Mapping[str, Any], method: str, device: Settin
         return Choice({}, "")
     if facts.kind == "vector":
         return Choice({"encoder": "mlp"}, "the rows are vectors")
-    side = _side(facts)
     if device == "gpu":
         return Choice({"encoder": "resnet18"}, "there is a GPU, and no pretrained weights were given")
-    width = 32
-    reason = f"images of {side} pixels on a CPU, and no pretrained weights were given"
+    reason = f"images of {_side(facts)} pixels on a CPU, and no pretrained weights were given"
     wide = {} if _needs_labels(method) else {"encoder.features": FEATURES}
-    return Choice({"encoder": "small-resnet", "encoder.width": width, **wide}, reason)
+    return Choice({"encoder": "small-resnet", "encoder.width": WIDTH, **wide}, reason)
 
 
 def _views(facts: Facts, asked: Mapping[str, Any], method: str) -> Choice:
@@ -235,22 +233,36 @@ def _views(facts: Facts, asked: Mapping[str, Any], method: str) -> Choice:
     return Choice(settings, reason)
 
 
-def _batch(facts: Facts, asked: Mapping[str, Any], method: str, rows: int) -> list[Choice]:
+def _batch(facts: Facts, asked: Mapping[str, Any], method: str, split: str) -> Choice:
     """Batch size and sampler."""
-    if facts.classes >= 2 and not facts.test_rows and "data.test" not in asked:
-        rows -= round(TEST_SHARE * rows)
-    labelled = _needs_labels(method)
-    most = min(BATCH_PRETRAINED if _start(asked) else BATCH, rows)
-    sampler = asked.get("train.sampler")
-    fits = 2 <= facts.classes <= min(MOST_CLASSES, most // 2)
+    rows = facts.unlabelled_rows if split == "unlabelled" else _rows_left(facts, asked)
+    most = int(asked.get("train.batch_size") or min(BATCH_PRETRAINED if _start(asked) else BATCH, rows))
+    sampler, classes = asked.get("train.sampler"), max(facts.classes, 1)
+    per_class = max(2, most // classes)
+    fits = 2 <= classes <= min(MOST_CLASSES, most // 2) and ("train.batch_size" not in asked or most % classes == 0)
     uneven = facts.imbalance >= UNEVEN
-    if sampler == "class-balanced" or (sampler is None and labelled and uneven and fits):
-        per_class = max(2, most // max(facts.classes, 1))
-        size = per_class * facts.classes
-        reason = f"classes differ {facts.imbalance:.0f} times in size, so {per_class} of each are in a batch"
-        return [Choice({"train.sampler": "class-balanced", "train.batch_size": size}, reason)]
+    if sampler == "class-balanced" or (sampler is None and _needs_labels(method) and uneven and fits):
+        why = f"classes differ {facts.imbalance:.0f} times in size, so " if uneven else ""
+        reason = f"{why}{per_class} rows of each class are in a batch"
+        return Choice({"train.sampler": "class-balanced", "train.batch_size": per_class * classes}, reason)
     reason = f"of {rows:,} training rows" if most < rows else f"all {rows:,} training rows: there are no more"
-    return [Choice({"train.batch_size": most, "train.sampler": "shuffled"}, reason)]
+    return Choice({"train.batch_size": most, "train.sampler": "shuffled"}, reason)
+
+
+def _rows_left(facts: Facts, asked: Mapping[str, Any]) -> int:
+    """The rows to train on, without those held out to test and to validate: of each class, as they are held out."""
+    test = asked.get("data.test", TEST_SHARE if _needs_test_rows(facts) else None)
+    validation = asked.get("data.validation")
+    left = 0
+    for size in facts.class_sizes or (facts.rows,):
+        if test:
+            size -= min(max(1, round(test * size)), size - 1)
+        left += size - max(1, round(validation * size)) if validation else size
+    return left
+
+
+def _needs_test_rows(facts: Facts) -> bool:
+    return not facts.test_rows and facts.classes >= 2 and max(facts.class_sizes) >= 2
 
 
 def _optimiser(facts: Facts, asked: Mapping[str, Any], method: str) -> Choice:
@@ -411,6 +423,10 @@ def command(source: str, choices: Sequence[Choice], asked: Mapping[str, Any]) ->
 
 def warnings_of(facts: Facts, asked: Mapping[str, Any]) -> list[str]:
     """What the user should know of the data before training.
+
+    Args:
+        facts: The facts; where rows are held out to test on, with those as test rows.
+        asked: The user's settings by dotted key, and those of a pretrained start.
 
     >>> from kontrast.data.facts import Facts
     >>> warnings_of(Facts(name="photos", rows=600, class_sizes=(300, 300), test_rows=200, copies=3), {})

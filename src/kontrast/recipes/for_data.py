@@ -20,7 +20,7 @@ import importlib.util
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from kontrast.runs import Run
 
 if TYPE_CHECKING:
     from kontrast.data import DataSet
-    from kontrast.data.facts import Sides
+    from kontrast.data.facts import Facts, Sides
 
 ARRAYS = (".npz", ".npy")
 FILES = (".yaml", ".yml")
@@ -109,9 +109,9 @@ class Prepared:
     about: str = ""
 
     def lines(self) -> list[str]:
-        """The choices in words: a line each, and the command line that repeats them."""
+        """The data or the run that was found, a line for each choice, and the command line that repeats them."""
         if not self.choices:
-            return []
+            return [self.about]
         parts = [(" ".join(choosing.words(choice.settings)), choice.reason) for choice in self.choices]
         width = min(max(len(settings) for settings, _ in parts), 40)
         rest = [f"  {settings:<{width}}  {reason}" for settings, reason in parts]
@@ -283,7 +283,7 @@ def prepare(request: Request) -> Prepared:
     origin = _origin(request)
     found = _find_run(request, origin)
     if found is not None:
-        return Prepared(found, origin=origin)
+        return Prepared(found, origin=origin, about=f"the same call led to {Run.of(found).path}")
     asked, source = dict(request.settings), request.source
     device = _device(asked)
     from kontrast.data.facts import look
@@ -307,7 +307,7 @@ def prepare(request: Request) -> Prepared:
     recipe = resolve(choosing.recipe_of(name, data.name, choices, asked))
     if request.is_object:
         recipe, as_trained = bind(recipe, source)
-    told = [*choosing.warnings_of(facts, asked), *_changed(recipe, origin)]
+    told = [*choosing.warnings_of(_as_tested(facts, seen, recipe), known), *_changed(recipe, origin)]
     words = "" if request.is_object else choosing.command(source, choices, asked)
     return Prepared(
         recipe=recipe,
@@ -318,6 +318,17 @@ def prepare(request: Request) -> Prepared:
         command=words,
         about=_describe(seen, sized=as_trained is not None),
     )
+
+
+def _as_tested(facts: Facts, data: DataSet, recipe: Recipe) -> Facts:
+    """The facts with the test rows that the recipe holds out, and their copies among the others."""
+    from kontrast.data.facts import look
+    from kontrast.train.job import with_test_rows
+
+    if recipe.data.test is None:
+        return facts
+    held_out = look(with_test_rows(data, recipe.data.test))
+    return replace(facts, test_rows=held_out.test_rows, copies=held_out.copies, near_copies=held_out.near_copies)
 
 
 def _check_folder(source: Any) -> None:
@@ -498,7 +509,7 @@ def announce(prepared: Prepared) -> None:
     if distributed.launched_rank() != 0:
         return
     console = StderrConsole(quiet=not prepared.recipe.run.progress)
-    for line in prepared.lines():
+    for line in prepared.lines() if prepared.choices else ():
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     for text in prepared.warnings:
         warnings.warn(text, UserWarning, stacklevel=3)
