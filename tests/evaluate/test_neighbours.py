@@ -108,7 +108,7 @@ def test_very_wide_rows_are_searched_in_smaller_blocks(monkeypatch: pytest.Monke
 
 def test_a_row_is_not_its_own_neighbour_and_its_copies_are() -> None:
     x = drawn(60, 5, 0)
-    x[[7, 9, 30]] = x[3]
+    x[[7, 9, 30]] = x[3].clone()
     similarity, rows = nearest_others(x, 4)
     assert not bool((rows == torch.arange(60)[:, None]).any())
     assert set(rows[3, :3].tolist()) == {7, 9, 30}
