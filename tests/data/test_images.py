@@ -185,6 +185,18 @@ def test_centre_crop_is_torchvisions_resize_of_the_middle_square(height: int, wi
     assert torch.equal(CentreCrop(20)(image[None])[0], found), "alone or in a batch"
 
 
+def test_bicubic_is_pils_within_a_level_and_never_wraps() -> None:
+    """Both have integer weights, of different bits; black beside white must not overshoot into the other."""
+    checks = np.kron(np.indices((6, 6)).sum(0) % 2 * 255, np.ones((7, 7))).astype(np.uint8)
+    for image in (noise(60, 60), np.repeat(checks[..., None], 3, 2)):
+        found = CentreCrop(20, interpolation="bicubic")(chw(image))
+        expected = chw(np.asarray(Image.fromarray(image).resize((20, 20), Image.Resampling.BICUBIC)))
+        assert (found.int() - expected.int()).abs().max() <= 1
+        assert (found.int() - CentreCrop(20)(chw(image)).int()).abs().max() > 1, "bilinear is another"
+    with pytest.raises(ValueError, match="interpolation='nearest': must be one of bilinear, bicubic"):
+        CentreCrop(8, interpolation="nearest")  # type: ignore[arg-type]
+
+
 def test_fraction_is_resize_256_crop_224() -> None:
     assert CentreCrop(224, fraction=0.875).box(256, 300) == (16, 38, 224, 224)
     with pytest.raises(ValueError, match="fraction=0"):

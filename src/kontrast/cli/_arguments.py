@@ -27,7 +27,8 @@ FinishedRun = Annotated[Path, typer.Argument(help="The folder of a finished run.
 Features = Annotated[
     Path,
     typer.Argument(
-        help="features.npy [N, D]; an .npz with features and labels, or with x_train, y_train …; or a run's folder.",
+        help="features.npy [N, D]; an .npz with features and labels, or with x_train, y_train …; or a run's folder; "
+        "with --encoder: data.",
         autocompletion=complete_run,
     ),
 ]

@@ -61,6 +61,11 @@ def complete_run(incomplete: str) -> list[str]:
     return _with_prefix(runs, incomplete.removeprefix("./"))
 
 
+def complete_encoder_or_run(incomplete: str) -> list[str]:
+    """Run folders, and encoders by name."""
+    return [*complete_run(incomplete), *_with_prefix(_plain(FAMILIES["encoder"].names()), incomplete)]
+
+
 def complete_recipe_or_run(incomplete: str) -> list[str]:
     """Recipes, run folders, and recipes in YAML files of this folder."""
     files = sorted(str(file) for file in Path(".").glob("*.y*ml"))

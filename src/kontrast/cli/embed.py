@@ -1,4 +1,4 @@
-"""``kontrast embed``: the features of any data, by a run's encoder."""
+"""``kontrast embed``: the features of any data, by any encoder."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from kontrast.cli._arguments import FinishedRun
 from kontrast.cli._completion import complete_part
-from kontrast.cli._console import print_path, progress_bar, say_loading
+from kontrast.cli._console import print_path, progress_bar
+from kontrast.cli._encoder import AnyEncoder, Size, Weights, open_encoder
 
 
 def embed(
-    run: FinishedRun,
+    encoder: AnyEncoder,
     data: Annotated[
         list[str],
         typer.Argument(
@@ -27,6 +27,8 @@ def embed(
             "--out", "-o", help="out.npz (features, labels, class_names, paths), out.npy (features) or out.parquet."
         ),
     ],
+    weights: Weights = None,
+    size: Size = None,
     split: Annotated[str | None, typer.Option(help="The split: train, test or unlabelled; train if left out.")] = None,
     batch_size: Annotated[
         int | None,
@@ -38,13 +40,13 @@ def embed(
         int | None, typer.Option(min=1, help="The largest number of rows, balanced over the classes.")
     ] = None,
 ) -> None:
-    """Write the features of any data, computed by a run's encoder, into a file."""
-    say_loading(run)
+    """Write the features of any data, computed by a run's encoder or any other, into a file."""
+    source = open_encoder(encoder, weights, size)
     from kontrast.train import embedding
 
     with progress_bar("embedding") as progress:
         rows, columns = embedding.embed(
-            run,
+            source,
             data[0] if len(data) == 1 else data,
             to,
             split=split,

@@ -12,8 +12,9 @@ from rich.table import Table
 
 import kontrast
 from kontrast.cli._arguments import AsJson, Features, Labels, Seed
-from kontrast.cli._completion import complete_part
-from kontrast.cli._console import number, print_out, progress_bar, say_loading, table
+from kontrast.cli._completion import complete_encoder_or_run, complete_part
+from kontrast.cli._console import number, print_err, print_out, progress_bar, say_loading, table
+from kontrast.cli._encoder import Size, Weights, open_encoder
 from kontrast.files import dump
 
 if TYPE_CHECKING:
@@ -39,19 +40,49 @@ def evaluate(
             autocompletion=complete_part("protocol"),
         ),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Evaluate this encoder on FEATURES, which are then data (a set, a folder, an .npz): a run's folder, "
+            "or a name with --weights.",
+            autocompletion=complete_encoder_or_run,
+        ),
+    ] = None,
+    weights: Weights = None,
+    size: Size = None,
+    device: Annotated[str, typer.Option(help="With --encoder: auto, cpu, cuda …")] = "auto",
+    workers: Annotated[int, typer.Option(min=0, help="With --encoder: processes that decode files.")] = 0,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate embeddings, or a run, by kNN, linear probes and retrieval. Every number comes with its protocol."""
+    """Evaluate embeddings, a run, or any encoder on any data. Every number comes with its protocol."""
     from kontrast.registry import FAMILIES
 
     protocols = dict(map(_parse_protocol, protocol or ["knn20", "probe"]))
     for name, options in protocols.items():  # before torch is imported
         FAMILIES["protocol"].check(name, options)
-    say_loading(features)
+    if encoder is None and not (weights is None and size is None):
+        raise ValueError("--weights and --size: must go with --encoder, the encoder that they are of")
+    if encoder is not None and not (labels is None and test_features is None and test_labels is None):
+        raise ValueError("--encoder: takes DATA alone. Leave out the files of labels and test features")
+    about: dict[str, Any] = {}
+    if encoder is not None:
+        source = open_encoder(encoder, weights, size)
+    else:
+        say_loading(features)
     from kontrast import evaluate as stage
 
-    if features.is_dir():  # a run has its encoder and data
+    if encoder is not None:
+        from kontrast.models import Encoder
+        from kontrast.train import subject_on
+        from kontrast.train.embedding import describe
+
+        subject = subject_on(source, str(features), device=device, workers=workers, seed=seed)
+        assert isinstance(subject.encoder, Encoder)
+        about = {"encoder": encoder, **describe(subject.encoder)}
+        if subject.encoder.preprocessing is not None:
+            print_err(f"images are read as {subject.encoder.preprocessing}")
+    elif features.is_dir():  # a run has its encoder and data
         if labels is not None or test_features is not None or test_labels is not None:
             raise ValueError(
                 f"FEATURES={features}: is a run's folder, which has its own data. Leave out the other files"
@@ -77,11 +108,14 @@ def evaluate(
             "classes": subject.num_classes,
             "kontrast": kontrast.__version__,
             "results": [result.record() for result in results],
+            **about,
         }
         print(dump(record))
         return
     rows = f"{len(subject.train_labels):,} rows of {subject.train.shape[1]} in {subject.num_classes} classes"
-    print_out(_table(results, f"{features.name}: {rows}; {subject.split}: {len(subject.test_labels):,} rows"))
+    print_out(
+        _table(results, f"{encoder or features.name}: {rows}; {subject.split}: {len(subject.test_labels):,} rows")
+    )
     for result in results:
         for key, value in result.details.items():
             if isinstance(value, int | float | bool | str):

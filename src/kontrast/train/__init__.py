@@ -8,9 +8,9 @@
 """
 
 from kontrast.runs import Run
-from kontrast.train.evaluation import protocol_defaults, subject_of
+from kontrast.train.evaluation import protocol_defaults, subject_of, subject_on
 from kontrast.train.job import Job, make_job
-from kontrast.train.loading import load
+from kontrast.train.loading import is_run, load
 from kontrast.train.loop import Training
 from kontrast.train.machine import pick_device
 from kontrast.train.resolving import resolve
@@ -24,10 +24,12 @@ __all__ = [
     "Session",
     "Stopped",
     "Training",
+    "is_run",
     "load",
     "make_job",
     "pick_device",
     "protocol_defaults",
     "resolve",
     "subject_of",
+    "subject_on",
 ]

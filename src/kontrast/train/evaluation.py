@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from kontrast import augment, methods
+from kontrast import augment, methods, models
 from kontrast.data import DataSet, bind
-from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate
+from kontrast.evaluate import Result, Subject, affordable, baselines, evaluate, hold_out
 from kontrast.evaluate.features import fraction_of, has_several_sizes
 from kontrast.recipe import Recipe
 from kontrast.runs import Run
+from kontrast.train import embedding
 from kontrast.train.encoder_files import load
 from kontrast.train.job import Job, load_data, make_encoder, view_size
 from kontrast.train.machine import pick_device
 from kontrast.train.progress import StderrConsole
 from kontrast.train.start import PROTOCOL, compare_with_start
+
+HELD_OUT = 0.2  # of rows without a test split
+
 
 # ------------------------------------------------------------------------------------------------ of a run that trained
 
@@ -156,6 +161,54 @@ def subject_of(run: str | os.PathLike[str] | Run, *, device: str = "auto", data:
     data_set, train, _ = load_data(recipe, data_set, how)
     size = view_size(recipe, data_set, train)
     return _subject(recipe, encoder, data_set, size, pick_device(device), cache=run.features_file)
+
+
+def subject_on(
+    source: str | os.PathLike[str] | Run | models.Encoder,
+    data: Any,
+    *,
+    device: str = "auto",
+    batch_size: int | None = None,
+    workers: int = 0,
+    seed: int = 0,
+    limit: int | None = None,
+    test_limit: int | None = None,
+) -> Subject:
+    """Any encoder and any data, for `kontrast.evaluate.evaluate`: trained here or not, on data it never saw.
+
+    Args:
+        source: A finished run, its folder, or an encoder (`kontrast.load`).
+        data: What `kontrast.data.load` takes, with labels. Without rows for testing a class-balanced fifth is held out.
+        device: As ``run.device`` of a recipe.
+        batch_size: Rows that go through the encoder at once; None measures it.
+        workers: Processes that read images.
+        seed: Of the limits and of the rows held out.
+        limit: At most so many training rows, classes even.
+        test_limit: At most so many test rows.
+
+    Returns:
+        The subject; its features are extracted when they are first needed.
+
+    Raises:
+        ValueError: The data do not fit the encoder, or have no labels.
+    """
+    prepared = embedding.prepare(source, data, seed=seed, limit=limit, test_limit=test_limit)
+    data_set, split = prepared.data, "test"
+    if data_set.test is None or data_set.test.labels is None:
+        labels = data_set.train.require_labels("an evaluation")
+        rest, held = hold_out(labels, HELD_OUT, seed)
+        split = f"{100 * HELD_OUT:g} % held out, class-balanced, seed {seed}"
+        data_set = replace(data_set, train=data_set.train.subset(rest), test=data_set.train.subset(held))
+    subject = Subject.from_encoder(
+        prepared.encoder,
+        data_set,
+        device=pick_device(device),
+        batch_size=batch_size,
+        workers=workers,
+        size=prepared.size,
+    )
+    subject.split = split
+    return subject
 
 
 def with_path_of_start(recipe: Recipe, run: Run) -> Recipe:

@@ -8,7 +8,7 @@ from scipy.stats import ks_2samp
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as T
 
-from kontrast.augment import RandomResizedCrop
+from kontrast.augment import Compose, HorizontalFlip, RandomResizedCrop
 from tests.augment.samples import floats, seeded
 
 NAMES = ("top", "left", "height", "width")
@@ -36,6 +36,34 @@ def test_equals_torchvision_at_the_same_boxes(height: int, width: int, size: tup
     for i in range(40):
         box = [int(params[name][i]) for name in NAMES]
         torch.testing.assert_close(ours[i], T.resized_crop(x[i], *box, list(size), antialias=True), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "size"),
+    [(40, 28, (32, 32)), (48, 56, (16, 20)), (28, 28, (60, 60)), (96, 70, (72, 72))],
+    ids=str,
+)
+def test_bicubic_is_torchvisions_clamped(height: int, width: int, size: tuple[int, int]) -> None:
+    """As a product of matrices up to 64 pixels, and crop by crop beyond; the same rounding as bilinear."""
+    crop, x = RandomResizedCrop(size, scale=(0.05, 1.0), interpolation="bicubic"), floats(40, 3, height, width)
+    x = x.round()  # black and white: bicubic overshoots at their edges
+    params = crop.draw(40, (height, width), seeded())
+    ours = crop.apply(x, params)
+    boxes = [[int(params[name][i]) for name in NAMES] for i in range(40)]
+    theirs = torch.stack(
+        [T.resized_crop(x[i], *box, list(size), v2.InterpolationMode.BICUBIC, True) for i, box in enumerate(boxes)]
+    )
+    assert theirs.min() < -0.01
+    assert theirs.max() > 1.01
+    torch.testing.assert_close(ours, theirs.clamp(0, 1), atol=2e-5, rtol=0)
+    flipped = Compose([crop, HorizontalFlip(p=1.0)])
+    draws = flipped.draw(40, (height, width), seeded())  # the crop draws first
+    torch.testing.assert_close(flipped.apply(x, draws), ours.flip(-1), atol=2e-5, rtol=0)
+
+
+def test_another_interpolation_is_refused() -> None:
+    with pytest.raises(ValueError, match="interpolation='nearest': must be one of 'bilinear', 'bicubic'"):
+        RandomResizedCrop(8, interpolation="nearest")
 
 
 def test_the_whole_image_stays_as_it_is() -> None:

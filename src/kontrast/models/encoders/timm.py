@@ -65,10 +65,7 @@ class TimmEncoder(ImageEncoder):
                 f"{files[0]}={options[files[0]]!r}: must be left out, since timm would read a file. Use pretrained=FILE"
             )
         timm = _timm()
-        if not timm.is_model(model):
-            near = difflib.get_close_matches(model.partition(".")[0], timm.list_models(), n=3)
-            hint = f"; did you mean {', '.join(map(repr, near))}?" if near else "."
-            raise ValueError(f"timm {timm.__version__} has no model {model!r}{hint} timm.list_models() has them all")
+        _check_model(model)
         in_channels = size("in_channels", in_channels)
         sides = None if image_size is None else height_and_width(image_size)
         has_one_size = getattr(timm.get_pretrained_cfg(model), "fixed_input_size", False)  # others refuse the option
@@ -137,6 +134,15 @@ class TimmEncoder(ImageEncoder):
         return self.model, {name: value for name, value in self.arguments.items() if name != "num_classes"}
 
 
+def _check_model(model: str) -> None:
+    """Raise ValueError if timm has no model of this name."""
+    timm = _timm()
+    if not timm.is_model(model):
+        near = difflib.get_close_matches(model.partition(".")[0], timm.list_models(), n=3)
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else "."
+        raise ValueError(f"timm {timm.__version__} has no model {model!r}{hint} timm.list_models() has them all")
+
+
 def _config(name: str, weights: str | None = None) -> Any:
     """timm's configuration of the weights of a name and tag; None if it publishes none for the name.
 
@@ -146,8 +152,7 @@ def _config(name: str, weights: str | None = None) -> Any:
     timm = _timm()
     model, _, tag = name.removeprefix("timm/").partition(".")
     tag = weights or tag
-    if not timm.is_model(model):
-        return None  # making it says what is wrong
+    _check_model(model)
     tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{model}.*")] or (
         [""] if timm.is_model_pretrained(model) else []
     )
@@ -158,7 +163,10 @@ def _config(name: str, weights: str | None = None) -> Any:
 
 
 def _preprocessing(config: Any) -> Preprocessing:
-    """What timm's evaluation does with images, by the configuration of the weights."""
+    """What timm's evaluation does with images, by the configuration of the weights.
+
+    A few are evaluated on images squeezed into a square (``crop_mode="squash"``); here they get the middle square too.
+    """
     how: Any = config.interpolation if config.interpolation in INTERPOLATIONS else "bicubic"
     return Preprocessing(
         min(config.input_size[1:]), tuple(config.mean), tuple(config.std), how, min(config.crop_pct, 1.0)
