@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from kontrast.explore.thumbnails import Thumbnails, read
 from kontrast.data import Folder
+from kontrast.explore.thumbnails import Thumbnails, read
 
 
 def picture(seed: int, size: tuple[int, int] = (96, 128), colour: int | None = None) -> Image.Image:
@@ -55,7 +55,9 @@ def small_pictures(folder: Path, images: list[Image.Image]) -> Thumbnails:
     return read([Folder(paths)])
 
 
-def blobs(rows: int, classes: int, dim: int = 16, apart: float = 4.0, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+def blobs(
+    rows: int, classes: int, dim: int = 16, apart: float = 4.0, seed: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows around the axes, and their classes."""
     draw = torch.Generator().manual_seed(seed)
     labels = torch.arange(rows) % classes

@@ -17,6 +17,7 @@ from tests.explore.made import blobs
 from tests.report.browser import Browser, Seen
 from tests.security.test_reports import PIECES, Skeleton
 
+
 @pytest.fixture(scope="module")
 def found(folder: Path, encoder: models.Encoder) -> Exploration:
     """Two labels of the photos are wrong."""
@@ -176,7 +177,7 @@ def test_the_markup_follows_the_numbers_and_never_the_words() -> None:
 
 
 def test_nothing_foreign_runs(browser: Browser, tmp_path: Path) -> None:
-    evil = "=HYPERLINK(\"x\")<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+    evil = '=HYPERLINK("x")<img src=x onerror=alert(1)></script><script>alert(2)</script>'
     file = writing.write(hostile(evil), writing.check(tmp_path))[0]
     with browser.open(file) as seen:
         seen.page.fill(".find", "onerror")

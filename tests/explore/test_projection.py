@@ -59,7 +59,9 @@ def test_trustworthiness_is_scikit_learns() -> None:
     x, _ = blobs(150, 3)
     unit = torch.nn.functional.normalize(x)
     for y in (projection.pca(x), x[:, :2]):
-        assert trustworthiness(x, y, k=10) == pytest.approx(reference(unit.numpy(), y.numpy(), n_neighbors=10), abs=1e-6)
+        assert trustworthiness(x, y, k=10) == pytest.approx(
+            reference(unit.numpy(), y.numpy(), n_neighbors=10), abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("rows", [3, 4, 20])

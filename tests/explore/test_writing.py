@@ -54,9 +54,7 @@ def test_many_images_have_their_pictures_beside(
     assert not files[-1].exists(), "pictures of a larger exploration do not stay"
 
 
-def test_without_pyarrow_the_table_is_csv(
-    found: Exploration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pyarrow_the_table_is_csv(found: Exploration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     table = writing.write(found, writing.check(tmp_path))[1]
     assert table.name == "explore.images.csv"
