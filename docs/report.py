@@ -33,8 +33,8 @@ def train() -> Path:
     return max(Path("runs").glob(f"{RECIPE}-*"), key=lambda run: run.stat().st_mtime)
 
 
-def photograph(page: Path, parts: Sequence[str]) -> list[Image.Image]:
-    """Take a picture of each part of an HTML page, in the light theme."""
+def photograph(page: Path, parts: Sequence[str], *, click: str = "") -> list[Image.Image]:
+    """Take a picture of each part of an HTML page, in the light theme, after a click on the first ``click``."""
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -46,6 +46,9 @@ def photograph(page: Path, parts: Sequence[str]) -> list[Image.Image]:
         view.goto(page.resolve().as_uri())
         view.wait_for_timeout(2000)  # the charts are drawn by a script
         view.add_style_tag(content="nav { display: none !important; }")
+        if click:
+            view.click(f"{click} >> nth=0")
+            view.wait_for_timeout(500)
         images = [Image.open(BytesIO(view.locator(part).first.screenshot())).convert("RGB") for part in parts]
         browser.close()
     return images

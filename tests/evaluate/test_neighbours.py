@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from sklearn.neighbors import NearestNeighbors
 
 from kontrast.evaluate import neighbours
-from kontrast.evaluate.neighbours import nearest, pack, unpack_index
+from kontrast.evaluate.neighbours import nearest, nearest_others, pack, unpack_index
 
 
 def drawn(rows: int, dim: int, seed: int) -> torch.Tensor:
@@ -104,3 +104,16 @@ def test_very_wide_rows_are_searched_in_smaller_blocks(monkeypatch: pytest.Monke
     assert max(blocks[1:]) == 64
     assert torch.equal(parts[1], whole[1])
     assert torch.allclose(parts[0], whole[0], atol=1e-6)
+
+
+def test_a_row_is_not_its_own_neighbour_and_its_copies_are() -> None:
+    x = drawn(60, 5, 0)
+    x[[7, 9, 30]] = x[3].clone()
+    similarity, rows = nearest_others(x, 4)
+    assert not bool((rows == torch.arange(60)[:, None]).any())
+    assert set(rows[3, :3].tolist()) == {7, 9, 30}
+    unit = F.normalize(x)
+    assert torch.allclose(similarity, (unit[:, None] * unit[rows]).sum(2), atol=1e-6)
+    assert nearest_others(torch.ones(9, 2), 3)[1].shape == (9, 3), "of nine equal rows each has three others"
+    with pytest.raises(ValueError, match="k=60: must be 1 to 59"):
+        nearest_others(x, 60)

@@ -41,7 +41,7 @@ SPACING = 0.4  # of the grid's nodes; the kernel's width is 1
 FEWEST_NODES, MOST_NODES = 64, 1024  # along a side
 MOMENTUM = 0.8
 LEAST_RATE = 50.0
-FEW = 1000  # rows whose pairs are quicker than a grid
+FEW = 500  # rows whose pairs are quicker than a grid
 LARGEST_STEP = 5.0
 
 

@@ -160,6 +160,8 @@ def read(
         channels = max(len(image[0]) for image in images)
         return torch.cat([image.expand(-1, channels, -1, -1) for image in images])
 
+    if progress is not None:
+        progress(0, rows)
     first_sheet = encode(cells(0), side, kind, quality)
     count = math.ceil(rows / ROW**2)
     while len(first_sheet) * count > most_bytes and quality > 20:
