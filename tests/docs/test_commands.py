@@ -63,6 +63,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.filterwarnings("ignore:.*images are few", "ignore:without labels there is no accuracy")
 @pytest.mark.parametrize("command", _first_of_each_shape())
 def test_runs(
     command: Command, workshop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
