@@ -9,8 +9,10 @@ import pytest
 import torch
 from PIL import Image
 
+from kontrast import data
 from kontrast.evaluate import nearest_others
 from kontrast.explore import duplicates
+from kontrast.explore.thumbnails import read
 from tests.explore.made import encoded, picture, small_pictures
 
 COPIES = {
@@ -84,3 +86,14 @@ def test_leaks_come_first() -> None:
     assert {group.rows for group in found[2:]} == {(4, 5), (10, 29)}
     assert not any(group.leak for group in found[2:])
     assert not next(group for group in found if group.rows == (10, 29)).differ, "no label is not another label"
+
+
+def test_clothes_that_are_all_alike() -> None:
+    """Fashion-MNIST: outlines on black, so alike that most pairs would pass where photos have only copies."""
+    split = data.load("fashion-mini", limit=600).train
+    pixels = torch.cat([split.inputs.read(torch.arange(600)), split.inputs.read(torch.tensor([50, 51]))])
+    small = read([data.Memory(pixels)])
+    near = nearest_others(pixels.flatten(1).float(), 10)[1]
+    found = duplicates(pixels.flatten(1).float(), near, signatures=small.signatures, shapes=small.shapes)
+    assert {(50, 600), (51, 601)} <= {group.rows for group in found}
+    assert len(found) <= 4
