@@ -14,12 +14,14 @@ from torch import Tensor
 from typer.testing import CliRunner
 
 import kontrast
-from kontrast import data
+from kontrast import data, models
 from kontrast.cli import app
 from kontrast.pipeline import run_recipe
 from kontrast.train import Run
 from kontrast.train.embedding import embed
 from tests.cli.asking import ask, one_paragraph
+from tests.data.pictures import write
+from tests.train.exports.made import made
 from tests.train.small import recipe
 
 runner = CliRunner()
@@ -203,3 +205,60 @@ def test_image_files_by_name(
         assert one_paragraph(told.err)
         assert says in told.err
         assert not (tmp_path / "no.npz").exists()
+
+
+# ---------------------------------------------------------------------------------------------- encoders by name
+
+
+def test_an_encoder_by_name_with_the_weights_of_a_file(tmp_path: Path) -> None:
+    """No run is needed; the side is 24 pixels, the numbers are those of the folder, as the file says nothing."""
+    torch.save(models.encoder("small-resnet", image_size=24, seed=1).state_dict(), tmp_path / "weights.pt")
+    for i in range(3):
+        write(tmp_path / "photos" / f"{i}.png", (24, 24), seed=i)
+    words = ("--weights", str(tmp_path / "weights.pt"), "--out", str(tmp_path / "x.npz"))
+    done = runner.invoke(app, ["embed", "small-resnet", str(tmp_path / "photos"), *words])
+    assert done.exit_code == 0, done.output
+    photos = data.load(tmp_path / "photos")
+    mean, std = (torch.tensor(value).view(-1, 1, 1) for value in (photos.mean, photos.std))
+    encoder = kontrast.load("small-resnet", pretrained=tmp_path / "weights.pt")
+    with torch.no_grad():
+        wanted = encoder((photos.train.inputs.read(torch.arange(3)) / 255 - mean) / std)
+    with np.load(tmp_path / "x.npz") as found:
+        same(found["features"], wanted.numpy())
+        assert found["paths"].tolist() == ["0.png", "1.png", "2.png"]
+
+
+def test_a_runs_weights_by_name_at_another_size(run: Run, tmp_path: Path) -> None:
+    folder = made(tmp_path / "run", "small-resnet", (3, 20, 20))
+    write(tmp_path / "photos" / "a.png", (40, 60))
+    for encoder, more in ((str(folder), []), ("small-resnet", ["--weights", str(folder)])):
+        for size in ([], ["--size", "16"]):
+            to = tmp_path / f"{len(more)}{len(size)}.npy"
+            words = ["embed", encoder, str(tmp_path / "photos"), "--out", str(to), *more, *size]
+            done = runner.invoke(app, words)
+            assert (done.exit_code == 0) == (not size or bool(more)), done.output
+    same(np.load(tmp_path / "20.npy"), np.load(tmp_path / "00.npy"))
+    smaller = kontrast.load("small-resnet", pretrained=folder, image_size=16).embed(tmp_path / "photos" / "a.png")
+    same(np.load(tmp_path / "22.npy"), smaller.numpy())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["resnet18", "x"], "ENCODER=resnet18: is an encoder's name, and its weights must be named: --weights true"),
+        (
+            ["resnet81", "x"],
+            "is neither the folder of a run nor an encoder's name; no encoder 'resnet81'; did you mean",
+        ),
+        (["mlp", "x", "--weights", "true"], "encoder.pretrained=true: nobody publishes weights for encoder mlp"),
+        (["resnet18", "x", "--weights", "IMAGENET1K_V9"], "did you mean 'IMAGENET1K_V1'"),
+        (["resnet18", "x", "--weights", "gone.pt"], "gone.pt"),
+    ],
+)
+def test_an_encoder_that_there_is_not(
+    words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(monkeypatch, capsys, "embed", *words, "--out", "x.npy")
+    assert answer.status == 2
+    assert says in answer.err
+    assert one_paragraph(answer.err)

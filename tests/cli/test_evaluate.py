@@ -12,9 +12,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import kontrast
 from kontrast import evaluate as stage
 from kontrast.cli.evaluate import evaluate
 from kontrast.pipeline import run_recipe
+from kontrast.train import subject_on
+from tests.data.pictures import classes
+from tests.train.exports.made import made
 from tests.train.small import recipe
 
 runner = CliRunner()
@@ -163,3 +167,31 @@ def test_a_pipe_is_no_array_and_nobody_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.npy")
     answer = runner.invoke(app, [str(tmp_path / "x.npy"), str(tmp_path / "x.npy")])
     assert "x.npy is a pipe, not a file" in str(answer.exception)
+
+
+def test_any_encoder_on_any_data(tmp_path: Path) -> None:
+    """By a run's folder and by name, on a folder that the run never saw; without test rows a fifth is held out."""
+    run = made(tmp_path / "run", "small-resnet", (3, 12, 12))
+    classes(tmp_path / "pets", per_class=10, size=(20, 30))
+    for words in ([run], ["small-resnet", "--weights", run]):
+        done = runner.invoke(
+            app, [*map(str, (tmp_path / "pets", "--encoder", *words, "--protocol", "knn20", "--json"))]
+        )
+        assert done.exit_code == 0, done.output
+        record = json.loads(done.stdout)
+        assert record["encoder"] == str(words[0])
+        assert record["preprocessing"]["size"] == 12
+        encoder = kontrast.load(run)
+        wanted = stage.evaluate(subject_on(encoder, tmp_path / "pets"), "knn20")
+        assert record["results"][0]["value"] == wanted.value
+        assert record["results"][0]["test_rows"] == 4
+        assert "held out" in record["results"][0]["split"]
+
+
+def test_an_encoder_takes_data_alone(files: Path, tmp_path: Path) -> None:
+    for words, says in (
+        ([*both(files), "--encoder", "resnet18", "--weights", "x.pt"], "takes DATA alone"),
+        ([files / "features.npy", "--weights", "true"], "must go with --encoder"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            runner.invoke(app, list(map(str, words)), catch_exceptions=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -19,6 +22,7 @@ from kontrast.train.start import check_start, paired_difference
 from tests.models.encoders.test_timm import needs_timm
 from tests.train.exports.made import made
 from tests.train.small import recipe, same_runs
+from tests.train.test_embedding import SEVERAL, photos
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +184,120 @@ def test_statistics_of_the_start_are_those_of_the_end(method: str, start: Path, 
     changed = run_recipe(tuned(start, tmp_path / "moving", method, **{"encoder.norm": "train"}))
     after = load_file(changed.path / "encoder.safetensors")
     assert not torch.equal(before["1.running_mean"], after["1.running_mean"])
+
+
+# ---------------------------------------------------------------------------------------------- its preprocessing
+
+THEIRS = models.Preprocessing(20, (0.3, 0.4, 0.5), (0.2, 0.25, 0.3), "bicubic", 0.8)
+
+
+@pytest.fixture(scope="module")
+def bicubic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A start whose card says 20 pixels, bicubic, 0.8 of the middle, and numbers that no data have."""
+    run = made(tmp_path_factory.mktemp("bicubic") / "run", "small-resnet", (3, 20, 20), width=4)
+    card = json.loads((run / "model.json").read_text())
+    card["input"] |= {"std": list(THEIRS.std), "crop": 0.8, "interpolation": "bicubic"}
+    (run / "model.json").write_text(json.dumps(card))
+    return run
+
+
+def from_card(start: Path, out: Path, data: Any, **changes: Any) -> Any:
+    none = {"data.limit": None, "data.test_limit": None}
+    short = {"augment": "weak", "train.epochs": None, "train.steps": 2, "train.batch_size": 8}
+    encoder = {"name": "small-resnet", "width": 4, "pretrained": str(start)}
+    return recipe("supcon", out, data=str(data), encoder=encoder, **none, **short, **changes)
+
+
+RECIPES: list[tuple[dict[str, Any], models.Preprocessing]] = [
+    ({}, THEIRS),
+    ({"augment.size": 16}, dataclasses.replace(THEIRS, size=16)),
+    ({"data.size": 24}, dataclasses.replace(THEIRS, size=24, crop=1.0)),
+    ({"data.size": 24, "augment.size": 16}, dataclasses.replace(THEIRS, size=24, crop=1.0)),
+    ({"data.mean": 0.5, "data.std": 0.4}, dataclasses.replace(THEIRS, mean=(0.5,) * 3, std=(0.4,) * 3)),
+    ({"data.interpolation": "bilinear"}, dataclasses.replace(THEIRS, interpolation="bilinear")),
+    ({"data.crop": 1.0}, dataclasses.replace(THEIRS, crop=1.0)),
+]
+
+
+@pytest.mark.parametrize("sizes", [[(12, 12)], SEVERAL], ids=["of one size", "of several sizes"])
+@pytest.mark.parametrize(("changes", "expected"), RECIPES, ids=[str(changes) for changes, _ in RECIPES])
+def test_a_run_reads_images_as_its_start_did_unless_the_recipe_says_otherwise(
+    bicubic: Path, tmp_path: Path, sizes: Any, changes: dict[str, Any], expected: models.Preprocessing
+) -> None:
+    where = photos(tmp_path / "photos", sizes, sizes)
+    job = make_job(resolve(from_card(bicubic, tmp_path, where, **changes)), torch.device("cpu"))
+    assert job.preprocessing == expected
+    views = job.augment(next(iter(job.loader().epoch(0)))).views
+    assert views.shape[-1] == changes.get("augment.size", expected.size)
+    crops = [step for view in job.views.operations for step in view.operations if hasattr(step, "interpolation")]
+    assert {crop.interpolation for crop in crops or job.crop.crops} == {expected.interpolation}  # type: ignore[union-attr]
+    normalise = job.views.operations[0].operations[-1]
+    assert (normalise.mean, normalise.std) == (expected.mean, expected.std)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "sizes", [[(12, 12)], pytest.param(SEVERAL, marks=pytest.mark.slow)], ids=["of one size", "of several sizes"]
+)
+def test_a_tuned_run_says_embeds_and_evaluates_what_it_used(
+    bicubic: Path, tmp_path: Path, sizes: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Printed, stored, in the card and its lines; and found again when the start is gone."""
+    where = photos(tmp_path / "photos", sizes, sizes)
+    shutil.copytree(bicubic, tmp_path / "start")
+    run = run_recipe(from_card(tmp_path / "start", tmp_path, where, **{"run.progress": True}))
+    assert f"images are read as {THEIRS}" in " ".join(capfd.readouterr().err.split())
+    assert json.loads((run.path / "run.json").read_text())["pretrained"]["input"] == THEIRS.record()
+    card = json.loads((run.path / "model.json").read_text())
+    assert models.Preprocessing.of_card(card["input"]) == THEIRS
+    assert "bicubic" in card["input"]["resize"]
+    shutil.rmtree(tmp_path / "start")
+    subject = subject_of(run)
+    with np.load(run.path / "analysis.npz") as analysis:
+        torch.testing.assert_close(subject.test[analysis["rows"]], torch.from_numpy(analysis["features"]))
+    encoder = load(run)
+    assert encoder.preprocessing == THEIRS
+    files = [file for file in sorted(where.rglob("*.*")) if "test" in file.parts]
+    found: dict[str, Any] = {}
+    exec(card["prepare"], found)
+    with torch.no_grad():
+        by_card = encoder(torch.cat([found["prepared"](file) for file in files]))
+    torch.testing.assert_close(encoder.embed(files), by_card, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(subject.test, by_card, rtol=1e-4, atol=1e-5)
+    assert run.result["start"]["result"]["value"] is not None
+
+
+def test_grey_images_get_the_average_of_the_channels(bicubic: Path, tmp_path: Path) -> None:
+    grey = from_card(bicubic, tmp_path, "fashion-mini").override({"data.limit": 20})
+    job = make_job(resolve(grey), torch.device("cpu"))
+    assert job.input_shape == (1, 20, 20)
+    assert job.data.mean == pytest.approx((0.4,))
+    assert job.data.std == pytest.approx((0.25,))
+    assert job.start is not None
+    assert job.start.loaded is not None
+    assert job.start.loaded.adapted == ["stem.0.weight"]
+
+
+def test_views_that_do_not_crop_are_told_the_size(bicubic: Path, tmp_path: Path) -> None:
+    where = photos(tmp_path / "photos", [(12, 12)], [(12, 12)])
+    whole = from_card(bicubic, tmp_path, where).override({"augment": "none"})
+    with pytest.raises(ValueError, match=r"checkpoint takes 20×20 pixels: the view 'none' does not .*data.size=20"):
+        make_job(resolve(whole), torch.device("cpu"))
+    make_job(resolve(whole.override({"data.size": 20})), torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"data.mean": [0.1, 0.2]}, r"data.mean=\[0.1, 0.2\]: must be one number, or 3, one for each channel"),
+        ({"data.std": 0}, "data.std.0=0: "),
+        ({"data.crop": 1.5}, "data.crop=1.5"),
+        ({"data.interpolation": "nearest"}, "data.interpolation='nearest': must be 'bilinear' or 'bicubic'"),
+    ],
+)
+def test_what_the_recipe_may_not_say(bicubic: Path, tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+    where = photos(tmp_path / "photos", [(12, 12)], [(12, 12)])
+    with pytest.raises(ValueError, match=says):
+        make_job(resolve(from_card(bicubic, tmp_path, where, **changes)), torch.device("cpu"))
 
 
 def test_the_copy_of_the_start_is_not_trained(start: Path, tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ def evaluate(
         FAMILIES["protocol"].check(name, options)
     if encoder is None and not (weights is None and size is None):
         raise ValueError("--weights and --size: must go with --encoder, the encoder that they are of")
+    if encoder is not None and not (labels is None and test_features is None and test_labels is None):
+        raise ValueError("--encoder: takes DATA alone. Leave out the files of labels and test features")
     about: dict[str, Any] = {}
     if encoder is not None:
         source = open_encoder(encoder, weights, size)
@@ -71,8 +73,6 @@ def evaluate(
     from kontrast import evaluate as stage
 
     if encoder is not None:
-        if labels is not None or test_features is not None or test_labels is not None:
-            raise ValueError("--encoder: takes DATA alone. Leave out the files of labels and test features")
         from kontrast.models import Encoder
         from kontrast.train import subject_on
         from kontrast.train.embedding import describe

@@ -141,9 +141,9 @@ def features(
     Raises:
         ValueError: The data do not fit the encoder, or lack the split.
     """
-    prepared = prepare(source, data)
+    place, prepared = pick_device(device), prepare(source, data)
     rows = _rows(prepared.data, data, split, limit)
-    batches = list(_batches(prepared, rows, batch_size, workers, device, progress))
+    batches = list(_batches(prepared, rows, batch_size, workers, place, progress))
     return Embedded(torch.cat(batches), rows, prepared.data, _paths(rows.inputs, data))
 
 
@@ -183,13 +183,13 @@ def embed(
     """
     target = expanded(to)
     feature_files.check(target)
-    prepared = prepare(source, data)
+    place, prepared = pick_device(device), prepare(source, data)
     data_set = prepared.data
     if split is None:
         split = TRAIN
         _warn_of_others(data_set, data)
     rows = _rows(data_set, data, split, limit)
-    batches = _batches(prepared, rows, batch_size, workers, device, progress)
+    batches = _batches(prepared, rows, batch_size, workers, place, progress)
     about: dict[str, Any] = {"data": data_set.name, "split": split, "limit": limit}
     if prepared.card is not None:
         about |= {"run": prepared.card["hash"], "card": prepared.card}
@@ -216,7 +216,12 @@ def describe(encoder: models.Encoder) -> dict[str, Any]:
 
 
 def _batches(
-    prepared: Prepared, rows: Split, batch_size: int | None, workers: int, device: str, progress: Progress | None
+    prepared: Prepared,
+    rows: Split,
+    batch_size: int | None,
+    workers: int,
+    device: torch.device,
+    progress: Progress | None,
 ) -> Iterator[Tensor]:
     data = prepared.data
     return features_of(
@@ -229,7 +234,7 @@ def _batches(
         interpolation=data.interpolation,
         batch_size=batch_size,
         workers=workers,
-        device=pick_device(device),
+        device=device,
         progress=progress,
     )
 

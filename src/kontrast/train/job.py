@@ -349,6 +349,18 @@ def warn_of_size(job: Job) -> None:
     )
 
 
+def describe_enlarging(job: Job) -> str:
+    """The end of a sentence about the size of the inputs, where images of one size are enlarged to a checkpoint's."""
+    size, shape = job.size, job.train.inputs.shape
+    if size is None or shape is None or job.recipe.augment.size is not None or size < 2 * max(shape[1:]):
+        return ""
+    factor = round(size**2 / (shape[1] * shape[2]))
+    return (
+        f"; the images have {shape[1]}×{shape[2]}, so this is about {factor} times the work that their own size would "
+        f"be: data.size={max(shape[1:])} keeps it, augment.size=S takes another"
+    )
+
+
 def keep_memory(job: Job) -> None:
     """Keep freed memory between the steps of this job: on a CPU, for vectors and small images, if the recipe allows it.
 

@@ -36,7 +36,7 @@ from kontrast.train import checkpoint, evaluation, micro_batch, start
 from kontrast.train.analysis import analyse
 from kontrast.train.averaging import warn_if_too_slow
 from kontrast.train.encoder_files import export
-from kontrast.train.job import Job, keep_memory, make_job, warn_of_size
+from kontrast.train.job import Job, describe_enlarging, keep_memory, make_job, warn_of_size
 from kontrast.train.loop import Training
 from kontrast.train.machine import machine, processes
 from kontrast.train.memory import release_freed_memory
@@ -221,7 +221,7 @@ class Session:
             evaluation.announce(recipe, start.describe_start(job.start) or "")
             preprocessing = job.preprocessing
             if preprocessing is not None:
-                evaluation.announce(recipe, f"images are read as {preprocessing}")
+                evaluation.announce(recipe, f"images are read as {preprocessing}{describe_enlarging(job)}")
             used = None if preprocessing is None else preprocessing.record()
             run.note("training", pretrained={**job.start.loaded.record(), "norm": job.start.norm, "input": used})
 

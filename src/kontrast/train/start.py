@@ -122,11 +122,11 @@ def compare_with_start(recipe: Recipe, start: Subject, end: Subject, results: li
     names = [protocol.name for protocol in recipe.evaluate.protocols]
     place = names.index(PROTOCOL) if PROTOCOL in names else None
     options = Part(name=PROTOCOL).options if place is None else recipe.evaluate.protocols[place].options
-    before = evaluate(start, PROTOCOL, seed=recipe.seed, **options)
+    before, weights = evaluate(start, PROTOCOL, seed=recipe.seed, **options), recipe.encoder.options["pretrained"]
     after = evaluate(end, PROTOCOL, seed=recipe.seed, **options) if place is None else results[place]
     labels = end.test_labels
     return {
-        "weights": f"encoder.pretrained={recipe.encoder.options['pretrained']}, before the first step",
+        "weights": f"encoder.pretrained={'true' if weights is True else weights}, before the first step",
         "norm": recipe.encoder.options.get("norm"),
         "result": {**before.record(), "seeds": [recipe.seed]},
         "difference": {
