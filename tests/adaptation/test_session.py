@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +26,27 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return frozen_start(tmp_path_factory.mktemp("start"))
 
 
+EPOCHS = {"train.epochs": 12}
+KILLED = {"train.epochs": 3, "run.checkpoint_every": 4}
+
+
+@pytest.fixture(scope="module")
+def adapted(start: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return adapt(start, tmp_path_factory.mktemp("adapted"), **EPOCHS)
+
+
+@pytest.fixture(scope="module")
+def whole(start: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return adapt(start, tmp_path_factory.mktemp("whole"), **KILLED)
+
+
 def same_weights(one: Run, other: Run) -> bool:
     a, b = load_file(one.weights_file), load_file(other.weights_file)
     return all(torch.equal(a[name], b[name]) for name in a)
 
 
-def test_a_better_encoder_ships(start: Run, tmp_path: Path) -> None:
-    run = adapt(start, tmp_path, **{"train.epochs": 12})
+def test_a_better_encoder_ships(start: Run, adapted: Run) -> None:
+    run = adapted
     verdict = run.verdict
     assert verdict is not None
     assert (verdict.shipped, verdict.status) == ("adapted", "better")
@@ -50,17 +66,16 @@ def test_a_better_encoder_ships(start: Run, tmp_path: Path) -> None:
     # What ships is what is evaluated and loaded: the nearest training rows of the verdict are a part of these.
     assert run.value("knn20") == pytest.approx(knn.adapted, abs=0.1)
     assert run.encoder()(torch.zeros(1, 1, 8, 8)).shape == (1, 16)
-    assert adapt(start, tmp_path, **{"train.epochs": 12}).path == run.path, "done: found again"
+    assert adapt(start, run.path.parent, **EPOCHS).path == run.path, "done: found again"
 
 
-def test_what_is_worse_is_not_shipped(start: Run, tmp_path: Path) -> None:
-    good = adapt(start, tmp_path, **{"train.epochs": 12})
-    run = adapt(good, tmp_path, **{"optim.lr": 30.0, "train.epochs": 2, "data.limit": 60, "optim.name": "sgd"})
+def test_what_is_worse_is_not_shipped(adapted: Run, tmp_path: Path) -> None:
+    run = adapt(adapted, tmp_path, **{"optim.lr": 30.0, "train.epochs": 2, "data.limit": 60, "optim.name": "sgd"})
     verdict = run.verdict
     assert verdict is not None
     assert verdict.shipped == "frozen"
     assert verdict.status in ("not better", "diverged")
-    assert same_weights(good, run)
+    assert same_weights(adapted, run)
     assert "kept the frozen encoder" in verdict.sentence
 
 
@@ -103,12 +118,11 @@ def test_without_labels_nothing_is_judged(start: Run, tmp_path: Path) -> None:
     assert again.verdict == accepted.verdict, "what was accepted stays"
 
 
-@pytest.mark.parametrize("killed", [5, 11])
+@pytest.mark.parametrize("killed", [5, 11, None])
 def test_killed_and_called_again_it_has_the_same_verdict(
-    start: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: int
+    start: Run, whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: int | None
 ) -> None:
-    settings = {"train.epochs": 3, "run.checkpoint_every": 4}
-    whole = adapt(start, tmp_path / "whole", **settings)
+    """In the first epoch, after a validation that no checkpoint has, and while it is judged."""
     step = Training._step
 
     def kill(self: Training, views: Any) -> torch.Tensor:
@@ -118,13 +132,15 @@ def test_killed_and_called_again_it_has_the_same_verdict(
 
     with monkeypatch.context() as patch:
         patch.setattr(Training, "_step", kill)
+        if killed is None:
+            patch.setattr(session, "export", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
-            adapt(start, tmp_path / "parts", **settings)
+            adapt(start, tmp_path / "parts", **KILLED)
     (folder,) = (tmp_path / "parts").iterdir()
     assert Run(folder).verdict is None
     with pytest.raises(ValueError, match=r"is an unfinished run of `kontrast adapt`, which alone can judge it"):
         kontrast.run(folder)
-    parts = adapt(start, tmp_path / "parts", **settings)
+    parts = adapt(start, tmp_path / "parts", **KILLED)
     assert parts.path == folder
     assert parts.verdict == whole.verdict
     assert same_weights(whole, parts)
@@ -132,8 +148,8 @@ def test_killed_and_called_again_it_has_the_same_verdict(
     assert all((first[name] == second[name]).all() for name in first)
 
 
-def test_the_recipe_repeats_the_training(start: Run, tmp_path: Path) -> None:
-    run = adapt(start, tmp_path / "adapted", **{"train.epochs": 12})
+def test_the_recipe_repeats_the_training(adapted: Run, tmp_path: Path) -> None:
+    run = adapted
     again = kontrast.run(run.path / "recipe.yaml", run={"out": str(tmp_path / "again"), "progress": False})
     assert again.path.name == run.path.name
     assert same_weights(run, again)
@@ -180,9 +196,6 @@ def test_no_time_for_an_epoch_keeps_the_frozen_encoder(start: Run, tmp_path: Pat
 
 
 def test_a_signal_saves_and_stops(start: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-    import signal
-
     step = Training._step
 
     def stop(self: Training, views: Any) -> torch.Tensor:

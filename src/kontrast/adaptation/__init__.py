@@ -59,9 +59,10 @@ def adapt(
 
     >>> import tempfile
     >>> import kontrast
-    >>> folder, small = tempfile.mkdtemp(), {"data.limit": 300, "run.progress": False}
-    >>> first = kontrast.run("supcon-fashion-mini", data={"limit": 200}, encoder={"width": 4}, train={"steps": 2},
-    ...                      run={"out": folder, "progress": False, "monitor_every": 0})
+    >>> folder = tempfile.mkdtemp()
+    >>> small = {"data.limit": 200, "data.test_limit": 50, "run.progress": False, "run.monitor_every": 0}
+    >>> first = kontrast.run("supcon-fashion-mini", **small, encoder={"width": 4}, train={"steps": 2},
+    ...                      evaluate={"protocols": ["knn20"]}, run={"out": folder})
     >>> run = kontrast.adapt(first, "fashion-mini", minutes=2, out=folder, say=str, **small, **{"train.epochs": 1})
     >>> run.verdict.shipped in ("adapted", "frozen"), run.encoder().feature_dim == first.encoder().feature_dim
     (True, True)

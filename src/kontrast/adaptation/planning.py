@@ -46,6 +46,7 @@ METHODS = (*LABELLED, *UNLABELLED)
 MOST_EPOCHS, FEWEST_EPOCHS, PATIENCE = 30, 5, 5
 BATCH = 64
 FEWEST_ROWS, FEWEST_BATCHES = 8, 10
+NONE_HELD_OUT = {"data.validation": 0.0, "train.patience": None}
 HEAD_FIRST = 0.5  # epochs in which only the head learns; less than one, so that every epoch has something to measure
 MOST_AVERAGE, LEFT_OF_START = 0.99, 0.05
 SHARE, PAGE = 0.85, 20.0
@@ -235,9 +236,9 @@ class _Planner:
 
     def plan(self) -> Plan:
         if self.data is None:  # read once; a limit keeps other rows of rows that were limited before
-            whole = {"data.limit": None, "data.test_limit": None, "data.noise": 0.0, "data.validation": 0.0}
-            self.data, _, _ = load_data(resolve(self.recipe.override({**whole, "train.patience": None})))
-        data, train, _ = load_data(resolve(self.recipe), self.data)
+            whole = {"data.limit": None, "data.test_limit": None, "data.noise": 0.0}
+            self.data, _, _ = load_data(resolve(self.recipe.override({**NONE_HELD_OUT, **whole})))
+        data, train, _ = load_data(resolve(self.recipe.override(NONE_HELD_OUT)), self.data)
         self._choose_method(data, train.labels is not None)
         test = data.test
         judged = 0 if test is None or test.labels is None else len(test)
