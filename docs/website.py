@@ -27,7 +27,7 @@ OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "habits.md", "CHANGELOG.m
            "SECURITY.md": "security.md"}  # fmt: skip
 API = "api"
 GUIDES = ("getting-started", "your-images", "your-embeddings", "choosing-a-loss", "temperature", "report", "doctor",
-          "explore", "sklearn")  # fmt: skip
+          "explore", "adapt", "python", "sklearn")  # fmt: skip
 RECORDS = ("api/", "results/", "benchmarks/", "reliability/", "changelog.md")  # long, with every word there is
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 REFERENCE = """# {title}
