@@ -362,7 +362,7 @@ def test_a_line_at_once(tmp_path: Path) -> None:
         ["show", path],
         ["doctor", path],
         ["verify"],
-        ["embed", "r", "d", "-o", "x"],
+        ["embed", tmp_path, "d", "-o", "x"],
     ):
         answer = process(*words, python=code)
         assert answer.err.startswith("loading "), words

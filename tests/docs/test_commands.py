@@ -24,7 +24,8 @@ from tests.docs import smoke
 from tests.docs.commands import PROGRAMS, ROOT, Block, Command, all_commands, blocks, commands, inline
 
 COMMANDS = all_commands()
-ALONE = re.compile(r"cuda|--gpus|\bray\b|/shared|slurm|srun|sbatch", re.IGNORECASE)  # what needs other machines
+ALONE = re.compile(r"cuda|--gpus|\bray\b|/shared|slurm|srun|sbatch|pretrained=|--weights", re.IGNORECASE)
+"""What needs other machines, or the network."""
 
 
 ALIKE = ("--seeds", "-o", "--out")  # options that lead nowhere else in the program

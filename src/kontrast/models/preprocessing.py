@@ -23,7 +23,6 @@ from typing import Any, Literal
 from kontrast.checks import is_finite
 
 INTERPOLATIONS = ("bilinear", "bicubic")
-FRACTION = 0.875  # of the shorter side, where weights do not say: "resize 256, crop 224"
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Preprocessing:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
-    crop: float = FRACTION
+    crop: float = 0.875
 
     def __post_init__(self) -> None:
         for name in ("mean", "std"):

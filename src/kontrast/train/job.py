@@ -393,8 +393,8 @@ def describe_enlarging(job: Job) -> str:
         return ""
     factor = round(size**2 / (shape[1] * shape[2]))
     return (
-        f"; the images have {shape[1]}×{shape[2]}, so this is about {factor} times the work that their own size would be: "
-        f"data.size={max(shape[1:])} keeps it, augment.size=S takes another"
+        f"; the images have {shape[1]}×{shape[2]}, so this is about {factor} times the work that their own size would "
+        f"be: data.size={max(shape[1:])} keeps it, augment.size=S takes another"
     )
 
 

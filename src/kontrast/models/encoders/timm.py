@@ -191,7 +191,10 @@ def _config(name: str, weights: str | None = None) -> Any:
 
 
 def _preprocessing(config: Any) -> Preprocessing:
-    """What timm's evaluation does with images, by the configuration of the weights."""
+    """What timm's evaluation does with images, by the configuration of the weights.
+
+    A few are evaluated on images squeezed into a square (``crop_mode="squash"``); here they get the middle square too.
+    """
     how: Any = config.interpolation if config.interpolation in INTERPOLATIONS else "bicubic"
     return Preprocessing(
         min(config.input_size[1:]), tuple(config.mean), tuple(config.std), how, min(config.crop_pct, 1.0)
