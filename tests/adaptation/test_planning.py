@@ -47,6 +47,14 @@ def test_fewer_rows_where_no_epochs_fit(start: Run, monkeypatch: pytest.MonkeyPa
     assert (made.recipe.train.epochs or 0) >= FEWEST_EPOCHS - 1
 
 
+def test_a_batch_is_as_large_as_memory_allows(start: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fix_speed(monkeypatch)
+    assert planned(start).recipe.train.micro_batch is None
+    monkeypatch.setattr("kontrast.train.micro_batch.free_memory", lambda device: 200_000)
+    assert planned(start).recipe.train.micro_batch in (2, 4, 8, 16, 32)
+    assert planned(start, **{"train.micro_batch": 48}).recipe.train.micro_batch == 48
+
+
 def test_too_little_time_says_how_much(start: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     fix_speed(monkeypatch, seconds=1000.0)
     with pytest.raises(ValueError, match=r"minutes=5: must be about 2\d.* here for one epoch of .* Use --minutes 2\d"):

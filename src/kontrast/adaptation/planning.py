@@ -8,7 +8,8 @@ validation. With t the seconds of an epoch with its validation, and t_end those 
 
 T' are the reference rows, V those that are read at the end, N + M all rows, t_fit the fit of the linear classifier to
 T'. `SHARE` is below 1 because a machine that measures fast may become slow; where it does, the deadline ends the
-training at an epoch, or within one. If fewer than `FEWEST_EPOCHS` fit, the training takes fewer rows.
+training at an epoch, or within one. If fewer than `FEWEST_EPOCHS` fit, the training takes fewer rows. A batch that half
+of the free memory does not hold is computed in parts (`kontrast.train.micro_batch`).
 
 The result is a recipe as any other: ``kontrast train RECIPE.yaml`` repeats the training, rolled back to the same epoch.
 """
@@ -36,7 +37,7 @@ from kontrast.data import DataSet, bind
 from kontrast.files import expanded
 from kontrast.recipe import Recipe, parse
 from kontrast.runs import Run
-from kontrast.train import Job, make_job, pick_device, resolve
+from kontrast.train import Job, make_job, micro_batch, pick_device, resolve
 from kontrast.train.job import load_data
 from kontrast.train.loop import seconds_to_train
 from kontrast.train.watching import MOST_VALIDATED, features
@@ -49,9 +50,8 @@ FEWEST_ROWS, FEWEST_BATCHES = 8, 10
 NONE_HELD_OUT = {"data.validation": 0.0, "train.patience": None}
 HEAD_FIRST = 0.5  # epochs in which only the head learns; less than one, so that every epoch has something to measure
 MOST_AVERAGE, LEFT_OF_START = 0.99, 0.05
-SHARE, PAGE = 0.85, 20.0
-TIMED_ROWS = 64  # of which features are extracted to measure t_image
-"""The part of the remaining time that is planned, and the seconds of analysis and page."""
+SHARE, PAGE = 0.85, 20.0  # the part of the remaining time that is planned; seconds of analysis and page
+TIMED_ROWS = 64  # of which features are extracted to measure t_image, where no labels ask for more
 
 SAFE: dict[str, Any] = {
     "head": "tcl",
@@ -170,12 +170,14 @@ def _first_recipe(
 ) -> Recipe:
     """The recipe before anything is measured."""
     short = "data" if data is None else Path(data).name or "data"
+    part, channels = _encoder_part(encoder, weights)
+    given = {} if data is None else {"name": data}
     recipe = Recipe.of(
         {
             "name": f"adapt-{short[:60]}",
             "about": "An adaptation by kontrast adapt, which judges it against the frozen encoder.",
-            "data": {"validation": 0.3, **({} if data is None else {"name": data})},  # until the rows are counted
-            "encoder": _encoder_part(encoder, weights),
+            "data": {"validation": 0.3, "channels": channels, **given},  # that share until the rows are counted
+            "encoder": part,
             "train": {"epochs": MOST_EPOCHS, "batch_size": BATCH, "patience": PATIENCE, "clip": 1.0},
             **SAFE,
             **_of_method(method),
@@ -188,8 +190,8 @@ def _of_method(method: str) -> dict[str, Any]:
     return {"method": {"name": method, **OPTIONS[method]}, "augment": VIEWS[method]}
 
 
-def _encoder_part(encoder: str | os.PathLike[str], weights: str | bool | None) -> dict[str, Any]:
-    """The encoder section: a run's encoder with its weights, or a name with ``weights``."""
+def _encoder_part(encoder: str | os.PathLike[str], weights: str | bool | None) -> tuple[dict[str, Any], int | None]:
+    """The encoder section: a run's encoder with its weights, or a name with ``weights``; and a run's channels."""
     text = os.fspath(encoder)
     path = expanded(text)
     if path.is_dir():
@@ -197,8 +199,9 @@ def _encoder_part(encoder: str | os.PathLike[str], weights: str | bool | None) -
             raise ValueError(f"weights={weights}: must be left out, as {text} is a run, which has its own weights")
         card = Run(path).card
         options = {key: value for key, value in (card.encoder.model_extra or {}).items() if value is not None}
-        return {"name": card.encoder.name.partition(".")[0], **options, "pretrained": text}
-    return {"name": text, "pretrained": True if weights is None else weights}
+        channels = card.input.shape[0] if card.input.kind == "image" else None
+        return {"name": card.encoder.name.partition(".")[0], **options, "pretrained": text}, channels
+    return {"name": text, "pretrained": True if weights is None else weights}, None
 
 
 class _Planner:
@@ -254,7 +257,13 @@ class _Planner:
                 "data.validation and train.patience: must be above 0, as held-out rows choose the epoch. Leave them out"
             )
         device = pick_device(self.recipe.run.device)
-        job = make_job(resolve(self.recipe), device, self.data)
+        if self._is_given("train.micro_batch"):
+            return self._choose_length(make_job(resolve(self.recipe), device, self.data))
+        undecided = self.recipe.override({"train.micro_batch": micro_batch.AUTO})
+        job = micro_batch.choose_size(make_job(resolve(undecided), device, self.data))
+        size = job.recipe.train.micro_batch
+        if size != self.recipe.train.micro_batch:
+            self.set("half of the free memory holds so many images at once", train__micro_batch=size)
         return self._choose_length(job)
 
     def _choose_method(self, data: DataSet, labelled: bool) -> None:
