@@ -61,7 +61,7 @@ def run(
         kontrast.train.NonFiniteLoss: The loss is infinite or not a number.
 
     >>> import tempfile
-    >>> small = {"train.steps": 2, "data.limit": 60, "data.test_limit": 20, "evaluate.protocols": ["knn20"]}
+    >>> small = {"train.steps": 2, "data.limit": 300, "data.test_limit": 20, "evaluate.protocols": ["knn20"]}
     >>> result = run(data="digits", **small, run={"out": tempfile.mkdtemp(), "progress": False})
     >>> result.recipe.name, result.recipe.method.name, result.recipe.encoder.name
     ('supcon-digits', 'supcon', 'small-resnet')

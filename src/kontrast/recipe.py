@@ -634,7 +634,7 @@ def _check_brackets(key: str, text: str) -> None:
             raise ValueError(f"{key}={quoted(text)}: must have a bracket that opens for each {letter!r}")
     if open_ones:
         closed = text + "".join(reversed(open_ones))
-        raise ValueError(f"{key}={quoted(text)}: a bracket is not closed. Use {key}={closed!r}")
+        raise ValueError(f"{key}={quoted(text)}: a bracket is not closed. Use {key}={quoted(closed)}")
 
 
 def place(where: Any, name: str, above: str, *, new: bool) -> int | str:

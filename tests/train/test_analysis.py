@@ -139,7 +139,7 @@ def test_separation_from_the_memory_bank(tmp_path: Path) -> None:
     assert arrays["bank_nearest"].shape == (200, 10)
     assert bool((arrays["bank_nearest"].diff(dim=1) <= 0).all()), "the nearest first"
     # Once every entry is its row's own view, the positive is 1; whatever came before, the network stays as it is.
-    rows = analysis._limited_rows(job.train, analysis.MOST, made.seed)
+    rows = job.train.limited_rows(analysis.MOST, made.seed)
     before = {name: tensor.clone() for name, tensor in job.method.online.state_dict().items()}
     views = analysis.FixedViews(job, job.train.subset(rows)).of(slice(0, 200))[:, 0]
     network = copy.deepcopy(job.method.online).train()

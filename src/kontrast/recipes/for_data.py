@@ -253,7 +253,9 @@ def _dotted_below(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def _is_arrays(source: Any) -> bool:
     from kontrast.data import separate_data
 
-    return isinstance(source, Mapping) and separate_data({"data": source})[0] is not None
+    if not isinstance(source, Mapping) or any(isinstance(value, str | Mapping) for value in source.values()):
+        return False  # "train" names arrays, and a section of a recipe too, which has words and sections
+    return separate_data({"data": source})[0] is not None
 
 
 # ------------------------------------------------------------------------------------------------ look, choose, time

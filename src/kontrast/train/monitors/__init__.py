@@ -107,7 +107,8 @@ class Monitor(ABC):
                 raise ValueError(f"monitor {name!r} failed with {why}; correct it, or leave it out") from error
         if not isinstance(values, Mapping):
             raise ValueError(f"monitor {name!r}: values must return a dict, names to numbers; got {quoted(values)}")
-        if self.chart is not None and values and not set(self.chart.series) & set(values):
+        drawn = [] if self.chart is None else [key for key in values if key not in self.chart.not_drawn]
+        if self.chart is not None and drawn and not set(self.chart.series) & set(drawn):
             first = next(iter(self.chart.series), "")
             warnings.warn(
                 f"monitor {name!r}: chart.series has {first!r}: must be a name of its values{nearest(first, values)} "
