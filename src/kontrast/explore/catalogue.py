@@ -33,6 +33,7 @@ class Catalogue:
     Raises:
         ValueError: The lengths differ, features are not finite, or there are fewer than three rows.
 
+    >>> import torch
     >>> Catalogue(torch.eye(3), ["train", "train", "test"], labels=torch.tensor([0, 1, -1]))
     Catalogue(3 rows of 3: 2 train, 1 test; 2 classes)
     """

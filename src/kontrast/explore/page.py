@@ -81,7 +81,7 @@ def _numbers(found: Exploration) -> Numbers:
     ]
     if found.errors is not None:
         judged = found.errors.judged
-        share = f"{100 * len(found.errors.rows) / max(1, judged):.1f} % of {judged:,} labels judged"
+        share = f"of {judged:,} labels; by their probabilities about {found.errors.expected:.0f} are wrong"
         items.insert(2, Number("likely label errors", f"{len(found.errors.rows):,}", share))
         items.append(Number("overlapping classes", f"{len(found.overlapping):,}", "pairs"))
     return Numbers(items)
@@ -203,7 +203,7 @@ def _label_errors(found: Exploration) -> list[Part]:
         }
         for row in errors.rows
     ]
-    said = f"{len(entries):,} of {errors.judged:,} labels, the most probable first"
+    said = f"{len(entries):,} of {errors.judged:,} labels, about {errors.expected:.0f} of them wrong"
     return [note, _list("label-errors", "cards", said, entries, table(found.label_errors))]
 
 
