@@ -80,9 +80,8 @@ def _numbers(found: Exploration) -> Numbers:
         Number("outliers", f"{len(found.outliers.rows):,}", "far from all other rows"),
     ]
     if found.errors is not None:
-        judged = found.errors.judged
-        share = f"of {judged:,} labels; by their probabilities about {found.errors.expected:.0f} are wrong"
-        items.insert(2, Number("likely label errors", f"{len(found.errors.rows):,}", share))
+        listed = f"{len(found.errors.rows):,} of {found.errors.judged:,} labels are listed, with their probabilities"
+        items.insert(2, Number("likely label errors", f"≈ {found.errors.expected:.0f}", listed))
         items.append(Number("overlapping classes", f"{len(found.overlapping):,}", "pairs"))
     return Numbers(items)
 
