@@ -102,6 +102,14 @@ def test_a_damaged_file_in_the_cache_is_named(caches: Path) -> None:
         models.encoder("timm/resnet10t.c3_in1k", pretrained=True)
 
 
+def test_torchvisions_damaged_file_is_named_too(caches: Path) -> None:
+    place = caches / "torch" / "checkpoints" / "resnet18-f37072fd.pth"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"half")
+    with pytest.raises(ValueError, match=r"resnet18-f37072fd.pth cannot be read as tensors alone"):
+        models.encoder("resnet18", pretrained=True)
+
+
 def test_a_proxy_decides_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Name or service not known" in published.out_of_reach("https://example.org/file")
     monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "http://proxy"})

@@ -27,6 +27,7 @@ from kontrast.checks import size
 from kontrast.models.encoders._base import LOAD, SMALL, ImageEncoder, ImageSize, is_small, loading_code
 from kontrast.models.preprocessing import Preprocessing
 from kontrast.models.published import Published
+from kontrast.models.weights import read_tensors
 from kontrast.registry import quoted
 
 BLOCKS: dict[int, tuple[type[BasicBlock | Bottleneck], list[int]]] = {
@@ -88,7 +89,9 @@ class ResNet(ImageEncoder, models.ResNet):  # type: ignore[misc]
         file = Path(torch.hub.get_dir(), "checkpoints", Path(urlparse(one.url).path).name)
 
         def read(network: nn.Module) -> Mapping[str, Any]:
-            return one.get_state_dict(progress=False, check_hash=True)  # type: ignore[no-any-return]
+            if not file.is_file():
+                one.get_state_dict(progress=False, check_hash=True)  # into the cache
+            return read_tensors(file)
 
         return Published(f"{name} {one.name}", one.url, str(file), _preprocessing(one), read, file.is_file)
 
