@@ -103,7 +103,7 @@ def _map(found: Exploration, beside: str) -> Widget:
         "splits": splits,
         "split": _packed(np.array([number[split] for split in catalogue.splits]), np.uint8),
         "classes": None if catalogue.class_names is None else list(map(catalogue.class_name, _classes(catalogue))),
-        "label": _packed(catalogue.labels.numpy(), np.int16) if catalogue.labels is not None and found.errors else None,
+        "label": None,
         "at": _packed(at.round().numpy(), np.uint16),
         "k": k,
         "near": _packed(found.neighbours.numpy(), np.uint32 if n > 65535 else np.uint16),
