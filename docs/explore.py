@@ -26,6 +26,7 @@ from kontrast import data
 from kontrast.explore import explore
 
 PICTURE = Path(__file__).with_suffix(".png")
+COLOURS = 96  # of the palette
 RECIPE, ROWS, WRONG, COPIES = "simclr-fashion-mini", 3000, 60, 12
 LEFT, RIGHT = ("header", "#found", "#map"), ("#near-duplicates", "#likely-label-errors")
 CLICKED = "figure[data-name=label-errors] .thumb"
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(found.summary())
         images = pages.photograph(page, (*LEFT, *RIGHT), click=CLICKED)
     picture = pages.compose(images[: len(LEFT)], images[len(LEFT) :])
-    picture.quantize(pages.COLOURS, dither=Image.Dither.NONE).save(options.out, optimize=True)
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(options.out, optimize=True)
     print(f"{options.out}  {picture.width} × {picture.height}, {options.out.stat().st_size / 1000:.0f} kB")
 
 

@@ -15,7 +15,7 @@ def test_two_classes_of_one_place() -> None:
     labels = torch.where(place == 2, 2 + (torch.arange(600) // 3) % 2, place)  # the third place has classes 2 and 3
     errors = label_errors(x, labels, 4)
     assert errors is not None
-    found = overlaps(labels, errors.classes, nearest_others(x, 10)[1])
+    found = overlaps(labels, errors.given, nearest_others(x, 10)[1])
     assert found[0].classes == (2, 3)
     assert found[0].overlap == pytest.approx(0.5, abs=0.06)
     assert found[0].mixed == pytest.approx(0.5, abs=0.06)

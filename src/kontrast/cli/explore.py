@@ -105,7 +105,9 @@ def _table(found: Exploration) -> Table:
     lines.add_row("near-duplicates", f"{len(found.groups):,}", f"groups, {copies:,} rows")
     lines.add_row("leaks", f"{found.leaks:,}", "of these groups have test rows and others")
     if found.errors is not None:
-        lines.add_row("label errors", f"{len(found.errors.rows):,}", f"likely, of {found.errors.judged:,} judged")
+        lines.add_row(
+            "label errors", f"{len(found.errors.rows):,}", f"likely, about {found.errors.expected:.0f} of them wrong"
+        )
         lines.add_row("overlaps", f"{len(found.overlapping):,}", "pairs of classes")
     lines.add_row("outliers", f"{len(found.outliers.rows):,}", "far from all other rows")
     return lines

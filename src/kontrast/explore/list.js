@@ -14,7 +14,10 @@ list.querySelector(".csv").addEventListener("click", () => { save(data.file, dat
 
 const label = (row) => (rows.label && rows.label[row] >= 0 ? className(rows.label[row]) : "");
 const file = (row) => rows.names[row].slice(rows.names[row].lastIndexOf("/") + 1);
-const split = (row) => rows.splits[rows.split[row]];
+const split = (row) => { // rows that are no files are called by their split
+  const name = rows.splits[rows.split[row]];
+  return rows.names[row].startsWith(name) ? "" : name;
+};
 
 function item(entry) {
   const line = make("li"), words = make("div", "words");
@@ -22,7 +25,7 @@ function item(entry) {
   if (entry.strong) words.append(make("strong", "", entry.strong));
   if (entry.text) words.append(make(data.kind === "cards" ? "div" : "span", "", entry.text));
   if (data.kind === "cards") {
-    words.append(make("small", "", [split(entry.rows[0]), rows.names[entry.rows[0]]].join(" · ")));
+    words.append(make("small", "", [split(entry.rows[0]), rows.names[entry.rows[0]]].filter(Boolean).join(" · ")));
     line.append(thumb(entry.rows[0], ""), words);
   } else {
     const thumbs = make("div", "thumbs");

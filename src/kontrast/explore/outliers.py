@@ -5,7 +5,7 @@ quartile over all rows:
 
     (1)  r_i = mean over N(i) of 1 − s_ij                            how far its neighbours are
     (2)  z_i = (r_i − median r)/(1.4826 · (q(r) − median r))         in deviations of the upper half of the rows
-    (3)  outliers: z_i > `FAR`, the farthest first, at most `MOST` of the rows
+    (3)  outliers: z_i > `FAR`, the farthest first, at most `MOST` of the rows or `FEW`
 
 (2) is not moved by the outliers themselves, and its width is that of the side they lie on. A few foreign images that
 resemble each other are neighbours of each other: that is why there are more neighbours than such a handful has images.
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 FAR = 2.0
-MOST = 0.05  # of the rows
+MOST, FEW = 0.02, 20  # of the rows, and how many may be more
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,5 @@ def outliers(cosines: Tensor, neighbours: Tensor, groups: Tensor | None = None) 
     median, upper = distance[known].float().quantile(torch.tensor([0.5, 0.75]))
     width = (1.4826 * (upper - median)).clamp_min(1e-3 * median)
     score = torch.where(known, (distance - median) / width, torch.zeros(()))
-    far = score.argsort(descending=True, stable=True)[: int(MOST * len(score))]
+    far = score.argsort(descending=True, stable=True)[: max(FEW, int(MOST * len(score)))]
     return Outliers(score, far[score[far] > FAR].tolist())

@@ -1,7 +1,7 @@
 r"""Classes that overlap: pairs that a linear classifier cannot tell apart on rows it did not learn from.
 
-With p(b|i) the probability of class b for row i (`kontrast.explore.label_errors`), n_a the rows with label a, and V(i)
-the nearest others of i that have a label:
+With p(b|i) the probability that row i would be given label b (`kontrast.explore.label_errors`), n_a
+the rows with label a, and V(i) the nearest others of i that have a label:
 
     (1)  overlap(a, b) = (Σ_{i in a} p(b|i) + Σ_{i in b} p(a|i)) / (n_a + n_b)
     (2)  mixed(a, b)   = the share of V(i), over the rows i of a and b, that has the other of the two labels

@@ -80,9 +80,8 @@ def _numbers(found: Exploration) -> Numbers:
         Number("outliers", f"{len(found.outliers.rows):,}", "far from all other rows"),
     ]
     if found.errors is not None:
-        judged = found.errors.judged
-        share = f"{100 * len(found.errors.rows) / max(1, judged):.1f} % of {judged:,} labels judged"
-        items.insert(2, Number("likely label errors", f"{len(found.errors.rows):,}", share))
+        listed = f"{len(found.errors.rows):,} of {found.errors.judged:,} labels are listed, with their probabilities"
+        items.insert(2, Number("likely label errors", f"≈ {found.errors.expected:.0f}", listed))
         items.append(Number("overlapping classes", f"{len(found.overlapping):,}", "pairs"))
     return Numbers(items)
 
@@ -104,7 +103,7 @@ def _map(found: Exploration, beside: str) -> Widget:
         "splits": splits,
         "split": _packed(np.array([number[split] for split in catalogue.splits]), np.uint8),
         "classes": None if catalogue.class_names is None else list(map(catalogue.class_name, _classes(catalogue))),
-        "label": _packed(catalogue.labels.numpy(), np.int16) if catalogue.labels is not None and found.errors else None,
+        "label": None,
         "at": _packed(at.round().numpy(), np.uint16),
         "k": k,
         "near": _packed(found.neighbours.numpy(), np.uint32 if n > 65535 else np.uint16),
@@ -203,7 +202,7 @@ def _label_errors(found: Exploration) -> list[Part]:
         }
         for row in errors.rows
     ]
-    said = f"{len(entries):,} of {errors.judged:,} labels, the most probable first"
+    said = f"{len(entries):,} of {errors.judged:,} labels, about {errors.expected:.0f} of them wrong"
     return [note, _list("label-errors", "cards", said, entries, table(found.label_errors))]
 
 

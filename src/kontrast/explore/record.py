@@ -163,6 +163,7 @@ class Exploration:
             "leaks": self.leaks,
             "outliers": len(self.outliers.rows),
             "label_errors": None if self.errors is None else len(self.errors.rows),
+            "label_errors_expected": None if self.errors is None else round(self.errors.expected, 1),
             "judged_labels": 0 if self.errors is None else self.errors.judged,
             "overlaps": len(self.overlapping) if self.errors is not None else None,
             "trustworthiness": round(self.trust, 4),
@@ -189,9 +190,10 @@ def collect(catalogue: Catalogue, *, seed: int = 0, progress: Progress | None = 
     >>> x = torch.randn(90, 8, generator=torch.Generator().manual_seed(0)) + 4 * torch.eye(3, 8).repeat(30, 1)
     >>> x[4] = x[1]
     >>> y = torch.arange(90) % 3
+    >>> y[30] = 1
     >>> found = collect(Catalogue(x, ["train"] * 60 + ["test"] * 30, labels=y))
     >>> [row["name"] for row in found.near_duplicates], found.leaks, found.label_errors[0]["name"]
-    (['train 1', 'train 4'], 0, 'train 4')
+    (['train 1', 'train 4'], 0, 'train 30')
     """
 
     def part(what: str) -> Callable[[int, int], object] | None:
@@ -224,7 +226,7 @@ def collect(catalogue: Catalogue, *, seed: int = 0, progress: Progress | None = 
     if catalogue.num_classes:
         errors = label_errors(features, labels, catalogue.num_classes, group_of, seed=seed, progress=part("labels"))
         if errors is not None:
-            pairs = overlaps(labels, errors.classes, neighbours)
+            pairs = overlaps(labels, errors.given, neighbours)
     begin("map")
     places = project(features, neighbours, progress=part("map"))
     return Exploration(
