@@ -26,7 +26,7 @@ K classes, y_i the label that is given, y* the right one:
 
 A row is listed if e_i ≥ `LISTED`, with the most probable class instead. Where classes overlap, confusion is not noise:
 on raw pixels of Fashion-MNIST, where the classifier is right for 82 %, Northcutt's counts take most confusion for wrong
-labels and list a quarter of all rows. What is found on photos: docs/benchmarks/explore.md.
+labels and list a quarter of all rows. What is found on photos: benchmarks/explore.py.
 
 Rows of a class with fewer than `FEWEST` rows are not judged: they are a classifier's blind spot, not errors.
 """
