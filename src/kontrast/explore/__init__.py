@@ -76,7 +76,7 @@ def explore(
         batch_size: Rows that go through the encoder at once.
         device: ``auto``, ``cpu``, ``cuda``, …
         workers: Processes that read files.
-        index: Write an index of the features to this file too (`kontrast.explore.index`).
+        index: Write an index of the features to this file too (`kontrast.explore.faiss_index`).
         seed: Of the folds in which labels are judged.
         progress: Called with ``(what, done, of)``.
 
@@ -86,10 +86,10 @@ def explore(
     Raises:
         ValueError: The data do not fit the encoder, or a file cannot be written.
     """
-    from kontrast.explore import index as indices
+    from kontrast.explore import faiss_index
 
     file = None if out is None else writing.check(expanded(out, "out"))
-    where = None if index is None else indices.check(expanded(index, "index"))
+    where = None if index is None else faiss_index.check(expanded(index, "index"))
     rows = reading.read(
         encoder,
         data,
@@ -105,5 +105,5 @@ def explore(
     if file is not None:
         writing.write(found, file)
     if where is not None:
-        indices.write(rows.features, where)
+        faiss_index.write(rows.features, where)
     return found
