@@ -144,7 +144,7 @@ def test_an_option_of_another_kind_is_refused(part: str, option: str, value: Any
             "out=1000000000000: must be a whole number of at least 1 and at most 2,147,483,647",
         ),
         ({"head": {"name": "tcl", "out": 10**30}}, "head.out is 1000000000000000000000000000000; expected"),
-        ({"encoder": {"name": "mlp", "pretrained": 3}}, "source=3: must be the path of a file"),
+        ({"encoder": {"name": "mlp", "pretrained": 3}}, "encoder.pretrained=3: must be true, a file"),
         (
             {"method": {"name": "supcon", "temperature": 1e30}},
             "temperature=1e+30: must lie between 1e-06 and 1e+15",
