@@ -153,7 +153,7 @@ def test_pictures_beside_are_loaded_when_shown(
         seen.page.wait_for_function("() => document.querySelector('.thumb canvas[data-drawn]')")
         assert first.get_attribute("data-drawn") == str(found.groups[0].rows[0])
         assert not seen.errors
-        assert set(seen.requests) == {page.resolve().as_uri(), (pictures / "0000.webp").resolve().as_uri()}
+        assert set(seen.requests) == {page.resolve().as_uri(), (pictures / "0000.jpg").resolve().as_uri()}
 
 
 def hostile(text: str) -> Exploration:

@@ -46,9 +46,9 @@ def test_many_images_have_their_pictures_beside(
     inside = writing.write(found, page)[0].stat().st_size
     monkeypatch.setattr(writing, "ONE_FILE", 50)
     files = writing.write(found, page)
-    assert [path.name for path in files[-1].iterdir()] == ["0000.webp"]
-    assert page.stat().st_size < inside - files[-1].joinpath("0000.webp").stat().st_size
-    assert "explore.pictures/0000.webp" in page.read_text(encoding="utf-8")
+    assert [path.name for path in files[-1].iterdir()] == ["0000.jpg"]
+    assert page.stat().st_size < inside - files[-1].joinpath("0000.jpg").stat().st_size
+    assert "explore.pictures/0000.jpg" in page.read_text(encoding="utf-8")
     monkeypatch.setattr(writing, "ONE_FILE", 5000)
     writing.write(found, page)
     assert not files[-1].exists(), "pictures of a larger exploration do not stay"

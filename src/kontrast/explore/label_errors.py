@@ -261,11 +261,15 @@ def _labelling(p: Tensor, y: Tensor) -> Tensor:
 
 
 def _temperature(scores: Tensor, y: Tensor, given: Tensor) -> float:
-    """Step 3, of temperatures 5 % apart, by rows at even distances where classes are many."""
+    """Step 3, to 5 %, by rows at even distances where classes are many."""
     step = math.ceil(scores.numel() / MOST_SCORES)
     scores, y = scores[::step], y[::step]
-    candidates = [math.exp(0.05 * i) for i in range(-60, 41)]
-    return max(candidates, key=lambda t: float(_likelihood((scores / t).softmax(1), y, given).log().mean()))
+
+    def fit(power: float) -> float:
+        return float(_likelihood((scores * math.exp(-power)).softmax(1), y, given).log().mean())
+
+    coarse = max((0.25 * i for i in range(-12, 9)), key=fit)
+    return math.exp(max((coarse + 0.05 * i for i in range(-4, 5)), key=fit))
 
 
 def _likelihood(p: Tensor, y: Tensor, given: Tensor) -> Tensor:

@@ -23,7 +23,6 @@ from kontrast.report.figures import COLOURS
 from kontrast.report.page import Number, Numbers, Page, Part, Section, Text, Widget
 
 MOST_COPIES = 24  # pictures of a group
-ENDINGS = {"webp": "webp", "jpeg": "jpg"}
 
 
 def page(found: Exploration, *, beside: str = "") -> Page:
@@ -58,13 +57,13 @@ def page(found: Exploration, *, beside: str = "") -> Page:
     return Page(f"{catalogue.title}, explored", subtitle, sections, beside=beside if catalogue.thumbnails else "")
 
 
-def sheet_name(number: int, kind: str) -> str:
+def sheet_name(number: int) -> str:
     """The file of a sprite sheet.
 
-    >>> sheet_name(3, "jpeg")
+    >>> sheet_name(3)
     '0003.jpg'
     """
-    return f"{number:04d}.{ENDINGS[kind]}"
+    return f"{number:04d}.jpg"
 
 
 def _numbers(found: Exploration) -> Numbers:
@@ -123,9 +122,9 @@ def _map(found: Exploration, beside: str) -> Widget:
     small = catalogue.thumbnails
     if small is not None:
         if beside:
-            sheets = [f"{beside}/{sheet_name(i, small.kind)}" for i in range(len(small.sheets))]
+            sheets = [f"{beside}/{sheet_name(i)}" for i in range(len(small.sheets))]
         else:
-            sheets = [f"data:image/{small.kind};base64,{base64.b64encode(sheet).decode()}" for sheet in small.sheets]
+            sheets = [f"data:image/jpeg;base64,{base64.b64encode(sheet).decode()}" for sheet in small.sheets]
         data["pictures"] = {
             "side": small.side,
             "across": ROW,

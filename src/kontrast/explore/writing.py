@@ -62,7 +62,7 @@ def write(found: Exploration, file: Path) -> list[Path]:
             sheets = part / "sheets"
             sheets.mkdir()
             for number, sheet in enumerate(small.sheets):
-                (sheets / sheet_name(number, small.kind)).write_bytes(sheet)
+                (sheets / sheet_name(number)).write_bytes(sheet)
             shutil.rmtree(folder, ignore_errors=True)
             sheets.rename(folder)
     else:
